@@ -1,0 +1,39 @@
+# How every target is compiled and linked: language level, warnings, sanitizers, ccache, mold.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+set(OPSAGENT_SANITIZE "" CACHE STRING "Value for -fsanitize=, empty for none")
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+find_program(MOLD mold)
+if(MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast
+                    -Woverloaded-virtual -Wconversion -Wimplicit-fallthrough -Werror
+                    # Designated initialisers leave members at their defaults on purpose.
+                    -Wno-missing-field-initializers)
+add_compile_options(-fstack-protector-strong -fdata-sections -ffunction-sections)
+add_link_options(-Wl,--gc-sections -Wl,--as-needed -Wl,-z,relro)
+add_compile_definitions(_FILE_OFFSET_BITS=64 _GNU_SOURCE)
+
+if(OPSAGENT_SANITIZE)
+  add_compile_options(-fsanitize=${OPSAGENT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${OPSAGENT_SANITIZE})
+endif()
+
+find_package(Threads REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
+pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd)

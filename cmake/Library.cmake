@@ -1,0 +1,29 @@
+# opsagent_library(NAME USES lib... )
+#   Makes the static library NAME from every .cpp of the calling folder, and, from its *_test.cpp, the
+#   program NAME_tests, run by CTest under the folder's name. Unit tests sit beside the code they test.
+#   LEAF_FOLDERS: also take the .cpp files one folder down (one folder per state).
+function(opsagent_library name)
+  cmake_parse_arguments(ARG "LEAF_FOLDERS" "" "USES;EXTRA" ${ARGN})
+  set(patterns ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  set(test_patterns ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp)
+  if(ARG_LEAF_FOLDERS)
+    list(APPEND patterns ${CMAKE_CURRENT_SOURCE_DIR}/*/*.cpp)
+    list(APPEND test_patterns ${CMAKE_CURRENT_SOURCE_DIR}/*/*_test.cpp)
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
+  file(GLOB test_sources CONFIGURE_DEPENDS ${test_patterns})
+  list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cpp$")
+
+  add_library(${name} STATIC ${sources} ${ARG_EXTRA})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PUBLIC ${ARG_USES} Threads::Threads)
+
+  if(test_sources)
+    add_executable(${name}_tests ${test_sources} ${PROJECT_SOURCE_DIR}/tests/doctest_main.cpp)
+    target_link_libraries(${name}_tests PRIVATE ${name})
+    # What changes the machine itself (accounts, packages, units) is in the doctest suite "system" and runs in a
+    # container of its own, see tests/container/.
+    add_test(NAME ${name} COMMAND ${name}_tests --test-suite-exclude=system)
+    set_tests_properties(${name} PROPERTIES LABELS unit)
+  endif()
+endfunction()
