@@ -21,6 +21,9 @@ function(opsagent_library name)
   if(test_sources)
     add_executable(${name}_tests ${test_sources} ${PROJECT_SOURCE_DIR}/tests/doctest_main.cpp)
     target_link_libraries(${name}_tests PRIVATE ${name})
+    if(NOT name STREQUAL base)
+      target_link_libraries(${name}_tests PRIVATE test_support)
+    endif()
     # What changes the machine itself (accounts, packages, units) is in the doctest suite "system" and runs in a
     # container of its own, see tests/container/.
     add_test(NAME ${name} COMMAND ${name}_tests --test-suite-exclude=system)

@@ -1,0 +1,62 @@
+#include "base/os_release.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/file_read.hpp"
+#include "base/text.hpp"
+
+namespace base {
+
+namespace {
+
+OsRelease::Family family_of(std::string_view id) {
+  static constexpr std::array<std::string_view, 2> kDebian{"debian", "ubuntu"};
+  static constexpr std::array<std::string_view, 9> kRhel{"rhel",  "centos",    "fedora", "amzn", "rocky",
+                                                        "almalinux", "ol", "redhat", "amazon"};
+  if (std::ranges::find(kDebian, id) != kDebian.end()) return OsRelease::Family::debian;
+  if (std::ranges::find(kRhel, id) != kRhel.end()) return OsRelease::Family::rhel;
+  return OsRelease::Family::other;
+}
+
+// NAME="a \"quoted\" value" and NAME='x' and NAME=x
+std::string unquote(std::string_view text) {
+  if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front())
+    text = text.substr(1, text.size() - 2);
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 1 < text.size()) ++i;
+    out += text[i];
+  }
+  return out;
+}
+
+}  // namespace
+
+OsRelease parse_os_release(std::string_view text) {
+  OsRelease os;
+  std::string like;
+  for (std::string_view line : split(text, '\n')) {
+    const std::size_t equals = line.find('=');
+    if (equals == std::string_view::npos || line.starts_with('#')) continue;
+    const std::string_view key = trim(line.substr(0, equals));
+    std::string value = unquote(trim(line.substr(equals + 1)));
+    if (key == "ID") os.id = std::move(value);
+    else if (key == "ID_LIKE") like = std::move(value);
+    else if (key == "VERSION_ID") os.version = std::move(value);
+    else if (key == "PRETTY_NAME") os.name = std::move(value);
+  }
+  os.family = family_of(os.id);
+  for (std::string_view word : split_words(like))
+    if (os.family == OsRelease::Family::other) os.family = family_of(word);
+  return os;
+}
+
+OsRelease read_os_release(const std::string& root) {
+  constexpr std::size_t kLimit = 64 * 1024;
+  for (const char* path : {"/etc/os-release", "/usr/lib/os-release"})
+    if (auto text = read_file(root + path, kLimit)) return parse_os_release(*text);
+  return {};
+}
+
+}  // namespace base

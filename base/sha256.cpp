@@ -1,0 +1,64 @@
+#include "base/sha256.hpp"
+
+#include <vector>
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+
+namespace base {
+
+namespace {
+
+std::string hex(const unsigned char* bytes, std::size_t size) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (std::size_t i = 0; i < size; ++i) {
+    text += kDigits[bytes[i] >> 4];
+    text += kDigits[bytes[i] & 15];
+  }
+  return text;
+}
+
+}  // namespace
+
+struct Sha256::State {
+  EVP_MD_CTX* context;
+};
+
+Sha256::Sha256() : state_(std::make_unique<State>()) {
+  // Hashing needs nothing of openssl.cnf; not reading it keeps the first hash of a process cheap.
+  OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+  state_->context = EVP_MD_CTX_new();
+  EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr);
+}
+
+Sha256::~Sha256() {
+  if (state_) EVP_MD_CTX_free(state_->context);
+}
+
+Sha256::Sha256(Sha256&&) noexcept = default;
+Sha256& Sha256::operator=(Sha256&&) noexcept = default;
+
+void Sha256::add(std::string_view bytes) { EVP_DigestUpdate(state_->context, bytes.data(), bytes.size()); }
+
+std::string Sha256::finish() {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned size = 0;
+  EVP_DigestFinal_ex(state_->context, digest.data(), &size);
+  return hex(digest.data(), size);
+}
+
+std::string sha256_hex(std::string_view bytes) {
+  Sha256 hash;
+  hash.add(bytes);
+  return hash.finish();
+}
+
+std::string md5_hex(std::string_view bytes) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned size = 0;
+  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_md5(), nullptr) != 1) return {};
+  return hex(digest.data(), size);
+}
+
+}  // namespace base

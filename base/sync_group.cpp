@@ -1,0 +1,42 @@
+#include "base/sync_group.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace base {
+
+Result<void> SyncGroup::note(int fd) {
+  struct stat st{};
+  if (::fstat(fd, &st) != 0) return os_error(errno, "fstat");
+  const std::lock_guard lock(mutex_);
+  for (const Target& target : targets_)
+    if (target.device == st.st_dev) return {};
+  // syncfs() wants a descriptor that is open for real.
+  UniqueFd open_fd(::openat(fd, S_ISDIR(st.st_mode) ? "." : "", O_RDONLY | O_CLOEXEC));
+  if (!open_fd) open_fd.reset(::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!open_fd) return os_error(errno, "cannot open for sync");
+  targets_.push_back({st.st_dev, std::move(open_fd)});
+  return {};
+}
+
+bool SyncGroup::pending() const {
+  const std::lock_guard lock(mutex_);
+  return !targets_.empty();
+}
+
+Result<void> SyncGroup::flush() {
+  std::vector<Target> targets;
+  {
+    const std::lock_guard lock(mutex_);
+    targets.swap(targets_);
+  }
+  for (const Target& target : targets)
+    if (::syncfs(target.fd.get()) != 0) return os_error(errno, "cannot write to disk");
+  return {};
+}
+
+}  // namespace base

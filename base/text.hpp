@@ -1,0 +1,36 @@
+// Small questions about text that several folders ask.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace base {
+
+bool equal_ignoring_case(std::string_view a, std::string_view b);
+
+// The whole text as a decimal number; nothing when there is anything else in it or it does not fit.
+std::optional<std::int64_t> parse_integer(std::string_view text);
+
+std::string_view trim(std::string_view text);
+
+// The pieces between separators; an empty text has no pieces.
+std::vector<std::string_view> split(std::string_view text, char separator);
+// The words between runs of blanks, tabs and newlines.
+std::vector<std::string_view> split_words(std::string_view text);
+
+std::string join(std::span<const std::string> parts, std::string_view separator);
+
+// The candidate that a person who typed `word` most likely meant, if one is close enough to suggest.
+std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> candidates);
+
+// True if all of it is well-formed UTF-8.
+bool is_utf8(std::string_view text);
+
+// Reads one well-formed UTF-8 sequence at `at`; its length in bytes, 0 if there is none.
+std::size_t utf8_length(std::string_view text, std::size_t at);
+
+}  // namespace base

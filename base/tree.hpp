@@ -1,0 +1,73 @@
+// Tree: the file system below a root, reached without being led astray.
+//
+// Folders are opened component by component. A symlink on the way is followed only if it belongs to root or to us: a user
+// who owns a folder cannot make a privileged reader or writer end up somewhere else. With another root, absolute links
+// and ".." stay below it. The last component is never followed.
+//
+// Descriptors of folders are kept for a while (most states of a recipe live in a few folders), so a look at a file costs one
+// system call. forget() drops them. One thread.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+
+namespace base {
+
+// "/a//b/" as folder "/a" and name "b"; the root itself has an empty name.
+struct SplitPath {
+  std::string_view folder;
+  std::string_view name;
+};
+SplitPath split_path(std::string_view clean_path);
+
+// The path without double and trailing slashes. Refused: relative ones, "." and ".." as components, NUL, over 4096 bytes.
+Result<std::string> clean_path(std::string_view path);
+
+class Tree {
+ public:
+  explicit Tree(std::string root = {});
+
+  const std::string& root() const { return root_; }
+
+  // All paths below are as clean_path() makes them, as seen from the root.
+
+  // A borrowed descriptor (O_PATH) of a folder, valid until the next call of a function of this object.
+  // ErrorCode::not_found when a component is missing, ErrorCode::exists when one is not a folder.
+  Result<int> folder(std::string_view path);
+
+  // lstat. Nothing when it, or a folder on the way, is missing.
+  Result<std::optional<struct stat>> look(std::string_view path);
+
+  // Whether the regular file holds exactly these bytes. `size` is what look() said.
+  Result<bool> has_content(std::string_view path, std::string_view content);
+
+  Result<std::string> read(std::string_view path, std::size_t limit);
+  Result<std::string> read_link(std::string_view path);
+
+  void forget();
+
+ private:
+  struct Known {
+    std::string path;
+    UniqueFd fd;
+  };
+  Result<UniqueFd> open_folder(std::string_view path);
+  Result<UniqueFd> walk(std::string_view path);
+  Result<UniqueFd> open_file(std::string_view path);
+
+  static constexpr std::size_t kKeptFolders = 16;
+
+  std::string root_;
+  UniqueFd root_fd_;
+  std::vector<Known> known_;  // most recently used last
+  std::vector<char> buffer_;  // for has_content
+};
+
+}  // namespace base

@@ -1,0 +1,55 @@
+// TreeWriter: the only way in which states change the file system.
+//
+// Content goes to a temporary file beside its target, gets owner and mode by descriptor, and is renamed: nobody ever sees a part
+// of a file, and a failed write leaves the old one. What replaces a file is synced before the rename; what is new is synced
+// with its SyncGroup, before its result is told to anybody. Symlinks on the way are treated as Tree does. One thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/interrupt.hpp"
+#include "base/result.hpp"
+#include "base/sync_group.hpp"
+#include "base/tree.hpp"
+
+namespace base {
+
+struct Attributes {
+  std::optional<uid_t> uid;  // absent: left alone (ours for what is new)
+  std::optional<gid_t> gid;
+  std::optional<mode_t> mode;
+};
+
+class TreeWriter {
+ public:
+  TreeWriter(Tree& tree, SyncGroup& sync) : tree_(tree), sync_(sync) {}
+
+  // All paths are clean_path()s as seen from the tree's root; the folder must exist.
+
+  // Creates the file or replaces whatever file or link has the name.
+  Result<void> write_file(std::string_view path, std::string_view content, const Attributes& attributes);
+  Result<void> make_folder(std::string_view path, const Attributes& attributes);
+  // Creates the link, or replaces another link or file in one step.
+  Result<void> make_link(std::string_view path, std::string_view destination, const Attributes& attributes);
+  // Owner and mode of what is there. Symlinks: the owner of the link itself; their mode is left alone.
+  Result<void> set_attributes(std::string_view path, const Attributes& attributes);
+  // A file, link, socket …, not a folder. Nothing there: fine.
+  Result<void> remove(std::string_view path);
+  // A folder and everything below it; stops at mount points with an error.
+  Result<void> remove_tree(std::string_view path, Interrupt& interrupt);
+
+  // The temporary that write_file and make_link use for this path.
+  static std::string scratch_path(std::string_view path);
+
+ private:
+  Result<void> note(int folder);
+
+  Tree& tree_;
+  SyncGroup& sync_;
+};
+
+}  // namespace base

@@ -1,0 +1,43 @@
+#include "states/commands.hpp"
+
+#include <algorithm>
+
+namespace states {
+
+std::chrono::milliseconds Commands::time_left() const {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now());
+  return std::max(left, std::chrono::milliseconds(0));
+}
+
+base::Result<base::Completed> Commands::run(std::vector<std::string> argv) {
+  base::Command command;
+  command.argv = std::move(argv);
+  return run(std::move(command));
+}
+
+base::Result<base::Completed> Commands::run(base::Command command) {
+  const std::string program = command.argv.empty() ? std::string() : command.argv.front();
+  if (command.env.empty()) command.env = base::clean_environment();
+  command.timeout = std::min(command.timeout, time_left());
+  command.interrupt = &interrupt_;
+  if (!command.on_output) command.on_output = live_;
+  if (before_run_) before_run_();
+  ++usage_.programs;
+  auto completed = base::run(command);
+  if (!completed) return completed;
+  usage_.cpu += completed->cpu;
+  usage_.max_rss_kb = std::max(usage_.max_rss_kb, completed->max_rss_kb);
+  usage_.truncated = usage_.truncated || completed->dropped_bytes > 0;
+  if (completed->ending == base::Ending::exited) usage_.last_exit_code = completed->exit_code;
+  if (completed->ending == base::Ending::cancelled || completed->ending == base::Ending::timed_out)
+    interrupted_output_ = std::move(completed->output);
+  if (completed->ending == base::Ending::cancelled)
+    return base::Error(base::ErrorCode::cancelled, "Cancelled: " + program);
+  if (completed->ending == base::Ending::timed_out) {
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(command.timeout).count();
+    return base::Error(base::ErrorCode::timed_out, "Timed out after " + std::to_string(seconds) + " s: " + program);
+  }
+  return completed;
+}
+
+}  // namespace states

@@ -1,0 +1,56 @@
+// Commands: how states run programs. Adds what every program of a state shares: a clean environment, the state's deadline,
+// cancellation, the live output, and the sum of what it cost.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/process.hpp"
+
+namespace states {
+
+class Commands {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Output = std::function<void(base::Stream, std::string_view)>;
+
+  // `deadline`: of the whole state. `live`: gets output as it comes; may be empty.
+  // `before_run`: called before each program starts, so that the journal is on disk by then; may be empty.
+  Commands(Clock::time_point deadline, base::Interrupt& interrupt, Output live, std::function<void()> before_run)
+      : deadline_(deadline), interrupt_(interrupt), live_(std::move(live)), before_run_(std::move(before_run)) {}
+
+  // Runs it. An empty environment means base::clean_environment(). Its timeout is cut to the state's deadline.
+  // Errors: could not be started; ErrorCode::timed_out ("Timed out after 60 s: apt-get") and ErrorCode::cancelled.
+  // A program that exits with another status than 0, or by a signal, is not an error here.
+  // What a program had printed when its time was up, or when it was cancelled, is in interrupted_output().
+  base::Result<base::Completed> run(base::Command command);
+
+  // The same for a plain argv.
+  base::Result<base::Completed> run(std::vector<std::string> argv);
+
+  // How much of the state's time is left, at least 0.
+  std::chrono::milliseconds time_left() const;
+
+  struct Usage {
+    unsigned programs = 0;
+    std::chrono::microseconds cpu{};
+    std::uint64_t max_rss_kb = 0;
+    std::optional<int> last_exit_code;
+    bool truncated = false;
+  };
+  const Usage& usage() const { return usage_; }
+  const std::string& interrupted_output() const { return interrupted_output_; }
+
+ private:
+  Clock::time_point deadline_;
+  base::Interrupt& interrupt_;
+  Output live_;
+  std::function<void()> before_run_;
+  Usage usage_;
+  std::string interrupted_output_;
+};
+
+}  // namespace states

@@ -1,0 +1,83 @@
+// Context: all that a state may use while it plans, and ApplyContext: what it may use besides while it applies.
+//
+// Made by the engine for one state at a time, on the worker's thread. A plan has no means to write: the file writer is in
+// ApplyContext only.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <typeindex>
+#include <unordered_map>
+
+#include "base/accounts.hpp"
+#include "base/interrupt.hpp"
+#include "base/os_release.hpp"
+#include "base/tree.hpp"
+#include "base/tree_writer.hpp"
+#include "states/commands.hpp"
+#include "states/overlay.hpp"
+
+namespace states {
+
+// The machine that states are about. Constant after construction.
+struct Host {
+  std::string root;       // "" for the running system, else a folder that file states work below ("/mnt/image")
+  base::OsRelease os;     // of that root
+  std::string state_dir = "/var/lib/opsagent";
+  bool allow_unauthenticated_packages = false;
+
+  bool is_running_system() const { return root.empty(); }
+};
+
+// Things that are read once and used by many states: one object per type, made when first asked for.
+class Cache {
+ public:
+  // T is constructed from `args` the first time.
+  template <class T, class... Args>
+  T& get(Args&&... args) {
+    auto& slot = slots_[std::type_index(typeid(T))];
+    if (!slot) slot = std::make_shared<T>(std::forward<Args>(args)...);
+    return *static_cast<T*>(slot.get());
+  }
+  template <class T>
+  void forget() {
+    slots_.erase(std::type_index(typeid(T)));
+  }
+  void clear() { slots_.clear(); }
+
+ private:
+  std::unordered_map<std::type_index, std::shared_ptr<void>> slots_;
+};
+
+// What meta.wait needs of the engine.
+class Waits {
+ public:
+  virtual ~Waits() = default;
+  // Whether the wait state with this id has been said to be done, under the present recipe version.
+  virtual bool is_done(std::string_view state_id) = 0;
+  // Blocks until it is. An error: the recipe was replaced, the agent stops, or nobody can ever say so.
+  virtual base::Result<void> wait(std::string_view state_id) = 0;
+};
+
+struct Context {
+  std::string_view state_id;
+  const Host& host;
+  base::Tree& tree;          // the file system below host.root
+  base::Accounts& accounts;  // of host.root; looked up once per round
+  const Overlay& overlay;
+  Commands& commands;        // the only way to start a program
+  base::Interrupt& interrupt;
+  Cache& facts;              // forgotten when a round starts and whenever a state has run a program in apply
+  Cache& notes;              // kept for the whole round
+  Waits& waits;
+  bool watch_triggered = false;
+  std::span<const std::string> watch_changed{};  // the files that triggered it
+};
+
+struct ApplyContext : Context {
+  base::TreeWriter& files;
+};
+
+}  // namespace states

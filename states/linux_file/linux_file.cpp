@@ -1,0 +1,221 @@
+// linux.file: a regular file with this content, owner and mode.
+#include <unistd.h>
+
+#include "base/diff.hpp"
+#include "base/text.hpp"
+#include "states/ownership.hpp"
+#include "states/state.hpp"
+
+namespace states::linux_file {
+
+namespace {
+
+struct Params {
+  std::string_view path;
+  std::optional<std::string_view> content;
+  std::optional<std::string_view> user;
+  std::optional<std::string_view> group;
+  std::optional<Mode> mode;
+  bool absent = false;
+};
+
+constexpr std::array kParams{
+    param<&Params::path>("path", "absolute path of the file").required(),
+    param<&Params::content>("content", "the wanted bytes, verbatim; no newline is added")
+        .multiline()
+        .keep_empty()
+        .fallback("existing content is kept; a new file is empty"),
+    param<&Params::user>("user", "owner, name or number").fallback("kept; root when created"),
+    param<&Params::group>("group", "group, name or number").fallback("kept; root when created"),
+    param<&Params::mode>("mode", "permissions, octal text").fallback("kept; 0644 when created"),
+    param<&Params::absent>("absent", "remove the file; all other parameters are ignored").fallback("false"),
+};
+
+constexpr mode_t kNewFileMode = 0644;
+constexpr std::size_t kLargestDiffed = 1024 * 1024;
+
+// What apply has to do.
+struct Steps {
+  std::string path;
+  std::vector<std::string> missing_folders;  // outermost first
+  bool write = false;                        // else only attributes
+  base::Attributes attributes;               // complete when writing
+};
+
+base::Result<void> check(const Params& params) {
+  auto clean = base::clean_path(params.path);
+  if (!clean) return std::move(clean).error();
+  if (*clean == "/") return base::Error(base::ErrorCode::invalid, "/ is a directory");
+  return {};
+}
+
+// Folders that are missing on the way to `path`, outermost first; those that earlier states would create are not missing.
+base::Result<std::vector<std::string>> missing_folders(std::string_view path, Context& context) {
+  std::vector<std::string> missing;
+  for (std::string_view folder = base::split_path(path).folder; folder != "/";
+       folder = base::split_path(folder).folder) {
+    const Overlay::Entry* planned = context.overlay.path(folder);
+    if (planned && planned->effect.present && planned->effect.kind == EffectKind::directory) break;
+    auto found = context.tree.look(folder);
+    if (!found) return std::move(found).error();
+    if (*found) break;
+    missing.insert(missing.begin(), std::string(folder));
+  }
+  return missing;
+}
+
+// A diff for people, unless the content is binary, huge or not for everybody's eyes.
+std::string diff_for(const std::string& before, std::string_view after, mode_t mode) {
+  if ((mode & S_IROTH) == 0 || before.size() > kLargestDiffed || after.size() > kLargestDiffed) return {};
+  if (!base::is_utf8(before) || !base::is_utf8(after)) return {};
+  return base::unified_diff(before, after);
+}
+
+std::string size_text(std::size_t size) { return std::to_string(size) + (size == 1 ? " byte" : " bytes"); }
+
+Plan plan_absent(const std::string& path, Context& context) {
+  auto found = context.tree.look(path);
+  if (!found) return Plan::fail(found.error());
+  if (!*found) return Plan::kept(path + " is already absent");
+  if (S_ISDIR((*found)->st_mode)) return Plan::fail(path + " is a directory");
+  Plan plan{.verdict = Verdict::change, .message = "Remove " + path};
+  plan.changes = {{.what = path, .before = std::string(file_type_name((*found)->st_mode)), .after = "absent"}};
+  plan.effects = {{.kind = EffectKind::file, .name = path, .present = false}};
+  plan.steps = Steps{.path = path};
+  return plan;
+}
+
+Plan plan_new(const Params& params, const std::string& path, base::Attributes wanted, Context& context) {
+  auto missing = missing_folders(path, context);
+  if (!missing) return Plan::fail(missing.error());
+  if (!wanted.uid) wanted.uid = ::geteuid();
+  if (!wanted.gid) wanted.gid = ::getegid();
+  if (!wanted.mode) wanted.mode = kNewFileMode;
+  const std::string_view content = params.content.value_or("");
+  const std::string owner = params.user || params.group
+                                ? std::string(params.user.value_or("root")) + ":" + std::string(params.group.value_or("root"))
+                                : owner_text(*wanted.uid, *wanted.gid, context.accounts);
+  Plan plan{.verdict = Verdict::change, .message = "Create " + path};
+  plan.changes.push_back({.what = path,
+                          .before = "absent",
+                          .after = "file, " + size_text(content.size()) + ", " + owner + ", " + mode_text(*wanted.mode),
+                          .diff = diff_for({}, content, *wanted.mode)});
+  for (const std::string& folder : *missing) plan.effects.push_back({.kind = EffectKind::directory, .name = folder});
+  plan.effects.push_back({.kind = EffectKind::file, .name = path});
+  plan.scratch = {base::TreeWriter::scratch_path(path)};
+  plan.steps = Steps{.path = path, .missing_folders = std::move(*missing), .write = true, .attributes = wanted};
+  return plan;
+}
+
+// The change that a file, or a link in its place, needs to have the wanted content; nothing if it has it.
+base::Result<std::optional<Change>> content_change(const Params& params, const std::string& path,
+                                                   const struct stat& found, mode_t mode, Context& context) {
+  if (S_ISLNK(found.st_mode))
+    return std::optional(Change{.what = "content of " + path, .before = "a symlink", .after = "a regular file"});
+  if (!params.content) return std::optional<Change>();
+  if (static_cast<std::size_t>(found.st_size) == params.content->size()) {
+    auto same = context.tree.has_content(path, *params.content);
+    if (!same) return std::move(same).error();
+    if (*same) return std::optional<Change>();
+  }
+  Change change{.what = "content of " + path,
+                .before = size_text(static_cast<std::size_t>(found.st_size)),
+                .after = size_text(params.content->size())};
+  if (auto before = context.tree.read(path, kLargestDiffed)) change.diff = diff_for(*before, *params.content, mode);
+  return std::optional(std::move(change));
+}
+
+Plan plan(const Params& params, Context& context) {
+  auto clean = base::clean_path(params.path);
+  if (!clean) return Plan::fail(clean.error());
+  const std::string& path = *clean;
+  if (const Overlay::Entry* earlier = context.overlay.path(path))
+    return Plan::unknown(earlier->state_id, path + " depends on what an earlier state does to it");
+  if (params.absent) return plan_absent(path, context);
+
+  auto resolved = resolve_owner(params.user, params.group, params.mode, context);
+  if (auto* stop = std::get_if<Plan>(&resolved)) return std::move(*stop);
+  base::Attributes wanted = std::get<base::Attributes>(resolved);
+  auto looked = context.tree.look(path);
+  if (!looked) return Plan::fail(looked.error());
+  if (!*looked) return plan_new(params, path, wanted, context);
+  const struct stat& found = **looked;
+  if (!S_ISREG(found.st_mode) && !S_ISLNK(found.st_mode))
+    return Plan::fail(path + " is " + std::string(file_type_name(found.st_mode)));
+
+  const bool is_link = S_ISLNK(found.st_mode);
+  const mode_t mode = wanted.mode.value_or(is_link ? kNewFileMode : found.st_mode & 07777);
+  Plan plan;
+  auto content = content_change(params, path, found, mode, context);
+  if (!content) return Plan::fail(content.error());
+  const bool write = content->has_value();
+  if (write) plan.changes.push_back(std::move(**content));
+  if (!is_link) compare_attributes(found, wanted, path, context.accounts, plan.changes);
+  const bool pending_owner = (params.user && !wanted.uid) || (params.group && !wanted.gid);
+  if (pending_owner)
+    plan.changes.push_back({.what = "owner of " + path,
+                            .before = owner_text(found.st_uid, found.st_gid, context.accounts),
+                            .after = std::string(params.user.value_or("")) + ":" + std::string(params.group.value_or(""))});
+  if (plan.changes.empty()) return Plan::kept(path + " is as wanted");
+
+  plan.verdict = Verdict::change;
+  plan.message = "Update " + path + " (" + summarise(plan.changes) + ")";
+  plan.effects = {{.kind = EffectKind::file, .name = path}};
+  if (write) {
+    wanted.mode = mode;
+    if (!wanted.uid) wanted.uid = found.st_uid;
+    if (!wanted.gid) wanted.gid = found.st_gid;
+    plan.scratch = {base::TreeWriter::scratch_path(path)};
+  }
+  plan.steps = Steps{.path = path, .write = write, .attributes = wanted};
+  return plan;
+}
+
+// A folder on the way to a file gets the file's owner, and may be entered by whoever may read the file.
+base::Attributes folder_attributes(const base::Attributes& file) {
+  base::Attributes folder = file;
+  const mode_t mode = file.mode.value_or(kNewFileMode) & 0777;
+  folder.mode = mode | ((mode & 0444) >> 2) | 0700;
+  return folder;
+}
+
+std::string all_diffs(const Plan& plan) {
+  std::string text;
+  for (const Change& change : plan.changes) text += change.diff;
+  return text;
+}
+
+Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
+  const Steps& steps = plan.steps_as<Steps>();
+  if (params.absent) {
+    if (auto removed = context.files.remove(steps.path); !removed) return Applied::failed(removed.error());
+    return Applied::done("Removed " + steps.path);
+  }
+  for (const std::string& folder : steps.missing_folders)
+    if (auto made = context.files.make_folder(folder, folder_attributes(steps.attributes)); !made)
+      return Applied::failed(made.error());
+  if (!steps.write) {
+    if (auto set = context.files.set_attributes(steps.path, steps.attributes); !set) return Applied::failed(set.error());
+  } else if (auto written = context.files.write_file(steps.path, params.content.value_or(""), steps.attributes); !written) {
+    return Applied::failed(written.error());
+  }
+  const bool is_new = plan.changes.front().what == steps.path;
+  return Applied::done(is_new ? "Created " + steps.path : "Updated " + steps.path + " (" + summarise(plan.changes) + ")",
+                       all_diffs(plan));
+}
+
+}  // namespace
+
+extern const StateType kState;
+const StateType kState{
+    .name = "linux.file",
+    .summary = "A regular file with this content, owner and mode",
+    .params = kParams,
+    .works_below_root = true,
+    .make_params = make_params<Params>,
+    .check = check_with<Params, check>,
+    .plan = plan_with<Params, plan>,
+    .apply = apply_with<Params, apply>,
+};
+
+}  // namespace states::linux_file

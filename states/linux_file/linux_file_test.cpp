@@ -1,0 +1,182 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include <doctest/doctest.h>
+
+#include "states/state.hpp"
+#include "tests/support/state_harness.hpp"
+
+namespace states::linux_file {
+extern const StateType kState;
+}
+
+namespace {
+
+using states::Verdict;
+using states::linux_file::kState;
+using tests::StateHarness;
+
+constexpr auto kMotd = R"({"path": "/etc/motd", "content": "hello\n", "mode": "0640"})";
+
+}  // namespace
+
+TEST_CASE("linux.file creates a file with its folders, content and mode") {
+  StateHarness machine;
+  const auto outcome = machine.converge(kState, R"({"path": "/a/b/c", "content": "hello\n", "mode": "0640"})");
+  CHECK(outcome.ok);
+  CHECK(outcome.changed);
+  CHECK(outcome.message == "Created /a/b/c");
+  CHECK(machine.read("/a/b/c") == "hello\n");
+  CHECK(machine.mode("/a/b/c") == 0640);
+  CHECK(machine.mode("/a/b") == 0750);
+  CHECK_FALSE(machine.exists(base::TreeWriter::scratch_path("/a/b/c")));
+}
+
+TEST_CASE("linux.file keeps a file that is as wanted, and writes nothing") {
+  StateHarness machine;
+  CHECK(machine.converge(kState, kMotd).changed);
+  const std::string before = machine.snapshot();
+  const auto again = machine.converge(kState, kMotd);
+  CHECK(again.first == Verdict::kept);
+  CHECK(again.message == "/etc/motd is as wanted");
+  CHECK(machine.snapshot() == before);
+}
+
+TEST_CASE("linux.file plans without writing anything") {
+  StateHarness machine;
+  machine.write("/etc/motd", "old\n");
+  const std::string before = machine.snapshot();
+  const auto plan = machine.plan(kState, kMotd);
+  CHECK(plan.verdict == Verdict::change);
+  CHECK(machine.snapshot() == before);
+}
+
+TEST_CASE("linux.file shows a diff of text that everybody may read, and none otherwise") {
+  StateHarness machine;
+  machine.write("/etc/motd", "old\n");
+  auto plan = machine.plan(kState, R"({"path": "/etc/motd", "content": "new\n"})");
+  REQUIRE(plan.changes.size() == 1);
+  CHECK(plan.changes[0].diff == "@@ -1 +1 @@\n-old\n+new\n");
+  plan = machine.plan(kState, R"({"path": "/etc/motd", "content": "new\n", "mode": "0600"})");
+  CHECK(plan.changes[0].diff.empty());
+}
+
+TEST_CASE("linux.file replaces content of the same size") {
+  StateHarness machine;
+  machine.write("/f", "aaaa");
+  const auto outcome = machine.converge(kState, R"({"path": "/f", "content": "bbbb"})");
+  CHECK(outcome.changed);
+  CHECK(machine.read("/f") == "bbbb");
+}
+
+TEST_CASE("linux.file keeps the mode and owner that are not given") {
+  StateHarness machine;
+  machine.write("/f", "old", 0604);
+  if (::geteuid() == 0) CHECK(::chown((machine.root() + "/f").c_str(), 12345, 54321) == 0);
+  CHECK(machine.converge(kState, R"({"path": "/f", "content": "new"})").changed);
+  struct stat st{};
+  CHECK(::stat((machine.root() + "/f").c_str(), &st) == 0);
+  CHECK((st.st_mode & 07777) == 0604);
+  if (::geteuid() == 0) {
+    CHECK(st.st_uid == 12345);
+    CHECK(st.st_gid == 54321);
+  }
+}
+
+TEST_CASE("linux.file without content leaves existing content alone and creates an empty file") {
+  StateHarness machine;
+  machine.write("/f", "precious", 0644);
+  const auto outcome = machine.converge(kState, R"({"path": "/f", "mode": "0600"})");
+  CHECK(outcome.changed);
+  CHECK(outcome.message == "Updated /f (mode 0644 -> 0600)");
+  CHECK(machine.read("/f") == "precious");
+  CHECK(machine.converge(kState, R"({"path": "/g"})").changed);
+  CHECK(machine.exists("/g"));
+}
+
+TEST_CASE("linux.file with an empty content empties the file") {
+  StateHarness machine;
+  machine.write("/f", "x");
+  CHECK(machine.converge(kState, R"({"path": "/f", "content": ""})").changed);
+  CHECK(machine.read("/f").empty());
+}
+
+TEST_CASE("linux.file replaces a symlink by the file and leaves its target alone") {
+  StateHarness machine;
+  machine.write("/target", "precious");
+  std::filesystem::create_symlink("target", machine.root() + "/f");
+  CHECK(machine.converge(kState, R"({"path": "/f", "content": "new"})").changed);
+  CHECK(machine.read("/target") == "precious");
+  CHECK(machine.read("/f") == "new");
+  CHECK_FALSE(std::filesystem::is_symlink(machine.root() + "/f"));
+}
+
+TEST_CASE("linux.file fails where a directory or FIFO is in the way") {
+  StateHarness machine;
+  std::filesystem::create_directory(machine.root() + "/d");
+  REQUIRE(::mkfifo((machine.root() + "/p").c_str(), 0600) == 0);
+  CHECK(machine.converge(kState, R"({"path": "/d", "content": "x"})").message == "/d is a directory");
+  CHECK(machine.converge(kState, R"({"path": "/p", "content": "x"})").message == "/p is a FIFO");
+  CHECK(machine.converge(kState, R"({"path": "/d", "absent": true})").message == "/d is a directory");
+}
+
+TEST_CASE("linux.file fails where a component of the path is a file or a dangling link") {
+  StateHarness machine;
+  machine.write("/f", "x");
+  std::filesystem::create_symlink("/nowhere", machine.root() + "/link");
+  CHECK(machine.converge(kState, R"({"path": "/f/g", "content": "x"})").message == "/f is not a directory");
+  const auto outcome = machine.converge(kState, R"({"path": "/link/g", "content": "x"})");
+  CHECK_FALSE(outcome.ok);
+}
+
+TEST_CASE("linux.file follows a link of root's on the way and stays below its root") {
+  StateHarness machine;
+  std::filesystem::create_directories(machine.root() + "/real");
+  std::filesystem::create_symlink("/real", machine.root() + "/link");
+  CHECK(machine.converge(kState, R"({"path": "/link/f", "content": "x"})").ok);
+  CHECK(machine.read("/real/f") == "x");
+}
+
+TEST_CASE("linux.file does not follow another user's link" * doctest::skip(::geteuid() != 0)) {
+  StateHarness machine;
+  std::filesystem::create_directories(machine.root() + "/real");
+  std::filesystem::create_symlink("/real", machine.root() + "/link");
+  REQUIRE(::lchown((machine.root() + "/link").c_str(), 12345, 12345) == 0);
+  const auto outcome = machine.converge(kState, R"({"path": "/link/f", "content": "x"})");
+  CHECK_FALSE(outcome.ok);
+  CHECK(outcome.message.find("not following the symlink /link") != std::string::npos);
+}
+
+TEST_CASE("linux.file removes a file or link and is content when it is gone") {
+  StateHarness machine;
+  machine.write("/f", "x");
+  CHECK(machine.converge(kState, R"({"path": "/f", "absent": "yes"})").message == "Removed /f");
+  CHECK(machine.converge(kState, R"({"path": "/f", "absent": "yes"})").message == "/f is already absent");
+}
+
+TEST_CASE("linux.file names a user or group that does not exist") {
+  StateHarness machine;
+  CHECK(machine.plan(kState, R"({"path": "/f", "user": "no-such-user"})").message == "User 'no-such-user' does not exist");
+  CHECK(machine.plan(kState, R"({"path": "/f", "group": "no-such-group"})").message == "Group 'no-such-group' does not exist");
+}
+
+TEST_CASE("linux.file planned after a state that would create its owner is a change, after a command unknown") {
+  StateHarness machine;
+  machine.overlay().add("maker", {{.kind = states::EffectKind::user, .name = "bob"}});
+  CHECK(machine.plan(kState, R"({"path": "/f", "user": "bob"})").verdict == Verdict::change);
+  machine.overlay().add("script", {{.kind = states::EffectKind::anything, .name = ""}});
+  const auto plan = machine.plan(kState, R"({"path": "/f", "user": "alice"})");
+  CHECK(plan.verdict == Verdict::unknown);
+  CHECK(plan.depends_on == "script");
+}
+
+TEST_CASE("linux.file refuses paths that are relative or contain dots") {
+  StateHarness machine;
+  CHECK(machine.problems(kState, R"({"path": "etc/motd"})") == "'etc/motd' is not an absolute path");
+  CHECK(machine.problems(kState, R"({"path": "/a/../b"})") == "a path must not contain '.' or '..' as a component");
+  CHECK(machine.problems(kState, R"({"path": "/f", "mode": "rw"})") == "Illegal mode 'rw'");
+  CHECK(machine.problems(kState, R"({"path": "/f", "mod": "0644"})") ==
+        "Unknown parameter 'mod' of linux.file; did you mean 'mode'?");
+}

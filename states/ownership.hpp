@@ -1,0 +1,39 @@
+// Owner and mode as states ask for them: names resolved to ids, compared with what is there, described for people.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/tree_writer.hpp"
+#include "states/context.hpp"
+#include "states/param.hpp"
+#include "states/plan.hpp"
+
+namespace states {
+
+// Resolves the given names (or numbers). A name that nobody has is a Plan with `fail`, or with `unknown` when an earlier
+// state might create it. A user that an earlier state *would* create is left out of the attributes while planning; a real run
+// finds it.
+std::variant<base::Attributes, Plan> resolve_owner(std::optional<std::string_view> user,
+                                                   std::optional<std::string_view> group, std::optional<Mode> mode,
+                                                   Context& context);
+
+// Appends a change for the owner and one for the mode where they differ from what is there.
+void compare_attributes(const struct stat& found, const base::Attributes& wanted, std::string_view path,
+                        base::Accounts& accounts, std::vector<Change>& changes);
+
+// "0644"
+std::string mode_text(mode_t mode);
+// "root:adm"
+std::string owner_text(uid_t uid, gid_t gid, base::Accounts& accounts);
+// "content, mode 0600 -> 0644"
+std::string summarise(const std::vector<Change>& changes);
+// "a FIFO", "a directory", … for what is in the way.
+std::string_view file_type_name(mode_t mode);
+
+}  // namespace states

@@ -1,0 +1,260 @@
+#include "states/param.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/text.hpp"
+#include "states/state.hpp"
+
+namespace states {
+
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+using base::Value;
+
+Error wrong_type(const Param& param) {
+  return Error(ErrorCode::invalid,
+               "Parameter '" + std::string(param.name) + "' must be " + std::string(wire_name(param.wire)));
+}
+
+Error illegal(const Param& param, std::string_view value) {
+  return Error(ErrorCode::invalid, "Illegal " + std::string(param.name) + " '" + std::string(value) + "'");
+}
+
+// A YAML scalar that says "nothing".
+bool is_absent(const Value& value) {
+  return value.is_null() || (value.kind() == Value::Kind::plain &&
+                             (value.text().empty() || value.text() == "~" || value.text() == "null"));
+}
+
+// The texts of a list; a bare text is a list with one element. Elements that are null or empty are skipped.
+Result<bool> read_texts(std::vector<std::string_view>& texts, const Param& param, const Value& value,
+                        base::Arena& arena) {
+  if (is_absent(value)) return false;
+  if (!value.is_list()) {
+    const auto line = value.as_line(arena);
+    if (!line) return wrong_type(param);
+    if (line->empty()) return false;
+    texts.push_back(*line);
+    return true;
+  }
+  for (const Value& item : value.items()) {
+    if (is_absent(item)) continue;
+    const auto line = item.as_line(arena);
+    if (!line) return wrong_type(param);
+    if (!line->empty()) texts.push_back(*line);
+  }
+  return true;
+}
+
+// The value of a pair: null, missing and "" are all "no value".
+Result<std::string_view> pair_value(const Param& param, const Value& value, base::Arena& arena) {
+  if (is_absent(value)) return std::string_view();
+  if (value.kind() == Value::Kind::boolean) return std::string_view(*value.as_bool() ? "true" : "false");
+  const auto line = value.as_line(arena);
+  if (!line) return wrong_type(param);
+  return *line;
+}
+
+Result<bool> read_pair_item(std::vector<Pair>& pairs, const Param& param, const Value& item, base::Arena& arena) {
+  if (is_absent(item)) return false;
+  if (!item.is_object()) {
+    const auto key = item.as_line(arena);
+    if (!key) return wrong_type(param);
+    if (!key->empty()) pairs.push_back({*key, {}});
+    return true;
+  }
+  const Value* key = item.find("key");
+  const Value* value = item.find("value");
+  if (!key && !value && !item.members().empty()) {  // [{nginx: latest}], which people write in YAML
+    for (const base::Member& member : item.members()) {
+      auto text = pair_value(param, member.value, arena);
+      if (!text) return std::move(text).error();
+      if (!member.key.empty()) pairs.push_back({member.key, *text});
+    }
+    return true;
+  }
+  if (!key || is_absent(*key)) return false;
+  const auto name = key->as_line(arena);
+  if (!name) return wrong_type(param);
+  auto text = value ? pair_value(param, *value, arena) : Result<std::string_view>(std::string_view());
+  if (!text) return std::move(text).error();
+  if (!name->empty()) pairs.push_back({*name, *text});
+  return true;
+}
+
+void split_assignments(std::vector<Pair>& pairs, std::string_view text) {
+  for (std::string_view word : base::split_words(text)) {
+    const std::size_t equals = word.find('=');
+    if (equals == 0) continue;
+    const bool has_value = equals != std::string_view::npos;
+    pairs.push_back({word.substr(0, equals), has_value ? word.substr(equals + 1) : std::string_view()});
+  }
+}
+
+}  // namespace
+
+std::string_view wire_name(Wire wire) {
+  switch (wire) {
+    case Wire::line: return "a line of text";
+    case Wire::text: return "text";
+    case Wire::boolean: return "true or false";
+    case Wire::list: return "a list of texts";
+    case Wire::pairs: return "a list of key and value pairs";
+    case Wire::mode: return "an octal mode such as \"0644\"";
+    case Wire::seconds: return "a number of seconds";
+    case Wire::watch: return "a list of paths";
+    case Wire::references: return "a list of references to states";
+  }
+  return "a value";
+}
+
+Result<bool> read_field(std::string_view& field, const Param& param, const Value& value, base::Arena& arena) {
+  // An empty plain scalar (`content:` with nothing behind it) is an absence even where "" is a value.
+  if (is_absent(value)) return false;
+  if (value.is_list() && param.joins_lists) {
+    std::vector<std::string_view> lines;
+    auto counts = read_texts(lines, param, value, arena);
+    if (!counts) return counts;
+    std::string joined;
+    for (std::string_view line : lines) joined.append(joined.empty() ? "" : "\n").append(line);
+    field = arena.copy(joined);
+    return !field.empty();
+  }
+  const auto line = value.as_line(arena);
+  if (!line) return wrong_type(param);
+  if (line->empty() && !param.keeps_empty) return false;
+  field = *line;
+  return true;
+}
+
+Result<bool> read_field(bool& field, const Param& param, const Value& value, base::Arena&) {
+  if (is_absent(value) || (value.is_text() && value.text().empty())) return false;
+  const auto given = value.as_bool();
+  if (!given) return wrong_type(param);
+  field = *given;
+  return true;
+}
+
+Result<bool> read_field(List& field, const Param& param, const Value& value, base::Arena& arena) {
+  std::vector<std::string_view> texts;
+  auto counts = read_texts(texts, param, value, arena);
+  if (!counts || !*counts) return counts;
+  if (texts.empty() && param.is_required)
+    return Error(ErrorCode::invalid, "Parameter '" + std::string(param.name) + "' has no usable entry");
+  field = arena.copy(List(texts));
+  return true;
+}
+
+Result<bool> read_field(Pairs& field, const Param& param, const Value& value, base::Arena& arena) {
+  if (is_absent(value)) return false;
+  std::vector<Pair> pairs;
+  if (value.is_list()) {
+    for (const Value& item : value.items()) {
+      auto used = read_pair_item(pairs, param, item, arena);
+      if (!used) return used;
+    }
+  } else if (value.is_object()) {
+    for (const base::Member& member : value.members()) {
+      auto text = pair_value(param, member.value, arena);
+      if (!text) return std::move(text).error();
+      if (!member.key.empty()) pairs.push_back({member.key, *text});
+    }
+  } else if (value.is_text() && param.splits_words) {
+    split_assignments(pairs, value.text());
+  } else if (value.is_text()) {
+    if (!value.text().empty()) pairs.push_back({value.text(), {}});
+  } else {
+    return wrong_type(param);
+  }
+  if (pairs.empty() && param.is_required)
+    return Error(ErrorCode::invalid, "Parameter '" + std::string(param.name) + "' has no usable entry");
+  field = arena.copy(std::span<const Pair>(pairs));
+  return true;
+}
+
+Result<bool> read_field(Mode& field, const Param& param, const Value& value, base::Arena& arena) {
+  std::string_view text;
+  auto counts = read_field(text, param, value, arena);
+  if (!counts || !*counts) return counts;
+  const bool octal = std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '7'; });
+  if (!octal || text.size() < 3 || text.size() > 4) return illegal(param, text);
+  field.bits = 0;
+  for (char digit : text) field.bits = field.bits * 8 + static_cast<mode_t>(digit - '0');
+  return true;
+}
+
+Result<bool> read_field(Seconds& field, const Param& param, const Value& value, base::Arena& arena) {
+  std::string_view text;
+  auto counts = read_field(text, param, value, arena);
+  if (!counts || !*counts) return counts;
+  constexpr std::int64_t kLongest = 30LL * 24 * 3600;  // a month: anything longer is a mistake in units
+  const auto number = base::parse_integer(text);
+  if (!number || *number <= 0 || *number > kLongest) return illegal(param, text);
+  field.value = std::chrono::seconds(*number);
+  return true;
+}
+
+Result<bool> read_field(Watch& field, const Param& param, const Value& value, base::Arena& arena) {
+  if (value.kind() == Value::Kind::boolean ||
+      (value.kind() == Value::Kind::plain && !value.text().starts_with('/') && value.as_bool())) {
+    field.always = *value.as_bool();
+    return true;
+  }
+  return read_field(field.paths, param, value, arena);
+}
+
+namespace {
+
+std::string unknown_parameter(const StateType& type, std::string_view name) {
+  std::vector<std::string_view> known;
+  for (const Param& param : type.params) known.push_back(param.name);
+  std::string message = "Unknown parameter '" + std::string(name) + "' of " + std::string(type.name);
+  if (const auto close = base::nearest(name, known)) message += "; did you mean '" + std::string(*close) + "'?";
+  return message;
+}
+
+}  // namespace
+
+const void* read_params(const StateType& type, const Value& parameter, base::Arena& arena,
+                        std::vector<ParamProblem>& problems, std::vector<ParamProblem>* warnings) {
+  const std::size_t problems_before = problems.size();
+  if (!is_absent(parameter) && !parameter.is_object()) {
+    problems.push_back({"'parameter' must be an object", parameter.offset()});
+    return nullptr;
+  }
+  void* const params = type.make_params(arena);
+  std::uint64_t given = 0;  // bit per row; no module has more than 64 parameters
+  const auto read = [&](const base::Member& member, bool by_alias) {
+    for (std::size_t i = 0; i < type.params.size(); ++i) {
+      const Param& param = type.params[i];
+      if (by_alias ? param.name == member.key || !param.is_called(member.key) : param.name != member.key) continue;
+      const std::uint64_t bit = std::uint64_t{1} << i;
+      if ((given & bit) != 0) return true;  // the first name wins
+      given |= bit;
+      if (auto stored = param.store(params, param, member.value, arena); !stored)
+        problems.push_back({stored.error().message(), member.value.offset()});
+      return true;
+    }
+    return false;
+  };
+  std::vector<const base::Member*> others;
+  for (const base::Member& member : parameter.members())
+    if (!read(member, false)) others.push_back(&member);
+  for (const base::Member* member : others) {
+    if (read(*member, true)) continue;
+    (warnings ? *warnings : problems).push_back({unknown_parameter(type, member->key), member->offset});
+  }
+  for (std::size_t i = 0; i < type.params.size(); ++i)
+    if (type.params[i].is_required && (given & (std::uint64_t{1} << i)) == 0)
+      problems.push_back({"Missing parameter '" + std::string(type.params[i].name) + "'", parameter.offset()});
+  if (problems.size() == problems_before && type.check) {
+    if (auto checked = type.check(params); !checked) problems.push_back({checked.error().message(), parameter.offset()});
+  }
+  return problems.size() == problems_before ? params : nullptr;
+}
+
+}  // namespace states

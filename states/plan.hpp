@@ -1,0 +1,82 @@
+// Plan and Applied: what a state would do, and what came of doing it. Values only.
+#pragma once
+
+#include <any>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace states {
+
+enum class Verdict {
+  kept,     // already as asked
+  change,   // with the list of changes
+  fail,     // cannot work, and why
+  unknown,  // depends on an earlier state of this recipe that has not happened yet
+};
+
+struct Change {
+  std::string what;    // "content of /etc/motd", "mode of /etc/motd", "package nginx"
+  std::string before;  // "" when there was nothing
+  std::string after;
+  std::string diff;    // unified, bounded; only for text
+};
+
+// What a later state of the same recipe could rely on once this plan is applied.
+enum class EffectKind { file, directory, link, user, group, package, unit, anything };
+struct Effect {
+  EffectKind kind = EffectKind::anything;
+  std::string name;     // path, or name
+  bool present = true;  // false: would be gone
+};
+
+struct Plan {
+  Verdict verdict = Verdict::kept;
+  std::string message;  // one line for people: "/etc/motd is as wanted", "User 'x' does not exist"
+  std::vector<Change> changes;
+  std::vector<Effect> effects;
+  // Temporary files that applying this makes; removed at the next start if the agent is killed on the way.
+  std::vector<std::string> scratch;
+  std::string depends_on;  // id of the state, for `unknown`
+  std::any steps;          // the module's own note of what to do, for its apply
+
+  static Plan kept(std::string message) { return {.verdict = Verdict::kept, .message = std::move(message)}; }
+  static Plan fail(std::string message) { return {.verdict = Verdict::fail, .message = std::move(message)}; }
+  static Plan fail(const base::Error& error) { return fail(error.message()); }
+  static Plan unknown(std::string depends_on, std::string message) {
+    return {.verdict = Verdict::unknown, .message = std::move(message), .depends_on = std::move(depends_on)};
+  }
+
+  template <class Steps>
+  const Steps& steps_as() const {
+    return std::any_cast<const Steps&>(steps);
+  }
+};
+
+enum class AppliedEnd { done, failed, cancelled, timed_out };
+
+struct Applied {
+  AppliedEnd end = AppliedEnd::done;
+  std::string comment;  // one or two lines; on failure the reason
+  std::string output;   // what programs printed, or a diff
+
+  bool ok() const { return end == AppliedEnd::done; }
+
+  static Applied done(std::string comment, std::string output = {}) {
+    return {AppliedEnd::done, std::move(comment), std::move(output)};
+  }
+  static Applied failed(std::string comment, std::string output = {}) {
+    return {AppliedEnd::failed, std::move(comment), std::move(output)};
+  }
+  // Cancelled and timed out are told apart by the error's code.
+  static Applied failed(const base::Error& error, std::string output = {}) {
+    const AppliedEnd end = error.code() == base::ErrorCode::cancelled   ? AppliedEnd::cancelled
+                           : error.code() == base::ErrorCode::timed_out ? AppliedEnd::timed_out
+                                                                        : AppliedEnd::failed;
+    return {end, error.message(), std::move(output)};
+  }
+};
+
+}  // namespace states
