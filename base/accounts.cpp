@@ -20,7 +20,8 @@ User user_from(const passwd& entry) {
 
 Group group_from(const group& entry) {
   Group found{entry.gr_name, entry.gr_gid, {}};
-  for (char** member = entry.gr_mem; member && *member; ++member) found.members.emplace_back(*member);
+  for (char** member = entry.gr_mem; member && *member; ++member)
+    found.members.emplace_back(*member);
   return found;
 }
 
@@ -78,11 +79,11 @@ const Group* Accounts::group(std::string_view name) {
   auto found = groups_.find(name);
   if (found == groups_.end()) {
     const std::string key(name);
-    auto looked_up =
-        root_.empty()
-            ? look_up<Group, ::group>([&](auto... rest) { return getgrnam_r(key.c_str(), rest...); }, group_from)
-            : scan<Group, ::group>(root_ + "/etc/group", fgetgrent, group_from,
-                                   [&](const ::group& entry) { return key == entry.gr_name; });
+    auto looked_up = root_.empty()
+                         ? look_up<Group, ::group>(
+                               [&](auto... rest) { return getgrnam_r(key.c_str(), rest...); }, group_from)
+                         : scan<Group, ::group>(root_ + "/etc/group", fgetgrent, group_from,
+                                                [&](const ::group& entry) { return key == entry.gr_name; });
     found = groups_.emplace(key, std::move(looked_up)).first;
   }
   return found->second ? &*found->second : nullptr;
@@ -91,10 +92,11 @@ const Group* Accounts::group(std::string_view name) {
 const User* Accounts::user_by_id(uid_t uid) {
   auto found = users_by_id_.find(uid);
   if (found == users_by_id_.end()) {
-    auto looked_up = root_.empty()
-                         ? look_up<User, passwd>([&](auto... rest) { return getpwuid_r(uid, rest...); }, user_from)
-                         : scan<User, passwd>(root_ + "/etc/passwd", fgetpwent, user_from,
-                                              [&](const passwd& entry) { return uid == entry.pw_uid; });
+    auto looked_up =
+        root_.empty()
+            ? look_up<User, passwd>([&](auto... rest) { return getpwuid_r(uid, rest...); }, user_from)
+            : scan<User, passwd>(root_ + "/etc/passwd", fgetpwent, user_from,
+                                 [&](const passwd& entry) { return uid == entry.pw_uid; });
     found = users_by_id_.emplace(uid, std::move(looked_up)).first;
   }
   return found->second ? &*found->second : nullptr;
@@ -104,9 +106,10 @@ const Group* Accounts::group_by_id(gid_t gid) {
   auto found = groups_by_id_.find(gid);
   if (found == groups_by_id_.end()) {
     auto looked_up =
-        root_.empty() ? look_up<Group, ::group>([&](auto... rest) { return getgrgid_r(gid, rest...); }, group_from)
-                      : scan<Group, ::group>(root_ + "/etc/group", fgetgrent, group_from,
-                                             [&](const ::group& entry) { return gid == entry.gr_gid; });
+        root_.empty()
+            ? look_up<Group, ::group>([&](auto... rest) { return getgrgid_r(gid, rest...); }, group_from)
+            : scan<Group, ::group>(root_ + "/etc/group", fgetgrent, group_from,
+                                   [&](const ::group& entry) { return gid == entry.gr_gid; });
     found = groups_by_id_.emplace(gid, std::move(looked_up)).first;
   }
   return found->second ? &*found->second : nullptr;
@@ -139,8 +142,10 @@ std::vector<Group> Accounts::groups_of(std::string_view user) {
       if (member == user) return true;
     return false;
   };
-  // The files are the truth for what useradd and usermod change; NSS sources beside them cannot be changed by us.
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen((root_ + "/etc/group").c_str(), "re"), std::fclose);
+  // The files are the truth for what useradd and usermod change; NSS sources beside them cannot be changed by
+  // us.
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen((root_ + "/etc/group").c_str(), "re"),
+                                                   std::fclose);
   while (const ::group* entry = file ? fgetgrent(file.get()) : nullptr) {
     Group candidate = group_from(*entry);
     if (is_member(candidate)) found.push_back(std::move(candidate));

@@ -1,7 +1,8 @@
 // Arena: memory that is given out piece by piece and taken back all at once.
 //
-// A recipe of ten thousand states is a few hundred thousand small strings and lists that live exactly as long as the
-// recipe. What is made here is never destroyed one by one, so only trivially destructible types are accepted.
+// A recipe of ten thousand states is a few hundred thousand small strings and lists that live exactly as long
+// as the recipe. What is made here is never destroyed one by one, so only trivially destructible types are
+// accepted.
 #pragma once
 
 #include <cstring>

@@ -25,7 +25,8 @@ struct Edit {
   std::string_view line;
 };
 
-// Myers' greedy algorithm, which needs time and memory in proportion to the number of edits squared; given up past kMostEdits.
+// Myers' greedy algorithm, which needs time and memory in proportion to the number of edits squared; given up
+// past kMostEdits.
 bool shortest_edits(const Lines& a, const Lines& b, std::vector<Edit>& edits) {
   constexpr int kMostEdits = 1000;
   const int n = static_cast<int>(a.size());
@@ -40,7 +41,8 @@ bool shortest_edits(const Lines& a, const Lines& b, std::vector<Edit>& edits) {
       const bool down = k == -d || (k != d && reach[slot(k - 1)] < reach[slot(k + 1)]);
       int x = down ? reach[slot(k + 1)] : reach[slot(k - 1)] + 1;
       int y = x - k;
-      while (x < n && y < m && a[static_cast<std::size_t>(x)] == b[static_cast<std::size_t>(y)]) ++x, ++y;
+      while (x < n && y < m && a[static_cast<std::size_t>(x)] == b[static_cast<std::size_t>(y)])
+        ++x, ++y;
       reach[slot(k)] = x;
       if (x < n || y < m) continue;
       // Found: walk back through the history.
@@ -58,7 +60,8 @@ bool shortest_edits(const Lines& a, const Lines& b, std::vector<Edit>& edits) {
         else
           edits.push_back({'-', a[static_cast<std::size_t>(--x)]});
       }
-      while (x > 0) edits.push_back({' ', a[static_cast<std::size_t>(--x)]}), --y;
+      while (x > 0)
+        edits.push_back({' ', a[static_cast<std::size_t>(--x)]}), --y;
       std::reverse(edits.begin(), edits.end());
       return true;
     }
@@ -80,8 +83,10 @@ std::string unified_diff(std::string_view before, std::string_view after, std::s
   std::vector<Edit> edits;
   if (!shortest_edits(a, b, edits)) {
     edits.clear();
-    for (std::string_view line : a) edits.push_back({'-', line});
-    for (std::string_view line : b) edits.push_back({'+', line});
+    for (std::string_view line : a)
+      edits.push_back({'-', line});
+    for (std::string_view line : b)
+      edits.push_back({'+', line});
   }
 
   std::string out;
@@ -119,7 +124,8 @@ std::string unified_diff(std::string_view before, std::string_view after, std::s
     }
     if (shown < most_lines)
       out += "@@ -" + range(line_a - lead, count_a) + " +" + range(line_b - lead, count_b) + " @@\n";
-    for (std::size_t j = i - lead; j < stop; ++j) show(edits[j].kind, edits[j].line);
+    for (std::size_t j = i - lead; j < stop; ++j)
+      show(edits[j].kind, edits[j].line);
     line_a += count_a - lead;
     line_b += count_b - lead;
     i = stop;

@@ -13,10 +13,12 @@ namespace base {
 
 Result<std::string> read_all(int fd, std::size_t limit, const std::string& name) {
   constexpr std::size_t kStep = 64 * 1024;
-  struct stat st{};
+  struct stat st {};
   std::string text;
-  // One byte more than the size says, so that a file of the expected size is read with one call and one for its end.
-  std::size_t step = ::fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? static_cast<std::size_t>(st.st_size) + 1 : kStep;
+  // One byte more than the size says, so that a file of the expected size is read with one call and one for
+  // its end.
+  std::size_t step =
+      ::fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? static_cast<std::size_t>(st.st_size) + 1 : kStep;
   step = std::clamp<std::size_t>(step, 1, limit + 1);
   while (true) {
     const std::size_t have = text.size();
@@ -29,7 +31,8 @@ Result<std::string> read_all(int fd, std::size_t limit, const std::string& name)
     if (got < 0) return os_error(errno, "cannot read " + name);
     text.resize(have + static_cast<std::size_t>(got));
     if (text.size() > limit)
-      return Error(ErrorCode::limit, name + " is larger than the limit of " + std::to_string(limit) + " bytes");
+      return Error(ErrorCode::limit,
+                   name + " is larger than the limit of " + std::to_string(limit) + " bytes");
     if (got == 0) return text;
     step = kStep;
   }

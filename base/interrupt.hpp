@@ -1,7 +1,8 @@
 // Interrupt: how long work learns that it should stop.
 //
-// The worker hands one to everything that may take long. Native loops ask requested() now and then; what sleeps
-// in poll() adds wait_fd() to its set and asks again when it becomes readable. One thread only: the worker's.
+// The worker hands one to everything that may take long. Native loops ask requested() now and then; what
+// sleeps in poll() adds wait_fd() to its set and asks again when it becomes readable. One thread only: the
+// worker's.
 #pragma once
 
 namespace base {

@@ -10,8 +10,8 @@ namespace {
 
 using nlohmann::json;
 
-// Lets the handler see how far the lexer has read: tokens are separated by blanks and punctuation only, so the start of
-// each is known without a parser of our own.
+// Lets the handler see how far the lexer has read: tokens are separated by blanks and punctuation only, so
+// the start of each is known without a parser of our own.
 class Cursor {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -41,7 +41,8 @@ class Cursor {
 
 class Handler {
  public:
-  Handler(std::string_view text, ValueBuilder& builder) : text_(text), builder_(builder), seen_(text.data()) {}
+  Handler(std::string_view text, ValueBuilder& builder)
+      : text_(text), builder_(builder), seen_(text.data()) {}
 
   const char** seen() { return &seen_; }
   const SyntaxProblem& problem() const { return problem_; }
@@ -56,17 +57,29 @@ class Handler {
   }
   bool number_float(json::number_float_t value, const std::string&) { return add(Value::real(value)); }
   bool string(std::string& text) {
-    if (text.size() > std::numeric_limits<std::uint32_t>::max()) return fail("a text is too long", token_start());
+    if (text.size() > std::numeric_limits<std::uint32_t>::max())
+      return fail("a text is too long", token_start());
     return add(Value::string(builder_.arena().copy(text)));
   }
   bool binary(json::binary_t&) { return fail("binary values are not JSON", token_start()); }
-  bool start_object(std::size_t) { return step([&](std::uint32_t at) { return builder_.begin_object(at); }); }
-  bool start_array(std::size_t) { return step([&](std::uint32_t at) { return builder_.begin_list(at); }); }
-  bool end_object() { return step([&](std::uint32_t) { return builder_.end_object(); }); }
-  bool end_array() { return step([&](std::uint32_t) { return builder_.end_list(); }); }
-  bool key(std::string& name) { return step([&](std::uint32_t at) { return builder_.key(name, at); }); }
+  bool start_object(std::size_t) {
+    return step([&](std::uint32_t at) { return builder_.begin_object(at); });
+  }
+  bool start_array(std::size_t) {
+    return step([&](std::uint32_t at) { return builder_.begin_list(at); });
+  }
+  bool end_object() {
+    return step([&](std::uint32_t) { return builder_.end_object(); });
+  }
+  bool end_array() {
+    return step([&](std::uint32_t) { return builder_.end_list(); });
+  }
+  bool key(std::string& name) {
+    return step([&](std::uint32_t at) { return builder_.key(name, at); });
+  }
   bool parse_error(std::size_t position, const std::string&, const json::exception& error) {
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while …": ours says the place itself.
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while …": ours says the
+    // place itself.
     std::string_view what = error.what();
     if (const auto colon = what.find(": "); colon != std::string_view::npos) what.remove_prefix(colon + 2);
     return fail(std::string(what), static_cast<std::uint32_t>(position > 0 ? position - 1 : 0));
@@ -77,7 +90,8 @@ class Handler {
   std::uint32_t token_start() {
     const char* at = text_.data() + token_end_;
     const char* const end = text_.data() + text_.size();
-    while (at < end && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r' || *at == ',' || *at == ':')) ++at;
+    while (at < end && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r' || *at == ',' || *at == ':'))
+      ++at;
     return static_cast<std::uint32_t>(at - text_.data());
   }
 
@@ -105,12 +119,22 @@ class Handler {
 
 void write_json(const Value& value, std::string& out) {
   switch (value.kind()) {
-    case Value::Kind::null: out += "null"; break;
-    case Value::Kind::boolean: out += *value.as_bool() ? "true" : "false"; break;
-    case Value::Kind::integer: out += std::to_string(*value.as_integer()); break;
-    case Value::Kind::real: out += json(*value.as_number()).dump(); break;
+    case Value::Kind::null:
+      out += "null";
+      break;
+    case Value::Kind::boolean:
+      out += *value.as_bool() ? "true" : "false";
+      break;
+    case Value::Kind::integer:
+      out += std::to_string(*value.as_integer());
+      break;
+    case Value::Kind::real:
+      out += json(*value.as_number()).dump();
+      break;
     case Value::Kind::string:
-    case Value::Kind::plain: out += json_quote(value.text()); break;
+    case Value::Kind::plain:
+      out += json_quote(value.text());
+      break;
     case Value::Kind::list: {
       out += '[';
       const char* separator = "";

@@ -15,8 +15,10 @@ struct SyntaxProblem {
   std::uint32_t offset = 0;
 };
 
-// The values live in `arena`. Refused: anything but one JSON value, duplicate keys, invalid UTF-8, numbers out of range.
-std::variant<Value, SyntaxProblem> parse_json(std::string_view text, Arena& arena, DocumentLimits limits = {});
+// The values live in `arena`. Refused: anything but one JSON value, duplicate keys, invalid UTF-8, numbers
+// out of range.
+std::variant<Value, SyntaxProblem> parse_json(std::string_view text, Arena& arena,
+                                              DocumentLimits limits = {});
 
 // The text as a JSON string, in quotes. Invalid UTF-8 becomes U+FFFD.
 std::string json_quote(std::string_view text);

@@ -12,8 +12,8 @@ namespace {
 
 OsRelease::Family family_of(std::string_view id) {
   static constexpr std::array<std::string_view, 2> kDebian{"debian", "ubuntu"};
-  static constexpr std::array<std::string_view, 9> kRhel{"rhel",  "centos",    "fedora", "amzn", "rocky",
-                                                        "almalinux", "ol", "redhat", "amazon"};
+  static constexpr std::array<std::string_view, 9> kRhel{"rhel",      "centos", "fedora", "amzn",  "rocky",
+                                                         "almalinux", "ol",     "redhat", "amazon"};
   if (std::ranges::find(kDebian, id) != kDebian.end()) return OsRelease::Family::debian;
   if (std::ranges::find(kRhel, id) != kRhel.end()) return OsRelease::Family::rhel;
   return OsRelease::Family::other;
@@ -41,10 +41,14 @@ OsRelease parse_os_release(std::string_view text) {
     if (equals == std::string_view::npos || line.starts_with('#')) continue;
     const std::string_view key = trim(line.substr(0, equals));
     std::string value = unquote(trim(line.substr(equals + 1)));
-    if (key == "ID") os.id = std::move(value);
-    else if (key == "ID_LIKE") like = std::move(value);
-    else if (key == "VERSION_ID") os.version = std::move(value);
-    else if (key == "PRETTY_NAME") os.name = std::move(value);
+    if (key == "ID")
+      os.id = std::move(value);
+    else if (key == "ID_LIKE")
+      like = std::move(value);
+    else if (key == "VERSION_ID")
+      os.version = std::move(value);
+    else if (key == "PRETTY_NAME")
+      os.name = std::move(value);
   }
   os.family = family_of(os.id);
   for (std::string_view word : split_words(like))

@@ -1,9 +1,10 @@
 // Running external programs: argv in, bounded output and exit status out, nothing left behind.
 //
-// Every program runs below a small supervisor process of ours (a fork that only makes async-signal-safe calls). The
-// supervisor is the "child subreaper" of everything the program starts, so grandchildren that fork twice or change
-// their session are still found and ended with it; and when this process dies, however it dies, the supervisor ends
-// the tree too. A program that ends normally may leave children running (a daemon that it started): those are left alone.
+// Every program runs below a small supervisor process of ours (a fork that only makes async-signal-safe
+// calls). The supervisor is the "child subreaper" of everything the program starts, so grandchildren that
+// fork twice or change their session are still found and ended with it; and when this process dies, however
+// it dies, the supervisor ends the tree too. A program that ends normally may leave children running (a
+// daemon that it started): those are left alone.
 //
 // run() blocks the calling thread. It may be called from several threads at once.
 #pragma once
@@ -33,16 +34,16 @@ struct Identity {
 enum class Stream { out, err };
 
 struct Command {
-  std::vector<std::string> argv;         // argv[0] is searched in PATH of `env` unless it has a slash
-  std::vector<std::string> env;          // complete, "NAME=value"; see clean_environment()
+  std::vector<std::string> argv;  // argv[0] is searched in PATH of `env` unless it has a slash
+  std::vector<std::string> env;   // complete, "NAME=value"; see clean_environment()
   std::string cwd = "/";
-  std::optional<Identity> identity;      // absent: as we are
-  std::string input;                     // written to stdin; empty: stdin is /dev/null
+  std::optional<Identity> identity;  // absent: as we are
+  std::string input;                 // written to stdin; empty: stdin is /dev/null
   std::chrono::milliseconds timeout{600'000};
   std::chrono::milliseconds term_grace{5'000};   // from TERM to KILL
   std::chrono::milliseconds drain_grace{2'000};  // how long to read on after the program itself has exited
-  std::size_t keep_head = 64 * 1024;     // bytes of output kept from the start …
-  std::size_t keep_tail = 64 * 1024;     // … and from the end
+  std::size_t keep_head = 64 * 1024;             // bytes of output kept from the start …
+  std::size_t keep_tail = 64 * 1024;             // … and from the end
   Interrupt* interrupt = nullptr;
   // Called with output as it comes, on the calling thread; may be empty.
   std::function<void(Stream, std::string_view)> on_output;
@@ -52,9 +53,9 @@ enum class Ending { exited, signalled, timed_out, cancelled };
 
 struct Completed {
   Ending ending = Ending::exited;
-  int exit_code = 0;      // when exited
-  int signal = 0;         // when signalled
-  std::string output;     // stdout and stderr in order of arrival; head, a note with the bytes dropped, tail
+  int exit_code = 0;   // when exited
+  int signal = 0;      // when signalled
+  std::string output;  // stdout and stderr in order of arrival; head, a note with the bytes dropped, tail
   std::uint64_t dropped_bytes = 0;
   std::chrono::microseconds cpu{};  // user and system time of the program and of the children it waited for
   std::uint64_t max_rss_kb = 0;     // peak memory of the largest of them
@@ -62,12 +63,12 @@ struct Completed {
   bool ok() const { return ending == Ending::exited && exit_code == 0; }
 };
 
-// Runs the program to its end. An Error means that it could not be started (no such program, no such directory,
-// no more processes); everything that happens after the start is in Completed.
+// Runs the program to its end. An Error means that it could not be started (no such program, no such
+// directory, no more processes); everything that happens after the start is in Completed.
 Result<Completed> run(const Command& command);
 
-// The environment that programs get: PATH with the system folders, LC_ALL=C.UTF-8, TERM=dumb, HOME, and of ours
-// only what is harmless and wanted (proxy settings, TZ). Never credentials.
+// The environment that programs get: PATH with the system folders, LC_ALL=C.UTF-8, TERM=dumb, HOME, and of
+// ours only what is harmless and wanted (proxy settings, TZ). Never credentials.
 std::vector<std::string> clean_environment(std::string_view home = "/root");
 
 // The absolute path of a program in the system's PATH folders, if it is there and executable.

@@ -11,22 +11,31 @@ namespace {
 ErrorCode code_of(int errno_value) {
   switch (errno_value) {
     case ENOENT:
-    case ESRCH: return ErrorCode::not_found;
+    case ESRCH:
+      return ErrorCode::not_found;
     case EEXIST:
     case EISDIR:
     case ENOTDIR:
-    case ENOTEMPTY: return ErrorCode::exists;
+    case ENOTEMPTY:
+      return ErrorCode::exists;
     case EACCES:
-    case EPERM: return ErrorCode::permission;
+    case EPERM:
+      return ErrorCode::permission;
     case ENOSPC:
-    case EDQUOT: return ErrorCode::no_space;
-    case EROFS: return ErrorCode::read_only;
+    case EDQUOT:
+      return ErrorCode::no_space;
+    case EROFS:
+      return ErrorCode::read_only;
     case ENAMETOOLONG:
     case E2BIG:
-    case EFBIG: return ErrorCode::limit;
-    case EINVAL: return ErrorCode::invalid;
-    case ETIMEDOUT: return ErrorCode::timed_out;
-    default: return ErrorCode::io;
+    case EFBIG:
+      return ErrorCode::limit;
+    case EINVAL:
+      return ErrorCode::invalid;
+    case ETIMEDOUT:
+      return ErrorCode::timed_out;
+    default:
+      return ErrorCode::io;
   }
 }
 

@@ -1,8 +1,8 @@
 // Result<T> and Error: how everything that can fail says so.
 //
-// Library code returns these and does not log. Callers add context on the way up, so that the text that reaches
-// a person reads from the outside in: "reading /etc/passwd: Permission denied". Exceptions of third-party
-// libraries stop at the file that calls them.
+// Library code returns these and does not log. Callers add context on the way up, so that the text that
+// reaches a person reads from the outside in: "reading /etc/passwd: Permission denied". Exceptions of
+// third-party libraries stop at the file that calls them.
 #pragma once
 
 #include <optional>

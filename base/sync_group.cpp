@@ -10,7 +10,7 @@
 namespace base {
 
 Result<void> SyncGroup::note(int fd) {
-  struct stat st{};
+  struct stat st {};
   if (::fstat(fd, &st) != 0) return os_error(errno, "fstat");
   const std::lock_guard lock(mutex_);
   for (const Target& target : targets_)

@@ -1,8 +1,8 @@
 // SyncGroup: one flush for everything that has been created since the last one.
 //
-// A sync per created file costs more than the rest of its creation; one for all of them costs little more than one. The
-// worker notes where it wrote; before a result is told to anybody, flush() makes sure that it is on disk.
-// note() and flush() may be called from different threads.
+// A sync per created file costs more than the rest of its creation; one for all of them costs little more
+// than one. The worker notes where it wrote; before a result is told to anybody, flush() makes sure that it
+// is on disk. note() and flush() may be called from different threads.
 #pragma once
 
 #include <sys/types.h>

@@ -8,8 +8,12 @@ namespace base {
 
 namespace {
 
-constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-constexpr bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f'; }
+constexpr char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+constexpr bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';
+}
 
 // Edits (insert, delete, replace, swap of neighbours) that turn a into b.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -43,8 +47,10 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
 }
 
 std::string_view trim(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  while (!text.empty() && is_blank(text.front()))
+    text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back()))
+    text.remove_suffix(1);
   return text;
 }
 
@@ -64,10 +70,12 @@ std::vector<std::string_view> split_words(std::string_view text) {
   std::vector<std::string_view> words;
   std::size_t at = 0;
   while (true) {
-    while (at < text.size() && is_blank(text[at])) ++at;
+    while (at < text.size() && is_blank(text[at]))
+      ++at;
     if (at == text.size()) return words;
     const std::size_t start = at;
-    while (at < text.size() && !is_blank(text[at])) ++at;
+    while (at < text.size() && !is_blank(text[at]))
+      ++at;
     words.push_back(text.substr(start, at - start));
   }
 }

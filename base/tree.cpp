@@ -7,9 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstring>
 #include <deque>
+
+#include <climits>
 
 #include "base/file_read.hpp"
 #include "base/text.hpp"
@@ -36,7 +37,9 @@ Result<std::string> read_link_at(int folder, const std::string& name, std::strin
   return target;
 }
 
-Error missing(std::string_view path) { return os_error(ENOENT, std::string(path)); }
+Error missing(std::string_view path) {
+  return os_error(ENOENT, std::string(path));
+}
 
 }  // namespace
 
@@ -73,15 +76,17 @@ Tree::Tree(std::string root) : root_(std::move(root)) {
   root_fd_.reset(::open(root_.empty() ? "/" : root_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-void Tree::forget() { known_.clear(); }
+void Tree::forget() {
+  known_.clear();
+}
 
 Result<int> Tree::folder(std::string_view path) {
   if (!root_fd_) return missing(root_);
   if (path == "/") return root_fd_.get();
   for (std::size_t i = known_.size(); i-- > 0;) {
     if (known_[i].path != path) continue;
-    std::rotate(known_.begin() + static_cast<std::ptrdiff_t>(i), known_.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                known_.end());
+    std::rotate(known_.begin() + static_cast<std::ptrdiff_t>(i),
+                known_.begin() + static_cast<std::ptrdiff_t>(i) + 1, known_.end());
     return known_.back().fd.get();
   }
   auto opened = open_folder(path);
@@ -102,7 +107,8 @@ Result<UniqueFd> Tree::open_folder(std::string_view path) {
 
 Result<UniqueFd> Tree::walk(std::string_view path) {
   std::deque<std::string> rest;
-  for (std::string_view component : split(path.substr(1), '/')) rest.emplace_back(component);
+  for (std::string_view component : split(path.substr(1), '/'))
+    rest.emplace_back(component);
   std::vector<UniqueFd> way;  // the folders from the root down, for ".." in links
   std::string at;
   int links = 0;
@@ -124,7 +130,7 @@ Result<UniqueFd> Tree::walk(std::string_view path) {
       continue;
     }
     if (errno != ELOOP && errno != ENOTDIR) return os_error(errno, here);
-    struct stat st{};
+    struct stat st {};
     if (::fstatat(current(), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) return os_error(errno, here);
     if (!S_ISLNK(st.st_mode)) return Error(ErrorCode::exists, here + " is not a directory");
     if (st.st_uid != 0 && st.st_uid != ::geteuid())
@@ -138,7 +144,8 @@ Result<UniqueFd> Tree::walk(std::string_view path) {
       at.clear();
     }
     const auto parts = split(*target, '/');
-    for (auto part = parts.rbegin(); part != parts.rend(); ++part) rest.emplace_front(*part);
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part)
+      rest.emplace_front(*part);
   }
   if (!way.empty()) return std::move(way.back());
   UniqueFd copy(::fcntl(root_fd_.get(), F_DUPFD_CLOEXEC, 0));
@@ -153,7 +160,7 @@ Result<std::optional<struct stat>> Tree::look(std::string_view path) {
     if (in.error().code() == ErrorCode::not_found) return std::optional<struct stat>();
     return std::move(in).error();
   }
-  struct stat st{};
+  struct stat st {};
   const std::string name(parts.name);
   if (::fstatat(*in, name.c_str(), &st, AT_SYMLINK_NOFOLLOW | (name.empty() ? AT_EMPTY_PATH : 0)) == 0)
     return std::optional(st);
@@ -165,7 +172,8 @@ Result<UniqueFd> Tree::open_file(std::string_view path) {
   const SplitPath parts = split_path(path);
   auto in = folder(parts.folder);
   if (!in) return std::move(in).error();
-  UniqueFd fd(::openat(*in, std::string(parts.name).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  UniqueFd fd(::openat(*in, std::string(parts.name).c_str(),
+                       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!fd) return os_error(errno, std::string(path));
   return fd;
 }

@@ -1,11 +1,11 @@
 // Tree: the file system below a root, reached without being led astray.
 //
-// Folders are opened component by component. A symlink on the way is followed only if it belongs to root or to us: a user
-// who owns a folder cannot make a privileged reader or writer end up somewhere else. With another root, absolute links
-// and ".." stay below it. The last component is never followed.
+// Folders are opened component by component. A symlink on the way is followed only if it belongs to root or
+// to us: a user who owns a folder cannot make a privileged reader or writer end up somewhere else. With
+// another root, absolute links and ".." stay below it. The last component is never followed.
 //
-// Descriptors of folders are kept for a while (most states of a recipe live in a few folders), so a look at a file costs one
-// system call. forget() drops them. One thread.
+// Descriptors of folders are kept for a while (most states of a recipe live in a few folders), so a look at a
+// file costs one system call. forget() drops them. One thread.
 #pragma once
 
 #include <sys/stat.h>
@@ -27,7 +27,8 @@ struct SplitPath {
 };
 SplitPath split_path(std::string_view clean_path);
 
-// The path without double and trailing slashes. Refused: relative ones, "." and ".." as components, NUL, over 4096 bytes.
+// The path without double and trailing slashes. Refused: relative ones, "." and ".." as components, NUL, over
+// 4096 bytes.
 Result<std::string> clean_path(std::string_view path);
 
 class Tree {

@@ -22,7 +22,8 @@ constexpr gid_t kSameGid = static_cast<gid_t>(-1);
 
 std::string scratch_name(std::string_view name) {
   std::uint64_t hash = 14695981039346656037u;  // FNV-1a: a stable name of bounded length
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  for (const char c : name)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
   char text[40];
   std::snprintf(text, sizeof text, ".opsagent-%016llx.tmp", static_cast<unsigned long long>(hash));
   return text;
@@ -39,7 +40,7 @@ Result<void> write_all(int fd, std::string_view content) {
 }
 
 Result<void> set_by_descriptor(int fd, const Attributes& attributes) {
-  struct stat st{};
+  struct stat st {};
   if (::fstat(fd, &st) != 0) return os_error(errno, "fstat");
   const uid_t uid = attributes.uid.value_or(kSameUid);
   const gid_t gid = attributes.gid.value_or(kSameGid);
@@ -52,7 +53,8 @@ Result<void> set_by_descriptor(int fd, const Attributes& attributes) {
   return {};
 }
 
-// A new temporary in the folder. One that is there already is a leftover of a killed run (or an attempt to be in the way).
+// A new temporary in the folder. One that is there already is a leftover of a killed run (or an attempt to be
+// in the way).
 Result<UniqueFd> create_scratch(int folder, const std::string& name) {
   for (int attempt = 0; attempt < 3; ++attempt) {
     UniqueFd fd(::openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -90,8 +92,10 @@ Result<void> empty_folder(UniqueFd folder, const std::string& path, Interrupt& i
     if (!below && errno == EXDEV)
       return Error(ErrorCode::exists, path + "/" + name + " is a mount point, not removed");
     if (!below) return os_error(errno, "cannot open " + path + "/" + name);
-    if (auto emptied = empty_folder(std::move(below), path + "/" + name, interrupt, depth + 1); !emptied) return emptied;
-    if (::unlinkat(fd, name.c_str(), AT_REMOVEDIR) != 0) return os_error(errno, "cannot remove " + path + "/" + name);
+    if (auto emptied = empty_folder(std::move(below), path + "/" + name, interrupt, depth + 1); !emptied)
+      return emptied;
+    if (::unlinkat(fd, name.c_str(), AT_REMOVEDIR) != 0)
+      return os_error(errno, "cannot remove " + path + "/" + name);
   }
   if (errno != 0) return os_error(errno, "cannot read " + path);
   return {};
@@ -104,9 +108,12 @@ std::string TreeWriter::scratch_path(std::string_view path) {
   return std::string(parts.folder == "/" ? "" : parts.folder) + "/" + scratch_name(parts.name);
 }
 
-Result<void> TreeWriter::note(int folder) { return sync_.note(folder); }
+Result<void> TreeWriter::note(int folder) {
+  return sync_.note(folder);
+}
 
-Result<void> TreeWriter::write_file(std::string_view path, std::string_view content, const Attributes& attributes) {
+Result<void> TreeWriter::write_file(std::string_view path, std::string_view content,
+                                    const Attributes& attributes) {
   const SplitPath parts = split_path(path);
   const std::string context = "writing " + std::string(path);
   auto folder = tree_.folder(parts.folder);
@@ -125,7 +132,8 @@ Result<void> TreeWriter::write_file(std::string_view path, std::string_view cont
   const bool replaces = ::faccessat(*folder, name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
   if (replaces && ::fsync(file->get()) != 0) return give_up(os_error(errno, "cannot write to disk"));
   if (auto noted = note(*folder); !noted) return give_up(std::move(noted).error());
-  if (::renameat(*folder, scratch.c_str(), *folder, name.c_str()) != 0) return give_up(os_error(errno, "cannot rename"));
+  if (::renameat(*folder, scratch.c_str(), *folder, name.c_str()) != 0)
+    return give_up(os_error(errno, "cannot rename"));
   return {};
 }
 
@@ -138,11 +146,13 @@ Result<void> TreeWriter::make_folder(std::string_view path, const Attributes& at
   if (::mkdirat(*folder, name.c_str(), 0700) != 0) return os_error(errno, context);
   const UniqueFd made(::openat(*folder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!made) return os_error(errno, context);
-  if (auto set = set_by_descriptor(made.get(), attributes); !set) return std::move(set).error().with_context(context);
+  if (auto set = set_by_descriptor(made.get(), attributes); !set)
+    return std::move(set).error().with_context(context);
   return note(made.get());
 }
 
-Result<void> TreeWriter::make_link(std::string_view path, std::string_view destination, const Attributes& attributes) {
+Result<void> TreeWriter::make_link(std::string_view path, std::string_view destination,
+                                   const Attributes& attributes) {
   const SplitPath parts = split_path(path);
   const std::string context = "linking " + std::string(path);
   auto folder = tree_.folder(parts.folder);
@@ -153,12 +163,14 @@ Result<void> TreeWriter::make_link(std::string_view path, std::string_view desti
     ::unlinkat(*folder, scratch.c_str(), 0);
     return os_error(error, context);
   };
-  if (::symlinkat(std::string(destination).c_str(), *folder, scratch.c_str()) != 0) return os_error(errno, context);
+  if (::symlinkat(std::string(destination).c_str(), *folder, scratch.c_str()) != 0)
+    return os_error(errno, context);
   if ((attributes.uid || attributes.gid) &&
-      ::fchownat(*folder, scratch.c_str(), attributes.uid.value_or(kSameUid), attributes.gid.value_or(kSameGid),
-                 AT_SYMLINK_NOFOLLOW) != 0)
+      ::fchownat(*folder, scratch.c_str(), attributes.uid.value_or(kSameUid),
+                 attributes.gid.value_or(kSameGid), AT_SYMLINK_NOFOLLOW) != 0)
     return give_up(errno);
-  if (::renameat(*folder, scratch.c_str(), *folder, std::string(parts.name).c_str()) != 0) return give_up(errno);
+  if (::renameat(*folder, scratch.c_str(), *folder, std::string(parts.name).c_str()) != 0)
+    return give_up(errno);
   return note(*folder);
 }
 
@@ -170,7 +182,7 @@ Result<void> TreeWriter::set_attributes(std::string_view path, const Attributes&
   const UniqueFd target(::openat(*folder, parts.name.empty() ? "." : std::string(parts.name).c_str(),
                                  O_PATH | O_NOFOLLOW | O_CLOEXEC));
   if (!target) return os_error(errno, context);
-  struct stat st{};
+  struct stat st {};
   if (::fstat(target.get(), &st) != 0) return os_error(errno, context);
   if ((attributes.uid || attributes.gid) &&
       ::fchownat(target.get(), "", attributes.uid.value_or(kSameUid), attributes.gid.value_or(kSameGid),
@@ -186,7 +198,8 @@ Result<void> TreeWriter::set_attributes(std::string_view path, const Attributes&
 Result<void> TreeWriter::remove(std::string_view path) {
   const SplitPath parts = split_path(path);
   auto folder = tree_.folder(parts.folder);
-  if (!folder) return folder.error().code() == ErrorCode::not_found ? Result<void>() : std::move(folder).error();
+  if (!folder)
+    return folder.error().code() == ErrorCode::not_found ? Result<void>() : std::move(folder).error();
   if (::unlinkat(*folder, std::string(parts.name).c_str(), 0) != 0 && errno != ENOENT)
     return os_error(errno, "cannot remove " + std::string(path));
   return note(*folder);
@@ -200,7 +213,8 @@ Result<void> TreeWriter::remove_tree(std::string_view path, Interrupt& interrupt
   const UniqueFd folder(::fcntl(*found, F_DUPFD_CLOEXEC, 0));  // forget() below must not close it
   tree_.forget();
   UniqueFd top(open_below(folder.get(), name.c_str()));
-  if (!top && errno == EXDEV) return Error(ErrorCode::exists, std::string(path) + " is a mount point, not removed");
+  if (!top && errno == EXDEV)
+    return Error(ErrorCode::exists, std::string(path) + " is a mount point, not removed");
   if (!top) return os_error(errno, "cannot open " + std::string(path));
   if (auto emptied = empty_folder(std::move(top), std::string(path), interrupt, 0); !emptied) return emptied;
   if (::unlinkat(folder.get(), name.c_str(), AT_REMOVEDIR) != 0)

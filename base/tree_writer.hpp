@@ -1,8 +1,9 @@
 // TreeWriter: the only way in which states change the file system.
 //
-// Content goes to a temporary file beside its target, gets owner and mode by descriptor, and is renamed: nobody ever sees a part
-// of a file, and a failed write leaves the old one. What replaces a file is synced before the rename; what is new is synced
-// with its SyncGroup, before its result is told to anybody. Symlinks on the way are treated as Tree does. One thread.
+// Content goes to a temporary file beside its target, gets owner and mode by descriptor, and is renamed:
+// nobody ever sees a part of a file, and a failed write leaves the old one. What replaces a file is synced
+// before the rename; what is new is synced with its SyncGroup, before its result is told to anybody. Symlinks
+// on the way are treated as Tree does. One thread.
 #pragma once
 
 #include <sys/types.h>

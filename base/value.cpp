@@ -122,27 +122,36 @@ std::optional<std::string_view> Value::as_line(Arena& arena) const {
 
 std::string_view kind_name(Value::Kind kind) {
   switch (kind) {
-    case Value::Kind::null: return "nothing";
-    case Value::Kind::boolean: return "a boolean";
+    case Value::Kind::null:
+      return "nothing";
+    case Value::Kind::boolean:
+      return "a boolean";
     case Value::Kind::integer:
-    case Value::Kind::real: return "a number";
+    case Value::Kind::real:
+      return "a number";
     case Value::Kind::string:
-    case Value::Kind::plain: return "text";
-    case Value::Kind::list: return "a list";
-    case Value::Kind::object: return "an object";
+    case Value::Kind::plain:
+      return "text";
+    case Value::Kind::list:
+      return "a list";
+    case Value::Kind::object:
+      return "an object";
   }
   return "a value";
 }
 
 std::string ValueBuilder::begin(std::uint32_t offset, bool is_object) {
-  if (open_.size() >= limits_.depth)
-    return "nested deeper than " + std::to_string(limits_.depth) + " levels";
+  if (open_.size() >= limits_.depth) return "nested deeper than " + std::to_string(limits_.depth) + " levels";
   open_.push_back({is_object ? members_.size() : items_.size(), offset, is_object});
   return {};
 }
 
-std::string ValueBuilder::begin_list(std::uint32_t offset) { return begin(offset, false); }
-std::string ValueBuilder::begin_object(std::uint32_t offset) { return begin(offset, true); }
+std::string ValueBuilder::begin_list(std::uint32_t offset) {
+  return begin(offset, false);
+}
+std::string ValueBuilder::begin_object(std::uint32_t offset) {
+  return begin(offset, true);
+}
 
 std::string ValueBuilder::key(std::string_view name, std::uint32_t offset) {
   members_.push_back({arena_.copy(name), Value(), offset});

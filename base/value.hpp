@@ -1,7 +1,7 @@
 // Value: what a JSON or YAML document says, before anybody has decided what it should mean.
 //
-// A Value is a small view into the Arena of the document that made it, and lives no longer than that. It remembers where
-// in the text it began, so that a problem found later can be shown with line and column.
+// A Value is a small view into the Arena of the document that made it, and lives no longer than that. It
+// remembers where in the text it began, so that a problem found later can be shown with line and column.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ class Value {
   const Value* find(std::string_view key) const;
 
   // What a scalar means to a reader that wants a certain type; empty when it cannot mean that.
-  std::optional<bool> as_bool() const;            // true/false, yes/no, y/n, on/off, 1/0, any letter case, text or not
+  std::optional<bool> as_bool() const;  // true/false, yes/no, y/n, on/off, 1/0, any letter case, text or not
   std::optional<std::int64_t> as_integer() const;
   std::optional<double> as_number() const;
   std::optional<std::string_view> as_line(Arena& arena) const;  // text, or the decimal text of a number
@@ -94,8 +94,8 @@ struct DocumentLimits {
   std::size_t values = 4'000'000;
 };
 
-// Puts a tree together from a parser's events, in an arena, within the limits. Each call answers an error text, or an
-// empty one when all is well.
+// Puts a tree together from a parser's events, in an arena, within the limits. Each call answers an error
+// text, or an empty one when all is well.
 class ValueBuilder {
  public:
   ValueBuilder(Arena& arena, DocumentLimits limits) : arena_(arena), limits_(limits) {}

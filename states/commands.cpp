@@ -35,7 +35,8 @@ base::Result<base::Completed> Commands::run(base::Command command) {
     return base::Error(base::ErrorCode::cancelled, "Cancelled: " + program);
   if (completed->ending == base::Ending::timed_out) {
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(command.timeout).count();
-    return base::Error(base::ErrorCode::timed_out, "Timed out after " + std::to_string(seconds) + " s: " + program);
+    return base::Error(base::ErrorCode::timed_out,
+                       "Timed out after " + std::to_string(seconds) + " s: " + program);
   }
   return completed;
 }

@@ -1,5 +1,5 @@
-// Commands: how states run programs. Adds what every program of a state shares: a clean environment, the state's deadline,
-// cancellation, the live output, and the sum of what it cost.
+// Commands: how states run programs. Adds what every program of a state shares: a clean environment, the
+// state's deadline, cancellation, the live output, and the sum of what it cost.
 #pragma once
 
 #include <chrono>
@@ -19,13 +19,18 @@ class Commands {
 
   // `deadline`: of the whole state. `live`: gets output as it comes; may be empty.
   // `before_run`: called before each program starts, so that the journal is on disk by then; may be empty.
-  Commands(Clock::time_point deadline, base::Interrupt& interrupt, Output live, std::function<void()> before_run)
-      : deadline_(deadline), interrupt_(interrupt), live_(std::move(live)), before_run_(std::move(before_run)) {}
+  Commands(Clock::time_point deadline, base::Interrupt& interrupt, Output live,
+           std::function<void()> before_run)
+      : deadline_(deadline),
+        interrupt_(interrupt),
+        live_(std::move(live)),
+        before_run_(std::move(before_run)) {}
 
-  // Runs it. An empty environment means base::clean_environment(). Its timeout is cut to the state's deadline.
-  // Errors: could not be started; ErrorCode::timed_out ("Timed out after 60 s: apt-get") and ErrorCode::cancelled.
-  // A program that exits with another status than 0, or by a signal, is not an error here.
-  // What a program had printed when its time was up, or when it was cancelled, is in interrupted_output().
+  // Runs it. An empty environment means base::clean_environment(). Its timeout is cut to the state's
+  // deadline. Errors: could not be started; ErrorCode::timed_out ("Timed out after 60 s: apt-get") and
+  // ErrorCode::cancelled. A program that exits with another status than 0, or by a signal, is not an error
+  // here. What a program had printed when its time was up, or when it was cancelled, is in
+  // interrupted_output().
   base::Result<base::Completed> run(base::Command command);
 
   // The same for a plain argv.

@@ -1,7 +1,8 @@
-// Context: all that a state may use while it plans, and ApplyContext: what it may use besides while it applies.
+// Context: all that a state may use while it plans, and ApplyContext: what it may use besides while it
+// applies.
 //
-// Made by the engine for one state at a time, on the worker's thread. A plan has no means to write: the file writer is in
-// ApplyContext only.
+// Made by the engine for one state at a time, on the worker's thread. A plan has no means to write: the file
+// writer is in ApplyContext only.
 #pragma once
 
 #include <memory>
@@ -23,8 +24,8 @@ namespace states {
 
 // The machine that states are about. Constant after construction.
 struct Host {
-  std::string root;       // "" for the running system, else a folder that file states work below ("/mnt/image")
-  base::OsRelease os;     // of that root
+  std::string root;    // "" for the running system, else a folder that file states work below ("/mnt/image")
+  base::OsRelease os;  // of that root
   std::string state_dir = "/var/lib/opsagent";
   bool allow_unauthenticated_packages = false;
 
@@ -67,10 +68,10 @@ struct Context {
   base::Tree& tree;          // the file system below host.root
   base::Accounts& accounts;  // of host.root; looked up once per round
   const Overlay& overlay;
-  Commands& commands;        // the only way to start a program
+  Commands& commands;  // the only way to start a program
   base::Interrupt& interrupt;
-  Cache& facts;              // forgotten when a round starts and whenever a state has run a program in apply
-  Cache& notes;              // kept for the whole round
+  Cache& facts;  // forgotten when a round starts and whenever a state has run a program in apply
+  Cache& notes;  // kept for the whole round
   Waits& waits;
   bool watch_triggered = false;
   std::span<const std::string> watch_changed{};  // the files that triggered it

@@ -8,11 +8,20 @@ namespace {
 std::string key_of(EffectKind kind, std::string_view name) {
   char letter = 'p';
   switch (kind) {
-    case EffectKind::user: letter = 'u'; break;
-    case EffectKind::group: letter = 'g'; break;
-    case EffectKind::package: letter = 'k'; break;
-    case EffectKind::unit: letter = 's'; break;
-    default: break;
+    case EffectKind::user:
+      letter = 'u';
+      break;
+    case EffectKind::group:
+      letter = 'g';
+      break;
+    case EffectKind::package:
+      letter = 'k';
+      break;
+    case EffectKind::unit:
+      letter = 's';
+      break;
+    default:
+      break;
   }
   return letter + std::string(name);
 }
@@ -37,7 +46,9 @@ const Overlay::Entry* Overlay::find(EffectKind kind, std::string_view name) cons
   return found == entries_.end() ? nullptr : &found->second;
 }
 
-const Overlay::Entry* Overlay::path(std::string_view path) const { return find(EffectKind::file, path); }
+const Overlay::Entry* Overlay::path(std::string_view path) const {
+  return find(EffectKind::file, path);
+}
 
 const Overlay::Entry* Overlay::provider(EffectKind kind, std::string_view name) const {
   if (const Entry* entry = find(kind, name)) return entry->effect.present ? entry : nullptr;

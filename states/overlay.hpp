@@ -27,8 +27,8 @@ class Overlay {
   const Entry* path(std::string_view path) const;
   const Entry* find(EffectKind kind, std::string_view name) const;
 
-  // Who might provide a thing that is missing now: its own entry, else a state that runs commands, else (for units,
-  // users, groups and paths, which packages bring) a state that installs packages. Null if nobody can.
+  // Who might provide a thing that is missing now: its own entry, else a state that runs commands, else (for
+  // units, users, groups and paths, which packages bring) a state that installs packages. Null if nobody can.
   const Entry* provider(EffectKind kind, std::string_view name) const;
 
  private:

@@ -22,8 +22,8 @@ bool would_exist(EffectKind kind, std::string_view name, const Context& context)
 }  // namespace
 
 std::variant<base::Attributes, Plan> resolve_owner(std::optional<std::string_view> user,
-                                                   std::optional<std::string_view> group, std::optional<Mode> mode,
-                                                   Context& context) {
+                                                   std::optional<std::string_view> group,
+                                                   std::optional<Mode> mode, Context& context) {
   base::Attributes wanted;
   if (mode) wanted.mode = mode->bits;
   if (user) {

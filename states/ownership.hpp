@@ -1,4 +1,5 @@
-// Owner and mode as states ask for them: names resolved to ids, compared with what is there, described for people.
+// Owner and mode as states ask for them: names resolved to ids, compared with what is there, described for
+// people.
 #pragma once
 
 #include <sys/stat.h>
@@ -16,12 +17,12 @@
 
 namespace states {
 
-// Resolves the given names (or numbers). A name that nobody has is a Plan with `fail`, or with `unknown` when an earlier
-// state might create it. A user that an earlier state *would* create is left out of the attributes while planning; a real run
-// finds it.
+// Resolves the given names (or numbers). A name that nobody has is a Plan with `fail`, or with `unknown` when
+// an earlier state might create it. A user that an earlier state *would* create is left out of the attributes
+// while planning; a real run finds it.
 std::variant<base::Attributes, Plan> resolve_owner(std::optional<std::string_view> user,
-                                                   std::optional<std::string_view> group, std::optional<Mode> mode,
-                                                   Context& context);
+                                                   std::optional<std::string_view> group,
+                                                   std::optional<Mode> mode, Context& context);
 
 // Appends a change for the owner and one for the mode where they differ from what is there.
 void compare_attributes(const struct stat& found, const base::Attributes& wanted, std::string_view path,

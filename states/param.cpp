@@ -59,7 +59,8 @@ Result<std::string_view> pair_value(const Param& param, const Value& value, base
   return *line;
 }
 
-Result<bool> read_pair_item(std::vector<Pair>& pairs, const Param& param, const Value& item, base::Arena& arena) {
+Result<bool> read_pair_item(std::vector<Pair>& pairs, const Param& param, const Value& item,
+                            base::Arena& arena) {
   if (is_absent(item)) return false;
   if (!item.is_object()) {
     const auto key = item.as_line(arena);
@@ -99,15 +100,24 @@ void split_assignments(std::vector<Pair>& pairs, std::string_view text) {
 
 std::string_view wire_name(Wire wire) {
   switch (wire) {
-    case Wire::line: return "a line of text";
-    case Wire::text: return "text";
-    case Wire::boolean: return "true or false";
-    case Wire::list: return "a list of texts";
-    case Wire::pairs: return "a list of key and value pairs";
-    case Wire::mode: return "an octal mode such as \"0644\"";
-    case Wire::seconds: return "a number of seconds";
-    case Wire::watch: return "a list of paths";
-    case Wire::references: return "a list of references to states";
+    case Wire::line:
+      return "a line of text";
+    case Wire::text:
+      return "text";
+    case Wire::boolean:
+      return "true or false";
+    case Wire::list:
+      return "a list of texts";
+    case Wire::pairs:
+      return "a list of key and value pairs";
+    case Wire::mode:
+      return "an octal mode such as \"0644\"";
+    case Wire::seconds:
+      return "a number of seconds";
+    case Wire::watch:
+      return "a list of paths";
+    case Wire::references:
+      return "a list of references to states";
   }
   return "a value";
 }
@@ -120,7 +130,8 @@ Result<bool> read_field(std::string_view& field, const Param& param, const Value
     auto counts = read_texts(lines, param, value, arena);
     if (!counts) return counts;
     std::string joined;
-    for (std::string_view line : lines) joined.append(joined.empty() ? "" : "\n").append(line);
+    for (std::string_view line : lines)
+      joined.append(joined.empty() ? "" : "\n").append(line);
     field = arena.copy(joined);
     return !field.empty();
   }
@@ -183,7 +194,8 @@ Result<bool> read_field(Mode& field, const Param& param, const Value& value, bas
   const bool octal = std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '7'; });
   if (!octal || text.size() < 3 || text.size() > 4) return illegal(param, text);
   field.bits = 0;
-  for (char digit : text) field.bits = field.bits * 8 + static_cast<mode_t>(digit - '0');
+  for (char digit : text)
+    field.bits = field.bits * 8 + static_cast<mode_t>(digit - '0');
   return true;
 }
 
@@ -211,9 +223,11 @@ namespace {
 
 std::string unknown_parameter(const StateType& type, std::string_view name) {
   std::vector<std::string_view> known;
-  for (const Param& param : type.params) known.push_back(param.name);
+  for (const Param& param : type.params)
+    known.push_back(param.name);
   std::string message = "Unknown parameter '" + std::string(name) + "' of " + std::string(type.name);
-  if (const auto close = base::nearest(name, known)) message += "; did you mean '" + std::string(*close) + "'?";
+  if (const auto close = base::nearest(name, known))
+    message += "; did you mean '" + std::string(*close) + "'?";
   return message;
 }
 
@@ -231,7 +245,8 @@ const void* read_params(const StateType& type, const Value& parameter, base::Are
   const auto read = [&](const base::Member& member, bool by_alias) {
     for (std::size_t i = 0; i < type.params.size(); ++i) {
       const Param& param = type.params[i];
-      if (by_alias ? param.name == member.key || !param.is_called(member.key) : param.name != member.key) continue;
+      if (by_alias ? param.name == member.key || !param.is_called(member.key) : param.name != member.key)
+        continue;
       const std::uint64_t bit = std::uint64_t{1} << i;
       if ((given & bit) != 0) return true;  // the first name wins
       given |= bit;
@@ -250,9 +265,11 @@ const void* read_params(const StateType& type, const Value& parameter, base::Are
   }
   for (std::size_t i = 0; i < type.params.size(); ++i)
     if (type.params[i].is_required && (given & (std::uint64_t{1} << i)) == 0)
-      problems.push_back({"Missing parameter '" + std::string(type.params[i].name) + "'", parameter.offset()});
+      problems.push_back(
+          {"Missing parameter '" + std::string(type.params[i].name) + "'", parameter.offset()});
   if (problems.size() == problems_before && type.check) {
-    if (auto checked = type.check(params); !checked) problems.push_back({checked.error().message(), parameter.offset()});
+    if (auto checked = type.check(params); !checked)
+      problems.push_back({checked.error().message(), parameter.offset()});
   }
   return problems.size() == problems_before ? params : nullptr;
 }

@@ -1,7 +1,8 @@
 // Parameters: one row each, with name, wire type, documentation and the field that it fills.
 //
-// A module declares a plain struct for its parameters and a table of rows. Reading a recipe fills the struct, and
-// everything that can be said about a value without looking at the machine is said then, before anything runs.
+// A module declares a plain struct for its parameters and a table of rows. Reading a recipe fills the struct,
+// and everything that can be said about a value without looking at the machine is said then, before anything
+// runs.
 //
 //   struct Params { std::string_view path; std::optional<Mode> mode; bool absent = false; };
 //   constexpr std::array kParams{
@@ -59,7 +60,8 @@ std::string_view wire_name(Wire wire);
 
 struct Param;
 // Reads `value` into the field; an error text names the parameter and what it must be.
-using Store = base::Result<void> (*)(void* params, const Param& param, const base::Value& value, base::Arena& arena);
+using Store = base::Result<void> (*)(void* params, const Param& param, const base::Value& value,
+                                     base::Arena& arena);
 
 struct Param {
   std::string_view name;
@@ -67,20 +69,33 @@ struct Param {
   Wire wire = Wire::line;
   Store store = nullptr;
   bool is_required = false;
-  bool is_secret = false;      // registered with the redactor; never shown
-  bool keeps_empty = false;    // "" is a value, not an absence
-  bool joins_lists = false;    // a list of texts is accepted and joined by newlines
-  bool splits_words = false;   // pairs: "A=1 B=2" is accepted
+  bool is_secret = false;     // registered with the redactor; never shown
+  bool keeps_empty = false;   // "" is a value, not an absence
+  bool joins_lists = false;   // a list of texts is accepted and joined by newlines
+  bool splits_words = false;  // pairs: "A=1 B=2" is accepted
   std::string_view fallback_text;
   std::array<std::string_view, 2> aliases{};
 
-  constexpr Param required() const { return with([](Param& p) { p.is_required = true; }); }
-  constexpr Param secret() const { return with([](Param& p) { p.is_secret = true; }); }
-  constexpr Param multiline() const { return with([](Param& p) { p.wire = Wire::text; }); }
-  constexpr Param keep_empty() const { return with([](Param& p) { p.keeps_empty = true; }); }
-  constexpr Param join_lists() const { return with([](Param& p) { p.joins_lists = true; }); }
-  constexpr Param split_words() const { return with([](Param& p) { p.splits_words = true; }); }
-  // What holds when the parameter is absent, for the documentation; the value itself is the field's initialiser.
+  constexpr Param required() const {
+    return with([](Param& p) { p.is_required = true; });
+  }
+  constexpr Param secret() const {
+    return with([](Param& p) { p.is_secret = true; });
+  }
+  constexpr Param multiline() const {
+    return with([](Param& p) { p.wire = Wire::text; });
+  }
+  constexpr Param keep_empty() const {
+    return with([](Param& p) { p.keeps_empty = true; });
+  }
+  constexpr Param join_lists() const {
+    return with([](Param& p) { p.joins_lists = true; });
+  }
+  constexpr Param split_words() const {
+    return with([](Param& p) { p.splits_words = true; });
+  }
+  // What holds when the parameter is absent, for the documentation; the value itself is the field's
+  // initialiser.
   constexpr Param fallback(std::string_view text) const {
     return with([&](Param& p) { p.fallback_text = text; });
   }
@@ -88,7 +103,9 @@ struct Param {
     return with([&](Param& p) { p.aliases[p.aliases[0].empty() ? 0 : 1] = other; });
   }
   // For documentation only: meta.wait's list of references to other machines' states.
-  constexpr Param references() const { return with([](Param& p) { p.wire = Wire::references; }); }
+  constexpr Param references() const {
+    return with([](Param& p) { p.wire = Wire::references; });
+  }
 
   bool is_called(std::string_view other) const {
     return other == name || (!other.empty() && (other == aliases[0] || other == aliases[1]));
@@ -177,8 +194,9 @@ struct ParamProblem {
 
 struct StateType;
 
-// Reads a state's `parameter` object into a new parameter struct in `arena`. All problems are appended; null if there is any.
-// With `unknown_is_warning` (recipes of version 1 backends) unknown names go to `warnings` instead.
+// Reads a state's `parameter` object into a new parameter struct in `arena`. All problems are appended; null
+// if there is any. With `unknown_is_warning` (recipes of version 1 backends) unknown names go to `warnings`
+// instead.
 const void* read_params(const StateType& type, const base::Value& parameter, base::Arena& arena,
                         std::vector<ParamProblem>& problems, std::vector<ParamProblem>* warnings = nullptr);
 

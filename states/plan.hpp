@@ -21,7 +21,7 @@ struct Change {
   std::string what;    // "content of /etc/motd", "mode of /etc/motd", "package nginx"
   std::string before;  // "" when there was nothing
   std::string after;
-  std::string diff;    // unified, bounded; only for text
+  std::string diff;  // unified, bounded; only for text
 };
 
 // What a later state of the same recipe could rely on once this plan is applied.

@@ -1,8 +1,8 @@
 // StateType: everything the engine knows of a state module, in one row.
 //
-// A module is one folder, states/<name with underscores>/, whose .cpp defines `const StateType kState` in the namespace
-// states::<name with underscores>. The registry and docs/states/ are generated from these rows; nothing else is to be edited
-// when a module is added.
+// A module is one folder, states/<name with underscores>/, whose .cpp defines `const StateType kState` in the
+// namespace states::<name with underscores>. The registry and docs/states/ are generated from these rows;
+// nothing else is to be edited when a module is added.
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@ namespace states {
 // Which systems a module is for.
 enum class Family { any, debian, rhel };
 
-// The files a state watches. When one differs from what it was at the state's last success, plan() finds the state's
-// watch_triggered set and names the action.
+// The files a state watches. When one differs from what it was at the state's last success, plan() finds the
+// state's watch_triggered set and names the action.
 struct WatchRequest {
   List paths;
   bool first_counts = true;  // a file never seen before counts as changed
@@ -38,8 +38,8 @@ struct StateType {
   std::string_view summary;  // one line for lists
   std::span<const Param> params{};
   Family family = Family::any;
-  bool rereadable = true;      // false: plan() after apply() cannot tell, so "did not converge" is not checked
-  bool works_below_root = false;  // honours Host::root; others refuse to run with one
+  bool rereadable = true;  // false: plan() after apply() cannot tell, so "did not converge" is not checked
+  bool works_below_root = false;      // honours Host::root; others refuse to run with one
   std::chrono::seconds timeout{600};  // unless the recipe's state says another
 
   void* (*make_params)(base::Arena&) = nullptr;

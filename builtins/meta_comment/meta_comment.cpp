@@ -15,9 +15,13 @@ constexpr std::array kParams{
     param<&Params::comment>("comment", "free text for the reader of the recipe").multiline(),
 };
 
-Plan plan(const Params&, Context&) { return Plan::kept({}); }
+Plan plan(const Params&, Context&) {
+  return Plan::kept({});
+}
 
-Applied apply(const Params&, const Plan&, ApplyContext&) { return Applied::done({}); }
+Applied apply(const Params&, const Plan&, ApplyContext&) {
+  return Applied::done({});
+}
 
 }  // namespace
 

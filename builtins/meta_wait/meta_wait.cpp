@@ -8,8 +8,8 @@ namespace {
 using namespace states;
 
 struct Params {
-  // Not interpreted here: which states are meant, and whether they are done, is the backend's to know. Objects and lists of
-  // objects are accepted for that reason.
+  // Not interpreted here: which states are meant, and whether they are done, is the backend's to know.
+  // Objects and lists of objects are accepted for that reason.
   bool given = false;
 };
 
@@ -19,10 +19,12 @@ base::Result<void> accept_anything(void* params, const Param&, const base::Value
 }
 
 constexpr std::array kParams{
-    Param{.name = "state",
-          .doc = "the states of other machines that are waited for, `instance/state` each; the backend reads this",
-          .wire = Wire::references,
-          .store = accept_anything},
+    Param{
+        .name = "state",
+        .doc =
+            "the states of other machines that are waited for, `instance/state` each; the backend reads this",
+        .wire = Wire::references,
+        .store = accept_anything},
 };
 
 Plan plan(const Params&, Context& context) {

@@ -49,7 +49,8 @@ base::Result<void> check(const Params& params) {
   return {};
 }
 
-// Folders that are missing on the way to `path`, outermost first; those that earlier states would create are not missing.
+// Folders that are missing on the way to `path`, outermost first; those that earlier states would create are
+// not missing.
 base::Result<std::vector<std::string>> missing_folders(std::string_view path, Context& context) {
   std::vector<std::string> missing;
   for (std::string_view folder = base::split_path(path).folder; folder != "/";
@@ -71,7 +72,9 @@ std::string diff_for(const std::string& before, std::string_view after, mode_t m
   return base::unified_diff(before, after);
 }
 
-std::string size_text(std::size_t size) { return std::to_string(size) + (size == 1 ? " byte" : " bytes"); }
+std::string size_text(std::size_t size) {
+  return std::to_string(size) + (size == 1 ? " byte" : " bytes");
+}
 
 Plan plan_absent(const std::string& path, Context& context) {
   auto found = context.tree.look(path);
@@ -79,7 +82,8 @@ Plan plan_absent(const std::string& path, Context& context) {
   if (!*found) return Plan::kept(path + " is already absent");
   if (S_ISDIR((*found)->st_mode)) return Plan::fail(path + " is a directory");
   Plan plan{.verdict = Verdict::change, .message = "Remove " + path};
-  plan.changes = {{.what = path, .before = std::string(file_type_name((*found)->st_mode)), .after = "absent"}};
+  plan.changes = {
+      {.what = path, .before = std::string(file_type_name((*found)->st_mode)), .after = "absent"}};
   plan.effects = {{.kind = EffectKind::file, .name = path, .present = false}};
   plan.steps = Steps{.path = path};
   return plan;
@@ -92,18 +96,22 @@ Plan plan_new(const Params& params, const std::string& path, base::Attributes wa
   if (!wanted.gid) wanted.gid = ::getegid();
   if (!wanted.mode) wanted.mode = kNewFileMode;
   const std::string_view content = params.content.value_or("");
-  const std::string owner = params.user || params.group
-                                ? std::string(params.user.value_or("root")) + ":" + std::string(params.group.value_or("root"))
-                                : owner_text(*wanted.uid, *wanted.gid, context.accounts);
+  const std::string owner =
+      params.user || params.group
+          ? std::string(params.user.value_or("root")) + ":" + std::string(params.group.value_or("root"))
+          : owner_text(*wanted.uid, *wanted.gid, context.accounts);
   Plan plan{.verdict = Verdict::change, .message = "Create " + path};
-  plan.changes.push_back({.what = path,
-                          .before = "absent",
-                          .after = "file, " + size_text(content.size()) + ", " + owner + ", " + mode_text(*wanted.mode),
-                          .diff = diff_for({}, content, *wanted.mode)});
-  for (const std::string& folder : *missing) plan.effects.push_back({.kind = EffectKind::directory, .name = folder});
+  plan.changes.push_back(
+      {.what = path,
+       .before = "absent",
+       .after = "file, " + size_text(content.size()) + ", " + owner + ", " + mode_text(*wanted.mode),
+       .diff = diff_for({}, content, *wanted.mode)});
+  for (const std::string& folder : *missing)
+    plan.effects.push_back({.kind = EffectKind::directory, .name = folder});
   plan.effects.push_back({.kind = EffectKind::file, .name = path});
   plan.scratch = {base::TreeWriter::scratch_path(path)};
-  plan.steps = Steps{.path = path, .missing_folders = std::move(*missing), .write = true, .attributes = wanted};
+  plan.steps =
+      Steps{.path = path, .missing_folders = std::move(*missing), .write = true, .attributes = wanted};
   return plan;
 }
 
@@ -111,7 +119,8 @@ Plan plan_new(const Params& params, const std::string& path, base::Attributes wa
 base::Result<std::optional<Change>> content_change(const Params& params, const std::string& path,
                                                    const struct stat& found, mode_t mode, Context& context) {
   if (S_ISLNK(found.st_mode))
-    return std::optional(Change{.what = "content of " + path, .before = "a symlink", .after = "a regular file"});
+    return std::optional(
+        Change{.what = "content of " + path, .before = "a symlink", .after = "a regular file"});
   if (!params.content) return std::optional<Change>();
   if (static_cast<std::size_t>(found.st_size) == params.content->size()) {
     auto same = context.tree.has_content(path, *params.content);
@@ -121,7 +130,8 @@ base::Result<std::optional<Change>> content_change(const Params& params, const s
   Change change{.what = "content of " + path,
                 .before = size_text(static_cast<std::size_t>(found.st_size)),
                 .after = size_text(params.content->size())};
-  if (auto before = context.tree.read(path, kLargestDiffed)) change.diff = diff_for(*before, *params.content, mode);
+  if (auto before = context.tree.read(path, kLargestDiffed))
+    change.diff = diff_for(*before, *params.content, mode);
   return std::optional(std::move(change));
 }
 
@@ -153,9 +163,10 @@ Plan plan(const Params& params, Context& context) {
   if (!is_link) compare_attributes(found, wanted, path, context.accounts, plan.changes);
   const bool pending_owner = (params.user && !wanted.uid) || (params.group && !wanted.gid);
   if (pending_owner)
-    plan.changes.push_back({.what = "owner of " + path,
-                            .before = owner_text(found.st_uid, found.st_gid, context.accounts),
-                            .after = std::string(params.user.value_or("")) + ":" + std::string(params.group.value_or(""))});
+    plan.changes.push_back(
+        {.what = "owner of " + path,
+         .before = owner_text(found.st_uid, found.st_gid, context.accounts),
+         .after = std::string(params.user.value_or("")) + ":" + std::string(params.group.value_or(""))});
   if (plan.changes.empty()) return Plan::kept(path + " is as wanted");
 
   plan.verdict = Verdict::change;
@@ -181,7 +192,8 @@ base::Attributes folder_attributes(const base::Attributes& file) {
 
 std::string all_diffs(const Plan& plan) {
   std::string text;
-  for (const Change& change : plan.changes) text += change.diff;
+  for (const Change& change : plan.changes)
+    text += change.diff;
   return text;
 }
 
@@ -195,13 +207,17 @@ Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
     if (auto made = context.files.make_folder(folder, folder_attributes(steps.attributes)); !made)
       return Applied::failed(made.error());
   if (!steps.write) {
-    if (auto set = context.files.set_attributes(steps.path, steps.attributes); !set) return Applied::failed(set.error());
-  } else if (auto written = context.files.write_file(steps.path, params.content.value_or(""), steps.attributes); !written) {
+    if (auto set = context.files.set_attributes(steps.path, steps.attributes); !set)
+      return Applied::failed(set.error());
+  } else if (auto written =
+                 context.files.write_file(steps.path, params.content.value_or(""), steps.attributes);
+             !written) {
     return Applied::failed(written.error());
   }
   const bool is_new = plan.changes.front().what == steps.path;
-  return Applied::done(is_new ? "Created " + steps.path : "Updated " + steps.path + " (" + summarise(plan.changes) + ")",
-                       all_diffs(plan));
+  return Applied::done(
+      is_new ? "Created " + steps.path : "Updated " + steps.path + " (" + summarise(plan.changes) + ")",
+      all_diffs(plan));
 }
 
 }  // namespace

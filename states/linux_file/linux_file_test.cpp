@@ -24,7 +24,8 @@ constexpr auto kMotd = R"({"path": "/etc/motd", "content": "hello\n", "mode": "0
 
 TEST_CASE("linux.file creates a file with its folders, content and mode") {
   StateHarness machine;
-  const auto outcome = machine.converge(kState, R"({"path": "/a/b/c", "content": "hello\n", "mode": "0640"})");
+  const auto outcome =
+      machine.converge(kState, R"({"path": "/a/b/c", "content": "hello\n", "mode": "0640"})");
   CHECK(outcome.ok);
   CHECK(outcome.changed);
   CHECK(outcome.message == "Created /a/b/c");
@@ -76,7 +77,7 @@ TEST_CASE("linux.file keeps the mode and owner that are not given") {
   machine.write("/f", "old", 0604);
   if (::geteuid() == 0) CHECK(::chown((machine.root() + "/f").c_str(), 12345, 54321) == 0);
   CHECK(machine.converge(kState, R"({"path": "/f", "content": "new"})").changed);
-  struct stat st{};
+  struct stat st {};
   CHECK(::stat((machine.root() + "/f").c_str(), &st) == 0);
   CHECK((st.st_mode & 07777) == 0604);
   if (::geteuid() == 0) {
@@ -158,11 +159,14 @@ TEST_CASE("linux.file removes a file or link and is content when it is gone") {
 
 TEST_CASE("linux.file names a user or group that does not exist") {
   StateHarness machine;
-  CHECK(machine.plan(kState, R"({"path": "/f", "user": "no-such-user"})").message == "User 'no-such-user' does not exist");
-  CHECK(machine.plan(kState, R"({"path": "/f", "group": "no-such-group"})").message == "Group 'no-such-group' does not exist");
+  CHECK(machine.plan(kState, R"({"path": "/f", "user": "no-such-user"})").message ==
+        "User 'no-such-user' does not exist");
+  CHECK(machine.plan(kState, R"({"path": "/f", "group": "no-such-group"})").message ==
+        "Group 'no-such-group' does not exist");
 }
 
-TEST_CASE("linux.file planned after a state that would create its owner is a change, after a command unknown") {
+TEST_CASE(
+    "linux.file planned after a state that would create its owner is a change, after a command unknown") {
   StateHarness machine;
   machine.overlay().add("maker", {{.kind = states::EffectKind::user, .name = "bob"}});
   CHECK(machine.plan(kState, R"({"path": "/f", "user": "bob"})").verdict == Verdict::change);
@@ -175,7 +179,8 @@ TEST_CASE("linux.file planned after a state that would create its owner is a cha
 TEST_CASE("linux.file refuses paths that are relative or contain dots") {
   StateHarness machine;
   CHECK(machine.problems(kState, R"({"path": "etc/motd"})") == "'etc/motd' is not an absolute path");
-  CHECK(machine.problems(kState, R"({"path": "/a/../b"})") == "a path must not contain '.' or '..' as a component");
+  CHECK(machine.problems(kState, R"({"path": "/a/../b"})") ==
+        "a path must not contain '.' or '..' as a component");
   CHECK(machine.problems(kState, R"({"path": "/f", "mode": "rw"})") == "Illegal mode 'rw'");
   CHECK(machine.problems(kState, R"({"path": "/f", "mod": "0644"})") ==
         "Unknown parameter 'mod' of linux.file; did you mean 'mode'?");

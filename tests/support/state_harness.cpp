@@ -60,8 +60,7 @@ struct StateHarness::Session {
   states::ApplyContext context;
 };
 
-StateHarness::StateHarness()
-    : folder_(make_scratch()), tree_(folder_), accounts_(), writer_(tree_, sync_) {
+StateHarness::StateHarness() : folder_(make_scratch()), tree_(folder_), accounts_(), writer_(tree_, sync_) {
   host_.root = folder_;
   host_.os = base::read_os_release();
   host_.state_dir = folder_ + "/state";
@@ -80,10 +79,12 @@ StateHarness::~StateHarness() {
 
 const void* StateHarness::read(const states::StateType& type, std::string_view json, std::string& problems) {
   auto parsed = base::parse_json(arena_.copy(json), arena_);
-  if (auto* wrong = std::get_if<base::SyntaxProblem>(&parsed)) throw std::runtime_error("bad JSON in test: " + wrong->message);
+  if (auto* wrong = std::get_if<base::SyntaxProblem>(&parsed))
+    throw std::runtime_error("bad JSON in test: " + wrong->message);
   std::vector<states::ParamProblem> found;
   const void* params = states::read_params(type, std::get<base::Value>(parsed), arena_, found);
-  for (const auto& problem : found) problems.append(problems.empty() ? "" : "\n").append(problem.message);
+  for (const auto& problem : found)
+    problems.append(problems.empty() ? "" : "\n").append(problem.message);
   return params;
 }
 
@@ -104,7 +105,8 @@ states::Plan StateHarness::plan(const states::StateType& type, std::string_view 
   return type.plan(params, session.context);
 }
 
-states::Applied StateHarness::apply(const states::StateType& type, std::string_view json, const states::Plan& plan) {
+states::Applied StateHarness::apply(const states::StateType& type, std::string_view json,
+                                    const states::Plan& plan) {
   std::string found;
   const void* params = read(type, json, found);
   if (!params) return states::Applied::failed(found);
@@ -150,30 +152,31 @@ std::string StateHarness::read(const std::string& path) const {
 }
 
 bool StateHarness::exists(const std::string& path) const {
-  struct stat st{};
+  struct stat st {};
   return ::lstat((folder_ + path).c_str(), &st) == 0;
 }
 
 mode_t StateHarness::mode(const std::string& path) const {
-  struct stat st{};
+  struct stat st {};
   return ::lstat((folder_ + path).c_str(), &st) == 0 ? st.st_mode & 07777 : 0;
 }
 
 std::string StateHarness::snapshot() const {
   std::vector<std::string> rows;
   for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
-    struct stat st{};
+    struct stat st {};
     ::lstat(entry.path().c_str(), &st);
     std::ostringstream row;
-    row << entry.path().string() << ' ' << std::oct << st.st_mode << std::dec << ' ' << st.st_uid << ' ' << st.st_gid << ' '
-        << st.st_mtim.tv_sec << '.' << st.st_mtim.tv_nsec << ' ';
+    row << entry.path().string() << ' ' << std::oct << st.st_mode << std::dec << ' ' << st.st_uid << ' '
+        << st.st_gid << ' ' << st.st_mtim.tv_sec << '.' << st.st_mtim.tv_nsec << ' ';
     if (S_ISREG(st.st_mode)) row << base::sha256_hex(read(entry.path().string().substr(folder_.size())));
     if (S_ISLNK(st.st_mode)) row << fs::read_symlink(entry.path()).string();
     rows.push_back(row.str());
   }
   std::ranges::sort(rows);
   std::string all;
-  for (const std::string& row : rows) all += row + "\n";
+  for (const std::string& row : rows)
+    all += row + "\n";
   return all;
 }
 

@@ -4,7 +4,8 @@
 //   auto plan = machine.plan(kState, R"({"path": "/etc/motd", "content": "hi"})");
 //   auto outcome = machine.converge(kState, …)  // plan, apply, plan again as the engine does
 //
-// With StateHarness(StateHarness::RunningSystem{}) the state works on the machine itself: only in the suite "system".
+// With StateHarness(StateHarness::RunningSystem{}) the state works on the machine itself: only in the suite
+// "system".
 #pragma once
 
 #include <filesystem>
@@ -37,9 +38,9 @@ class StateHarness {
 
   struct Outcome {
     states::Verdict first = states::Verdict::kept;  // of the plan before
-    bool ok = false;        // kept, or applied and (if rereadable) kept afterwards
+    bool ok = false;                                // kept, or applied and (if rereadable) kept afterwards
     bool changed = false;
-    std::string message;    // the plan's message, or the comment of apply
+    std::string message;  // the plan's message, or the comment of apply
     std::string output;
   };
   // What the engine does with one state.
@@ -57,8 +58,8 @@ class StateHarness {
   std::string read(const std::string& path) const;
   bool exists(const std::string& path) const;
   mode_t mode(const std::string& path) const;
-  // Every path below the scratch folder with type, mode, owner, size, mtime and content hash: equal before and after means
-  // that nothing was written.
+  // Every path below the scratch folder with type, mode, owner, size, mtime and content hash: equal before
+  // and after means that nothing was written.
   std::string snapshot() const;
 
  private:
