@@ -6,6 +6,9 @@
 // it dies, the supervisor ends the tree too. A program that ends normally may leave children running (a
 // daemon that it started): those are left alone.
 //
+// The program gets stdin, stdout and stderr and no other descriptor, a session of its own, default signal
+// handling, umask 022 and exactly the environment given.
+//
 // run() blocks the calling thread. It may be called from several threads at once.
 #pragma once
 
@@ -34,9 +37,9 @@ struct Identity {
 enum class Stream { out, err };
 
 struct Command {
-  std::vector<std::string> argv;  // argv[0] is searched in PATH of `env` unless it has a slash
-  std::vector<std::string> env;   // complete, "NAME=value"; see clean_environment()
-  std::string cwd = "/";
+  std::vector<std::string> argv;     // argv[0] is searched in PATH of `env` unless it has a slash
+  std::vector<std::string> env;      // complete, "NAME=value"; see clean_environment()
+  std::string cwd = "/";             // entered as the identity, so it must be open to it
   std::optional<Identity> identity;  // absent: as we are
   std::string input;                 // written to stdin; empty: stdin is /dev/null
   std::chrono::milliseconds timeout{600'000};
@@ -45,10 +48,12 @@ struct Command {
   std::size_t keep_head = 64 * 1024;             // bytes of output kept from the start …
   std::size_t keep_tail = 64 * 1024;             // … and from the end
   Interrupt* interrupt = nullptr;
-  // Called with output as it comes, on the calling thread; may be empty.
+  // Called with all output as it comes (what is later dropped included), on the calling thread; may be empty.
   std::function<void(Stream, std::string_view)> on_output;
 };
 
+// After timed_out and cancelled nothing of the tree is left running; after exited and signalled, children
+// that the program left behind are.
 enum class Ending { exited, signalled, timed_out, cancelled };
 
 struct Completed {
@@ -58,7 +63,9 @@ struct Completed {
   std::string output;  // stdout and stderr in order of arrival; head, a note with the bytes dropped, tail
   std::uint64_t dropped_bytes = 0;
   std::chrono::microseconds cpu{};  // user and system time of the program and of the children it waited for
-  std::uint64_t max_rss_kb = 0;     // peak memory of the largest of them
+  // Peak memory of the largest of them. Never less than our own at the time: between fork and exec the
+  // program is a copy of us, and the kernel counts that.
+  std::uint64_t max_rss_kb = 0;
 
   bool ok() const { return ending == Ending::exited && exit_code == 0; }
 };
@@ -68,10 +75,12 @@ struct Completed {
 Result<Completed> run(const Command& command);
 
 // The environment that programs get: PATH with the system folders, LC_ALL=C.UTF-8, TERM=dumb, HOME, and of
-// ours only what is harmless and wanted (proxy settings, TZ). Never credentials.
+// ours only what is wanted (proxy settings, TZ), so never a token of the agent's. A proxy address is handed
+// on as it is, with the password that it may contain: programs could not get out without it.
 std::vector<std::string> clean_environment(std::string_view home = "/root");
 
-// The absolute path of a program in the system's PATH folders, if it is there and executable.
+// The absolute path of a program in the system's PATH folders, if it is there and executable. An absolute
+// `name` is only checked; any other name with a slash is not found.
 std::optional<std::string> find_program(std::string_view name);
 
 }  // namespace base

@@ -1,0 +1,15 @@
+// What programs print, made fit for a report: no progress bars, no colours, valid UTF-8.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace base {
+
+// In this order: terminal escape sequences (CSI, OSC and the rest) are removed; of a line that was
+// overwritten with carriage returns the last version stays, as a terminal would show it ("\r\n" is a plain
+// line end); lines with ten or more dots in a row (progress) are dropped; bytes that are not UTF-8 become
+// U+FFFD.
+std::string clean_output(std::string_view raw);
+
+}  // namespace base

@@ -1,0 +1,14 @@
+// Writing to a pipe whose reader may be gone.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string_view>
+
+namespace base {
+
+// write(), except that a pipe without reader gives EPIPE and never SIGPIPE, whatever this process does with
+// that signal: a library does not change the process's signal handling.
+ssize_t write_to_pipe(int fd, std::string_view bytes);
+
+}  // namespace base
