@@ -100,7 +100,7 @@ class Handler {
     const std::uint32_t start = token_start();
     token_end_ = static_cast<std::size_t>(seen_ - text_.data());
     std::string wrong = action(start);
-    return wrong.empty() || fail(std::move(wrong), start);
+    return wrong.empty() || fail(std::move(wrong), builder_.problem_offset().value_or(start));
   }
   bool add(Value value) {
     return step([&](std::uint32_t at) { return builder_.add(value.at(at)); });

@@ -170,6 +170,16 @@ std::string ValueBuilder::add(Value value) {
   return {};
 }
 
+void ValueBuilder::replace_last(Value value) {
+  last_ = value;
+  if (open_.empty())
+    root_ = value;
+  else if (open_.back().is_object)
+    members_.back().value = value;
+  else
+    items_.back() = value;
+}
+
 std::string ValueBuilder::end_list() {
   const Open open = open_.back();
   open_.pop_back();
@@ -201,8 +211,10 @@ std::string ValueBuilder::end_object() {
   const Open open = open_.back();
   open_.pop_back();
   const auto added = std::span<const Member>(members_).subspan(open.first);
-  if (const Member* twice = find_duplicate(added))
+  if (const Member* twice = find_duplicate(added)) {
+    problem_offset_ = twice->offset;
     return "the key '" + std::string(twice->key) + "' stands twice in one object";
+  }
   const auto members = arena_.copy(added);
   members_.resize(open.first);
   return add(Value::object(members).at(open.offset));

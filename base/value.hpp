@@ -105,13 +105,16 @@ class ValueBuilder {
   std::string end_list();
   std::string end_object();
   std::string key(std::string_view name, std::uint32_t offset);  // copied
-  std::string add(Value value);                                  // text in it must live in the arena already
+  // Puts another value in the place of the one that was completed last.
+  void replace_last(Value value);
+  std::string add(Value value);  // text in it must live in the arena already
 
   Arena& arena() { return arena_; }
   const Value& root() const { return root_; }
   // The value that was completed last, for anchors.
   const Value& last() const { return last_; }
-  std::size_t depth() const { return open_.size(); }
+  // Where the last error is, when that is not where the parser stands.
+  std::optional<std::uint32_t> problem_offset() const { return problem_offset_; }
 
  private:
   struct Open {
@@ -129,6 +132,7 @@ class ValueBuilder {
   std::size_t count_ = 0;
   Value root_;
   Value last_;
+  std::optional<std::uint32_t> problem_offset_;
 };
 
 }  // namespace base

@@ -1,0 +1,295 @@
+#include "recipe/recipe.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "base/file_read.hpp"
+#include "base/sha256.hpp"
+#include "base/text.hpp"
+
+namespace recipe {
+
+using base::Member;
+using base::Value;
+
+const std::string& Recipe::digest() const {
+  if (digest_.empty()) digest_ = base::sha256_hex(document_->text);
+  return digest_;
+}
+
+// Reads one document into a Recipe, and notes whatever is wrong on the way.
+class Loader {
+ public:
+  Loader(std::unique_ptr<Document> document, const states::Registry& registry)
+      : registry_(registry), recipe_(std::make_shared<Recipe>()) {
+    recipe_->document_ = std::move(document);
+  }
+
+  Loaded load() {
+    if (auto wrong = parse(document())) {
+      problem(wrong->message, wrong->offset);
+    } else {
+      read_top(document().root);
+    }
+    Loaded loaded;
+    if (!problems_.empty() || !warnings_.empty()) {
+      const LineIndex lines(document());
+      loaded.problems = shown(problems_, lines);
+      loaded.warnings = shown(warnings_, lines);
+    }
+    if (problems_.empty()) loaded.recipe = std::move(recipe_);
+    return loaded;
+  }
+
+ private:
+  static constexpr std::size_t kMostProblems = 200;
+
+  Document& document() { return *recipe_->document_; }
+
+  // A problem before its offset has become a line and a column.
+  struct Found {
+    std::string message;
+    std::string state_id;
+    std::uint32_t offset;
+  };
+
+  void add(std::vector<Found>& to, std::string message, std::uint32_t offset) {
+    to.push_back({std::move(message), std::string(state_id_), offset});
+  }
+  void problem(std::string message, std::uint32_t offset) { add(problems_, std::move(message), offset); }
+
+  static std::vector<Problem> shown(const std::vector<Found>& found, const LineIndex& lines) {
+    std::vector<Problem> problems;
+    for (const Found& each : found) {
+      if (problems.size() == kMostProblems) {
+        problems.push_back({"and " + std::to_string(found.size() - kMostProblems) + " more", "", {}});
+        break;
+      }
+      problems.push_back({each.message, each.state_id, lines.locate(each.offset)});
+    }
+    return problems;
+  }
+
+  // In files that say "version: 2" an unknown key is a mistake; older recipes carry remarks of all kinds.
+  void unknown_key(const Member& member, std::span<const std::string_view> known, std::string_view where) {
+    if (member.key.starts_with('_')) return;
+    std::string message = "Unknown key '" + std::string(member.key) + "' " + std::string(where);
+    if (const auto close = base::nearest(member.key, known))
+      message += "; did you mean '" + std::string(*close) + "'?";
+    add(version_ >= 2 ? problems_ : warnings_, std::move(message), member.offset);
+  }
+
+  void read_top(const Value& root) {
+    static constexpr std::array<std::string_view, 7> kKnown{"recipe", "version",        "states",   "state",
+                                                            "module", "recipe_version", "component"};
+    if (root.is_list()) return read_states(root);  // a bare list of states
+    if (!root.is_object()) {
+      return problem(root.is_null() ? "the recipe is empty; it needs a list 'states'"
+                                    : "a recipe is an object with a list 'states', not " +
+                                          std::string(base::kind_name(root.kind())),
+                     root.offset());
+    }
+    read_version(root);
+    for (const Member& member : root.members())
+      if (std::ranges::find(kKnown, member.key) == kKnown.end()) unknown_key(member, kKnown, "of the recipe");
+    if (const Value* name = root.find("recipe"); name && !name->is_null()) {
+      if (const auto text = name->as_line(document().arena))
+        recipe_->name_ = *text;
+      else
+        problem("'recipe' must be a name", name->offset());
+    }
+    const Value* states = root.find("states");
+    if (!states) states = root.find("state");
+    if (!states) states = find_scenario(root);
+    if (!states) return problem("the recipe has no list 'states'", root.offset());
+    read_states(*states);
+  }
+
+  // The original's files: {"component": {"init": {"state": [...]}}}
+  static const Value* find_scenario(const Value& root) {
+    const Value* component = root.find("component");
+    const Value* init = component ? component->find("init") : nullptr;
+    return init ? init->find("state") : nullptr;
+  }
+
+  void read_version(const Value& root) {
+    const Value* version = root.find("version");
+    if (!version) return;
+    const auto number = version->as_integer();
+    if (!number || *number < 1 || *number > 2) return problem("'version' must be 1 or 2", version->offset());
+    version_ = static_cast<int>(*number);
+  }
+
+  void read_states(const Value& states) {
+    const bool nothing = states.is_null() || (states.kind() == Value::Kind::plain && states.text().empty());
+    if (!states.is_list() && !nothing) return problem("'states' must be a list", states.offset());
+    recipe_->states_.reserve(states.items().size());
+    for (const Value& state : states.items()) {
+      state_id_ = {};
+      read_state(state);
+    }
+    state_id_ = {};
+  }
+
+  void read_state(const Value& value) {
+    static constexpr std::array<std::string_view, 9> kKnown{
+        "id", "stateid", "state_id", "module", "parameter", "timeout", "retries", "when", "sensitive"};
+    if (!value.is_object()) return problem("a state must be an object", value.offset());
+    State state;
+    state.id = read_id(value);
+    state_id_ = state.id;
+    const std::size_t problems_before = problems_.size();
+    for (const Member& member : value.members()) {
+      const std::string_view key = member.key;
+      if (key == "parameter")
+        state.parameter = member.value;
+      else if (key == "timeout")
+        read_timeout(member.value, state);
+      else if (key == "retries")
+        read_retries(member.value, state);
+      else if (key == "when")
+        read_when(member.value, state);
+      else if (key == "sensitive")
+        read_sensitive(member.value, state);
+      else if (std::ranges::find(kKnown, key) == kKnown.end())
+        unknown_key(member, kKnown, "of a state");
+    }
+    read_module(value, state);
+    if (problems_.size() == problems_before) recipe_->states_.push_back(state);
+  }
+
+  std::string_view read_id(const Value& value) {
+    constexpr std::size_t kLongest = 256;
+    const Value* given = value.find("id");
+    if (!given) given = value.find("stateid");
+    if (!given) given = value.find("state_id");
+    const auto id = given ? given->as_line(document().arena) : std::nullopt;
+    if (!id || id->empty()) {
+      problem("a state needs an 'id'", value.offset());
+      return {};
+    }
+    const bool printable = std::ranges::none_of(*id, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+    if (id->size() > kLongest || !printable) {
+      problem("an 'id' must be printable and at most 256 bytes long", given->offset());
+      return {};
+    }
+    const auto [earlier, is_new] = ids_.emplace(*id, given->offset());
+    if (!is_new)
+      problem("the id '" + std::string(*id) + "' is used twice; first in line " +
+                  std::to_string(LineIndex(document()).locate(earlier->second).line),
+              given->offset());
+    return *id;
+  }
+
+  void read_module(const Value& value, State& state) {
+    const Value* module = value.find("module");
+    const auto name = module ? module->as_line(document().arena) : std::nullopt;
+    if (!name || name->empty()) return problem("a state needs a 'module'", value.offset());
+    const states::RegistryEntry* entry = registry_.find(*name);
+    if (!entry) {
+      std::string message = "Unsupported module '" + std::string(*name) + "'";
+      if (const auto close = registry_.nearest(*name))
+        message += "; did you mean '" + std::string(*close) + "'?";
+      return problem(std::move(message), module->offset());
+    }
+    state.type = entry->type;
+    std::vector<states::ParamProblem> wrong;
+    // A missing 'parameter' has no place of its own: the state's stands for it.
+    const Value parameter = state.parameter.is_null() ? Value().at(value.offset()) : state.parameter;
+    state.params = states::read_params(*entry->type, parameter, document().arena, wrong);
+    for (states::ParamProblem& each : wrong)
+      problem(std::move(each.message), each.offset);
+  }
+
+  void read_timeout(const Value& value, State& state) {
+    constexpr std::int64_t kLongest = 30LL * 24 * 3600;
+    const auto seconds = value.as_integer();
+    if (!seconds || *seconds <= 0 || *seconds > kLongest)
+      return problem("'timeout' must be a number of seconds from 1 to 2592000", value.offset());
+    state.timeout = std::chrono::seconds(*seconds);
+  }
+
+  void read_retries(const Value& value, State& state) {
+    constexpr std::int64_t kMost = 100;
+    const auto count = value.as_integer();
+    if (!count || *count < 0 || *count > kMost)
+      return problem("'retries' must be a number from 0 to 100", value.offset());
+    state.retries = static_cast<unsigned>(*count);
+  }
+
+  void read_sensitive(const Value& value, State& state) {
+    const auto given = value.as_bool();
+    if (!given) return problem("'sensitive' must be true or false", value.offset());
+    state.sensitive = *given;
+  }
+
+  void read_when(const Value& value, State& state) {
+    static constexpr std::array<std::string_view, 3> kKnown{"path_exists", "path_absent", "os"};
+    if (value.is_null()) return;
+    if (!value.is_object())
+      return problem("'when' must be an object such as { path_exists: /etc/nginx }", value.offset());
+    When when;
+    for (const Member& member : value.members()) {
+      states::List* field = member.key == "path_exists"   ? &when.path_exists
+                            : member.key == "path_absent" ? &when.path_absent
+                            : member.key == "os"          ? &when.os
+                                                          : nullptr;
+      if (!field) {
+        // Always an error: a condition that is not understood must not count as met.
+        std::string message = "Unknown condition '" + std::string(member.key) + "' in 'when'";
+        if (const auto close = base::nearest(member.key, kKnown))
+          message += "; did you mean '" + std::string(*close) + "'?";
+        problem(std::move(message), member.offset);
+        continue;
+      }
+      const states::Param param{.name = member.key, .wire = states::Wire::list, .is_required = true};
+      auto read = states::read_field(*field, param, member.value, document().arena);
+      if (!read) problem(read.error().message(), member.value.offset());
+    }
+    for (const states::List& paths : {when.path_exists, when.path_absent})
+      for (std::string_view path : paths)
+        if (auto clean = base::clean_path(path); !clean) problem(clean.error().message(), value.offset());
+    state.when = when;
+  }
+
+  const states::Registry& registry_;
+  std::shared_ptr<Recipe> recipe_;
+  std::vector<Found> problems_;
+  std::vector<Found> warnings_;
+  int version_ = 1;
+  std::string_view state_id_;
+  std::unordered_map<std::string_view, std::uint32_t> ids_;  // with the place of each
+};
+
+Loaded load_text(std::string_view name, std::string text, const states::Registry& registry) {
+  auto document = std::make_unique<Document>();
+  document->syntax = guess_syntax(name, text);
+  document->text = std::move(text);
+  if (document->text.size() > kLargestRecipe)
+    return {
+        nullptr,
+        {{"the recipe is larger than the limit of " + std::to_string(kLargestRecipe >> 20) + " MiB", "", {}}},
+        {}};
+  return Loader(std::move(document), registry).load();
+}
+
+Loaded load_file(const std::string& path, const states::Registry& registry) {
+  auto text = path == "-" ? base::read_all(STDIN_FILENO, kLargestRecipe, "standard input")
+                          : base::read_file(path, kLargestRecipe);
+  if (!text) return {nullptr, {{text.error().message(), "", {}}}, {}};
+  return load_text(path, std::move(*text), registry);
+}
+
+std::string describe(const Problem& problem, std::string_view file_name) {
+  std::string text(file_name);
+  if (problem.position.line > 0)
+    text += ":" + std::to_string(problem.position.line) + ":" + std::to_string(problem.position.column);
+  text += ": ";
+  if (!problem.state_id.empty()) text += "[" + problem.state_id + "] ";
+  return text + problem.message;
+}
+
+}  // namespace recipe
