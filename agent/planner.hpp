@@ -1,0 +1,26 @@
+// Planning a whole recipe: what would each state do, given what the earlier ones would have done? Writes nothing, anywhere.
+#pragma once
+
+#include <functional>
+
+#include "agent/messages.hpp"
+#include "base/interrupt.hpp"
+#include "base/redactor.hpp"
+#include "states/context.hpp"
+
+namespace agent {
+
+struct PlanOptions {
+  bool fingerprints = false;
+  std::string state_dir;  // where watch records are read from
+};
+
+// `each` is called with every planned state as it comes; may be empty.
+PlanResult plan_recipe(const recipe::Recipe& recipe, const states::Host& host, const base::Redactor& redactor,
+                       base::Interrupt& interrupt, const PlanOptions& options,
+                       const std::function<void(const PlannedState&)>& each = {});
+
+// SHA-256 over what a plan sees and wants. Two plans with the same fingerprint would do the same to the same machine.
+std::string fingerprint(const states::Plan& plan);
+
+}  // namespace agent

@@ -1,0 +1,130 @@
+// Channel: a bounded queue of values between threads.
+//
+// push() waits while it is full, so a slow reader slows its writer down instead of growing the queue. Any number of writers
+// and readers. readable_fd() can be polled together with sockets and pipes.
+#pragma once
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "base/unique_fd.hpp"
+
+namespace base {
+
+template <class T>
+class Channel {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit Channel(std::size_t capacity) : capacity_(capacity), fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+  // False when the channel was closed; the value is then lost.
+  bool push(T value) {
+    std::unique_lock lock(mutex_);
+    room_.wait(lock, [&] { return closed_ || items_.size() < capacity_; });
+    if (closed_) return false;
+    items_.push_back(std::move(value));
+    arrived(lock);
+    return true;
+  }
+
+  // All of them, in order, taking the lock as seldom as there is room.
+  bool push_all(std::vector<T> values) {
+    for (std::size_t next = 0; next < values.size();) {
+      std::unique_lock lock(mutex_);
+      room_.wait(lock, [&] { return closed_ || items_.size() < capacity_; });
+      if (closed_) return false;
+      while (next < values.size() && items_.size() < capacity_) items_.push_back(std::move(values[next++]));
+      arrived(lock);
+    }
+    return true;
+  }
+
+  std::optional<T> try_pop() {
+    std::unique_lock lock(mutex_);
+    return take(lock);
+  }
+
+  // Waits for a value; nothing when the time is over or the channel is closed and empty.
+  std::optional<T> pop_until(Clock::time_point deadline) {
+    std::unique_lock lock(mutex_);
+    filled_.wait_until(lock, deadline, [&] { return closed_ || !items_.empty(); });
+    return take(lock);
+  }
+  std::optional<T> pop() {
+    std::unique_lock lock(mutex_);
+    filled_.wait(lock, [&] { return closed_ || !items_.empty(); });
+    return take(lock);
+  }
+
+  // All that is there, after waiting for at least one; empty when the channel is closed and empty.
+  std::vector<T> pop_all() {
+    std::unique_lock lock(mutex_);
+    filled_.wait(lock, [&] { return closed_ || !items_.empty(); });
+    std::vector<T> all(std::make_move_iterator(items_.begin()), std::make_move_iterator(items_.end()));
+    items_.clear();
+    emptied(lock);
+    return all;
+  }
+
+  // Writers fail from now on; readers still get what is there.
+  void close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    signal();
+    room_.notify_all();
+    filled_.notify_all();
+  }
+
+  // Readable while there is something to pop, or the channel is closed.
+  int readable_fd() const { return fd_.get(); }
+
+ private:
+  void signal() {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(fd_.get(), &one, sizeof one);
+  }
+  void arrived(std::unique_lock<std::mutex>& lock) {
+    signal();
+    lock.unlock();
+    filled_.notify_one();
+  }
+  void emptied(std::unique_lock<std::mutex>& lock) {
+    if (!closed_) {
+      std::uint64_t count = 0;
+      [[maybe_unused]] const ssize_t got = ::read(fd_.get(), &count, sizeof count);
+    }
+    lock.unlock();
+    room_.notify_all();
+  }
+  std::optional<T> take(std::unique_lock<std::mutex>& lock) {
+    if (items_.empty()) return std::nullopt;
+    std::optional<T> value(std::move(items_.front()));
+    items_.pop_front();
+    if (items_.empty()) {
+      emptied(lock);
+    } else {
+      lock.unlock();
+      room_.notify_one();
+    }
+    return value;
+  }
+
+  const std::size_t capacity_;
+  const UniqueFd fd_;
+  std::mutex mutex_;
+  std::condition_variable room_;
+  std::condition_variable filled_;
+  std::deque<T> items_;  // guarded by mutex_
+  bool closed_ = false;  // guarded by mutex_
+};
+
+}  // namespace base
