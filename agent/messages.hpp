@@ -104,7 +104,7 @@ struct RoundEnd {
   std::size_t counts[kOutcomes] = {};  // by Outcome
   std::size_t not_reached = 0;         // states after the one that failed
   std::chrono::microseconds duration{};
-  std::vector<std::string> drift;             // changed though an earlier round had them right
+  std::vector<std::string> drift;                 // changed though an earlier round had them right
   std::optional<std::chrono::milliseconds> next;  // when the next round starts; none when the worker stops
 };
 
@@ -123,7 +123,8 @@ struct PlanResult {
   std::vector<PlannedState> states;
 };
 
-// Something that an operator should know and that is not a result: a file that cannot be written, a lock that is waited for.
+// Something that an operator should know and that is not a result: a file that cannot be written, a lock that
+// is waited for.
 struct Notice {
   enum class Level { info, warning } level = Level::warning;
   std::string text;
@@ -131,6 +132,7 @@ struct Notice {
 
 struct Stopped {};  // the last event
 
-using Event = std::variant<RoundStarted, StateStarted, StateOutput, StateResult, RoundEnd, PlanResult, Notice, Stopped>;
+using Event =
+    std::variant<RoundStarted, StateStarted, StateOutput, StateResult, RoundEnd, PlanResult, Notice, Stopped>;
 
 }  // namespace agent

@@ -1,4 +1,5 @@
-// Planning a whole recipe: what would each state do, given what the earlier ones would have done? Writes nothing, anywhere.
+// Planning a whole recipe: what would each state do, given what the earlier ones would have done? Writes
+// nothing, anywhere.
 #pragma once
 
 #include <functional>
@@ -20,7 +21,8 @@ PlanResult plan_recipe(const recipe::Recipe& recipe, const states::Host& host, c
                        base::Interrupt& interrupt, const PlanOptions& options,
                        const std::function<void(const PlannedState&)>& each = {});
 
-// SHA-256 over what a plan sees and wants. Two plans with the same fingerprint would do the same to the same machine.
+// SHA-256 over what a plan sees and wants. Two plans with the same fingerprint would do the same to the same
+// machine.
 std::string fingerprint(const states::Plan& plan);
 
 }  // namespace agent

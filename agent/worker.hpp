@@ -1,7 +1,8 @@
 // Worker: the thread that makes recipes true.
 //
-// It starts once and lives as long as the process. Commands go in, events come out, through two bounded channels; it does not
-// know who sends or reads them, or whether anybody is connected. It is the only thread that touches the machine's configuration.
+// It starts once and lives as long as the process. Commands go in, events come out, through two bounded
+// channels; it does not know who sends or reads them, or whether anybody is connected. It is the only thread
+// that touches the machine's configuration.
 #pragma once
 
 #include <chrono>

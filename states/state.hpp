@@ -7,6 +7,7 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -50,6 +51,8 @@ struct StateType {
   // Makes a plan with the verdict `change` true.
   Applied (*apply)(const void* params, const Plan& plan, ApplyContext& context) = nullptr;
   WatchRequest (*watch)(const void* params) = nullptr;  // optional
+  // A time limit among the module's own parameters; the recipe's `timeout` for the state still wins. Optional.
+  std::optional<std::chrono::seconds> (*time_limit)(const void* params) = nullptr;
 
   bool is_called(std::string_view other) const {
     return other == name || (!other.empty() && (other == aliases[0] || other == aliases[1]));
@@ -81,6 +84,11 @@ Applied apply_with(const void* params, const Plan& plan, ApplyContext& context) 
 
 template <class Params, WatchRequest (*Function)(const Params&)>
 WatchRequest watch_with(const void* params) {
+  return Function(*static_cast<const Params*>(params));
+}
+
+template <class Params, std::optional<std::chrono::seconds> (*Function)(const Params&)>
+std::optional<std::chrono::seconds> time_limit_with(const void* params) {
   return Function(*static_cast<const Params*>(params));
 }
 

@@ -1,0 +1,53 @@
+// Executor: one state, from its condition to its result. Plan, journal, apply, and plan again: it must be
+// kept then.
+#pragma once
+
+#include <string>
+
+#include "agent/committer.hpp"
+#include "agent/journal.hpp"
+#include "agent/machine.hpp"
+#include "agent/messages.hpp"
+#include "agent/watch_store.hpp"
+#include "base/redactor.hpp"
+#include "recipe/recipe.hpp"
+
+namespace agent {
+
+class Executor {
+ public:
+  struct Parts {
+    Machine& machine;
+    Journal& journal;
+    Committer& committer;
+    WatchStore& watches;
+    const base::Redactor& redactor;
+    base::Interrupt& interrupt;
+    states::Waits& waits;
+    std::chrono::milliseconds retry_delay;
+  };
+  explicit Executor(const Parts& parts) : parts_(parts) {}
+
+  struct Job {
+    const recipe::Recipe& recipe;
+    const recipe::State& state;
+    std::size_t index = 0;
+    std::uint64_t round = 0;
+    std::int64_t version = 1;
+    // What a killed run had begun to do in this state, if it had.
+    const Journal::Entry* begun = nullptr;
+    // What the plan must look like, for a saved plan; empty: anything.
+    std::string_view expected_plan;
+  };
+  StateResult execute(const Job& job);
+
+ private:
+  struct Attempt;
+  void run(Attempt& attempt);
+  void apply(Attempt& attempt, const states::Plan& plan);
+  bool pause_before_retry();
+
+  Parts parts_;
+};
+
+}  // namespace agent

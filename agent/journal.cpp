@@ -1,0 +1,156 @@
+#include "agent/journal.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "base/file_read.hpp"
+#include "base/json.hpp"
+#include "base/text.hpp"
+
+namespace agent {
+
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+using base::Value;
+
+constexpr std::size_t kChecksumDigits = 16;
+constexpr std::size_t kLargestJournal = 256 * 1024 * 1024;
+
+// FNV-1a: enough to tell a torn or damaged line from a whole one.
+std::string checksum(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037u;
+  for (const char c : text)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  char digits[kChecksumDigits + 1];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
+  return digits;
+}
+
+std::string field(std::string_view name, std::string_view text) {
+  return base::json_quote(name) + ":" + base::json_quote(text);
+}
+
+std::string to_json(const Journal::Entry& entry) {
+  std::string json = "{" + field("begin", entry.id) + "," + field("digest", entry.digest) + "," +
+                     field("root", entry.root) + "," + field("plan", entry.plan) +
+                     ",\"round\":" + std::to_string(entry.round) +
+                     ",\"index\":" + std::to_string(entry.index) + ",\"changes\":[";
+  const char* separator = "";
+  for (const states::Change& change : entry.changes) {
+    json += std::exchange(separator, ",");
+    json += "{" + field("what", change.what) + "," + field("before", change.before) + "," +
+            field("after", change.after) + "}";
+  }
+  json += "],\"scratch\":[";
+  separator = "";
+  for (const std::string& path : entry.scratch) {
+    json += std::exchange(separator, ",");
+    json += base::json_quote(path);
+  }
+  return json + "]}";
+}
+
+std::string text_at(const Value& object, std::string_view key) {
+  const Value* value = object.find(key);
+  return value ? std::string(value->text()) : std::string();
+}
+
+std::uint64_t number_at(const Value& object, std::string_view key) {
+  const Value* value = object.find(key);
+  return value ? static_cast<std::uint64_t>(value->as_integer().value_or(0)) : 0;
+}
+
+Journal::Entry entry_from(const Value& object) {
+  Journal::Entry entry{.digest = text_at(object, "digest"),
+                       .root = text_at(object, "root"),
+                       .round = number_at(object, "round"),
+                       .index = number_at(object, "index"),
+                       .id = text_at(object, "begin"),
+                       .plan = text_at(object, "plan")};
+  if (const Value* changes = object.find("changes"))
+    for (const Value& change : changes->items())
+      entry.changes.push_back({.what = text_at(change, "what"),
+                               .before = text_at(change, "before"),
+                               .after = text_at(change, "after")});
+  if (const Value* scratch = object.find("scratch"))
+    for (const Value& path : scratch->items())
+      entry.scratch.emplace_back(path.text());
+  return entry;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Journal>> Journal::open(const std::string& path) {
+  base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd) return base::os_error(errno, "cannot open the journal " + path);
+  auto text = base::read_all(fd.get(), kLargestJournal, path);
+  if (!text) return std::move(text).error();
+  std::unique_ptr<Journal> journal(new Journal(path, std::move(fd)));
+  journal->is_empty_ = text->empty();
+  journal->replay(*text);
+  return journal;
+}
+
+void Journal::replay(const std::string& text) {
+  for (std::string_view line : base::split(text, '\n')) {
+    if (line.size() <= kChecksumDigits + 1) continue;
+    const std::string_view json = line.substr(kChecksumDigits + 1);
+    if (checksum(json) != line.substr(0, kChecksumDigits)) continue;
+    base::Arena arena;
+    auto parsed = base::parse_json(json, arena);
+    const Value* object = std::get_if<Value>(&parsed);
+    if (!object) continue;
+    if (object->find("begin")) {
+      unfinished_.push_back(entry_from(*object));
+    } else if (object->find("done")) {
+      const std::uint64_t through = number_at(*object, "done");
+      std::erase_if(unfinished_, [&](const Entry& entry) { return entry.index <= through; });
+    }
+  }
+}
+
+Result<void> Journal::append(const std::string& json) {
+  const std::string line = checksum(json) + " " + json + "\n";
+  const std::lock_guard lock(mutex_);
+  const ssize_t written = ::write(fd_.get(), line.data(), line.size());
+  if (written < 0) return base::os_error(errno, "cannot write the journal " + path_);
+  if (static_cast<std::size_t>(written) != line.size())
+    return Error(ErrorCode::no_space, "cannot write the journal " + path_ + ": no space left");
+  dirty_ = true;
+  is_empty_ = false;
+  return {};
+}
+
+Result<void> Journal::begin(const Entry& entry) {
+  return append(to_json(entry));
+}
+
+Result<void> Journal::done(std::size_t index) {
+  return append("{\"done\":" + std::to_string(index) + "}");
+}
+
+Result<void> Journal::sync() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(dirty_, false)) return {};
+  }
+  if (::fdatasync(fd_.get()) != 0) return base::os_error(errno, "cannot sync the journal " + path_);
+  return {};
+}
+
+Result<void> Journal::clear() {
+  const std::lock_guard lock(mutex_);
+  unfinished_.clear();
+  if (is_empty_) return {};
+  if (::ftruncate(fd_.get(), 0) != 0) return base::os_error(errno, "cannot empty the journal " + path_);
+  is_empty_ = true;
+  return {};
+}
+
+}  // namespace agent

@@ -1,0 +1,50 @@
+#include "agent/secrets.hpp"
+
+namespace agent {
+
+namespace {
+
+void add_texts(const base::Value& value, base::Redactor& redactor) {
+  if (value.is_text()) redactor.add(value.text());
+  for (const base::Value& item : value.items())
+    add_texts(item, redactor);
+  for (const base::Member& member : value.members())
+    if (member.key != "key") add_texts(member.value, redactor);  // of a pair, the value is the secret
+}
+
+// In a sensitive state, what carries content: texts and the values of pairs. Names and paths stay readable.
+bool carries_content(states::Wire wire) {
+  return wire == states::Wire::text || wire == states::Wire::pairs;
+}
+
+}  // namespace
+
+void register_secrets(const recipe::Recipe& recipe, base::Redactor& redactor) {
+  for (const recipe::State& state : recipe.states()) {
+    for (const states::Param& param : state.type->params) {
+      if (!param.is_secret && !(state.sensitive && carries_content(param.wire))) continue;
+      for (const base::Member& member : state.parameter.members())
+        if (param.is_called(member.key)) add_texts(member.value, redactor);
+    }
+  }
+}
+
+void hide(const recipe::State& state, const base::Redactor& redactor, std::vector<states::Change>& changes) {
+  for (states::Change& change : changes) {
+    if (state.sensitive) {
+      change.before = change.after = "(sensitive)";
+      change.diff.clear();
+      continue;
+    }
+    for (std::string* text : {&change.what, &change.before, &change.after, &change.diff})
+      if (redactor.is_needed(*text)) *text = redactor.redact(*text);
+  }
+}
+
+std::string hide(const recipe::State& state, const base::Redactor& redactor, std::string output) {
+  if (output.empty()) return output;
+  if (state.sensitive) return "(sensitive output)";
+  return redactor.is_needed(output) ? redactor.redact(output) : output;
+}
+
+}  // namespace agent
