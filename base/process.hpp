@@ -5,6 +5,8 @@
 // fork twice or change their session are still found and ended with it; and when this process dies, however
 // it dies, the supervisor ends the tree too. A program that ends normally may leave children running (a
 // daemon that it started): those are left alone.
+// Should somebody kill -9 the supervisor, the program dies with it and counts as killed; its children may
+// stay.
 //
 // The program gets stdin, stdout and stderr and no other descriptor, a session of its own, default signal
 // handling, umask 022 and exactly the environment given.

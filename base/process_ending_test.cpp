@@ -110,7 +110,9 @@ TEST_CASE("a program past its deadline is told to end and may clean up") {
   const Timed run = must_run(command);
   CHECK(run.completed.ending == Ending::timed_out);
   CHECK_FALSE(run.completed.ok());
-  CHECK(run.completed.output.starts_with("hello\nbye\n"));
+  CHECK(run.completed.output.starts_with("hello\n"));
+  CHECK(run.completed.output.find("bye\n") !=
+        std::string::npos);  // the shell may have a word on its sleep, too
   CHECK(run.took >= 500ms);
   CHECK(run.took < 10s);  // long before the end of the grace
   CHECK(family.living().empty());
