@@ -1,0 +1,384 @@
+#include "agent/worker.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <doctest/doctest.h>
+
+#include "agent/journal.hpp"
+#include "base/tree_writer.hpp"
+#include "builtins/builtins.hpp"
+#include "states/registry.hpp"
+
+namespace {
+
+using namespace agent;
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+const states::Registry& registry() {
+  static const states::Registry known{states::native_states(), builtins::builtin_states()};
+  return known;
+}
+
+// A worker with a scratch folder of its own: state folder and the root that states work below.
+class Bench {
+ public:
+  explicit Bench(bool has_backend = false) {
+    std::string pattern = (fs::temp_directory_path() / "opsagent-worker-XXXXXX").string();
+    REQUIRE(::mkdtemp(pattern.data()));
+    folder_ = pattern;
+    fs::create_directories(folder_ + "/root/dir");
+    settings_.host.root = folder_ + "/root";
+    settings_.host.os = base::read_os_release();
+    settings_.state_dir = folder_ + "/state";
+    settings_.round_delay = 20ms;
+    settings_.first_back_off = 10ms;
+    settings_.longest_back_off = 40ms;
+    settings_.retry_delay = 5ms;
+    settings_.has_backend = has_backend;
+  }
+  ~Bench() {
+    stop();
+    fs::remove_all(folder_);
+  }
+
+  WorkerSettings& settings() { return settings_; }
+  std::string path(const std::string& below) const { return folder_ + "/root" + below; }
+  std::string state_path(const std::string& below) const { return folder_ + "/state/" + below; }
+  // Commands of linux.cmd and the like work on the running system.
+  void use_running_system() { settings_.host.root.clear(); }
+
+  void start() { worker_ = std::make_unique<Worker>(settings_, std::make_shared<base::Redactor>()); }
+  void stop() { worker_.reset(); }
+  void send(Command command) { worker_->commands().push(std::move(command)); }
+  void run(const std::string& yaml, std::int64_t version = 1, OnChange on_change = OnChange::finish,
+           bool resume = true) {
+    if (!worker_) start();
+    auto loaded = recipe::load_text("test.yaml", yaml, registry());
+    for (const auto& problem : loaded.problems)
+      MESSAGE(recipe::describe(problem, "test.yaml"));
+    REQUIRE(loaded.recipe);
+    send(RunRecipe{.recipe = loaded.recipe, .version = version, .on_change = on_change, .resume = resume});
+  }
+
+  // The next event of this type; others are skipped.
+  template <class T>
+  std::optional<T> next(std::chrono::milliseconds within = 10s) {
+    const auto deadline = std::chrono::steady_clock::now() + within;
+    while (auto event = worker_->events().pop_until(deadline))
+      if (auto* wanted = std::get_if<T>(&*event)) return std::move(*wanted);
+    return std::nullopt;
+  }
+
+  // One round of a recipe, as `opsagent apply` does it.
+  std::vector<StateResult> apply(const std::string& yaml, bool resume = false) {
+    stop();
+    start();
+    run(yaml, 1, OnChange::finish, resume);
+    send(Stop{Stop::When::end});
+    std::vector<StateResult> results;
+    while (auto event = worker_->events().pop()) {
+      if (auto* result = std::get_if<StateResult>(&*event)) results.push_back(std::move(*result));
+      if (std::holds_alternative<Stopped>(*event)) break;
+    }
+    return results;
+  }
+
+ private:
+  std::string folder_;
+  WorkerSettings settings_;
+  std::unique_ptr<Worker> worker_;
+};
+
+std::string read(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+constexpr auto kTwoFiles = R"(
+states:
+  - { id: a, module: linux.file, parameter: { path: /dir/a, content: A } }
+  - { id: b, module: linux.file, parameter: { path: /dir/b, content: B } }
+)";
+
+}  // namespace
+
+TEST_CASE("a recipe is applied in order and kept the second time") {
+  Bench bench;
+  auto first = bench.apply(kTwoFiles);
+  REQUIRE(first.size() == 2);
+  CHECK(first[0].id == "a");
+  CHECK(first[0].outcome == Outcome::changed);
+  CHECK(first[1].outcome == Outcome::changed);
+  CHECK(read(bench.path("/dir/b")) == "B");
+  auto second = bench.apply(kTwoFiles);
+  REQUIRE(second.size() == 2);
+  CHECK(second[0].outcome == Outcome::kept);
+  CHECK(second[1].comment == "/dir/b is as wanted");
+}
+
+TEST_CASE("rounds repeat, repair exactly what drifted, and name it") {
+  Bench bench;
+  bench.run(kTwoFiles);
+  auto end = bench.next<RoundEnd>();
+  REQUIRE(end);
+  CHECK(end->round == 1);
+  CHECK(end->counts[static_cast<std::size_t>(Outcome::changed)] == 2);
+  CHECK(end->drift.empty());
+  std::ofstream(bench.path("/dir/b")) << "broken";
+  do {
+    end = bench.next<RoundEnd>();
+    REQUIRE(end);
+  } while (end->drift.empty() && end->round < 50);
+  CHECK(end->drift == std::vector<std::string>{"b"});
+  CHECK(end->counts[static_cast<std::size_t>(Outcome::changed)] == 1);
+  CHECK(read(bench.path("/dir/b")) == "B");
+}
+
+TEST_CASE("a failed state ends the round, and the next starts from the first state after a growing pause") {
+  Bench bench;
+  fs::create_directory(bench.path("/dir/b"));
+  bench.run(R"(
+states:
+  - { id: a, module: linux.file, parameter: { path: /dir/a, content: A } }
+  - { id: b, module: linux.file, parameter: { path: /dir/b, content: B } }
+  - { id: c, module: linux.file, parameter: { path: /dir/c, content: C } }
+)");
+  std::vector<std::chrono::milliseconds> pauses;
+  for (int i = 0; i < 4; ++i) {
+    const auto end = bench.next<RoundEnd>();
+    REQUIRE(end);
+    CHECK(end->counts[static_cast<std::size_t>(Outcome::failed)] == 1);
+    CHECK(end->not_reached == 1);
+    pauses.push_back(end->next.value());
+  }
+  CHECK(pauses == std::vector<std::chrono::milliseconds>{10ms, 20ms, 40ms, 40ms});
+  CHECK_FALSE(fs::exists(bench.path("/dir/c")));
+  fs::remove(bench.path("/dir/b"));
+  auto end = bench.next<RoundEnd>();
+  while (end && end->not_reached > 0)
+    end = bench.next<RoundEnd>();
+  REQUIRE(end);
+  CHECK(end->next == 20ms);
+  CHECK(fs::exists(bench.path("/dir/c")));
+}
+
+TEST_CASE("a new recipe replaces the old one; the same version again is a no-op") {
+  Bench bench;
+  bench.settings().round_delay = 1h;
+  bench.run(kTwoFiles, 1);
+  REQUIRE(bench.next<RoundEnd>());
+  bench.run("states: []", 1);  // ignored
+  CHECK_FALSE(bench.next<RoundEnd>(50ms));
+  bench.run("states: [{ id: x, module: linux.file, parameter: { path: /dir/x, content: X } }]", 2);
+  const auto end = bench.next<RoundEnd>();
+  REQUIRE(end);
+  CHECK(end->version == 2);
+  CHECK(fs::exists(bench.path("/dir/x")));
+}
+
+TEST_CASE("a header-only message moves the version and nothing else") {
+  Bench bench;
+  bench.run(kTwoFiles, 1);
+  REQUIRE(bench.next<RoundEnd>());
+  bench.send(MoveVersion{7});
+  auto end = bench.next<RoundEnd>();
+  while (end && end->version != 7)
+    end = bench.next<RoundEnd>();
+  REQUIRE(end);
+  CHECK(end->counts[static_cast<std::size_t>(Outcome::kept)] == 2);
+}
+
+TEST_CASE("meta.wait blocks until it is told, remembers it, and passes at once in later rounds") {
+  Bench bench(true);
+  const std::string yaml = R"(
+states:
+  - { id: w, module: meta.wait, parameter: { state: ["db/schema"] } }
+  - { id: a, module: linux.file, parameter: { path: /dir/a, content: A } }
+)";
+  bench.run(yaml, 3);
+  CHECK_FALSE(bench.next<StateResult>(60ms));
+  bench.send(WaitDone{2, "w"});  // of another version: ignored
+  CHECK_FALSE(bench.next<StateResult>(60ms));
+  bench.send(WaitDone{3, "w"});
+  auto result = bench.next<StateResult>();
+  REQUIRE(result);
+  CHECK(result->id == "w");
+  CHECK(is_success(result->outcome));
+  REQUIRE(bench.next<RoundEnd>());
+  const auto end = bench.next<RoundEnd>();
+  REQUIRE(end);
+  CHECK(end->counts[static_cast<std::size_t>(Outcome::kept)] == 2);
+  // A restart keeps what was heard.
+  bench.stop();
+  bench.start();
+  bench.run(yaml, 3);
+  REQUIRE(bench.next<RoundEnd>());
+}
+
+TEST_CASE("a wait told before it is reached passes at once") {
+  Bench bench(true);
+  bench.start();
+  bench.send(WaitDone{1, "w"});
+  bench.run("states: [{ id: w, module: meta.wait, parameter: {} }]", 1);
+  const auto end = bench.next<RoundEnd>();
+  REQUIRE(end);
+  CHECK(end->counts[static_cast<std::size_t>(Outcome::kept)] == 1);
+}
+
+TEST_CASE("a wait ends when the recipe is replaced, and without a backend it fails with advice") {
+  Bench bench(true);
+  bench.run("states: [{ id: w, module: meta.wait, parameter: {} }]", 1);
+  CHECK_FALSE(bench.next<StateResult>(50ms));
+  bench.run(kTwoFiles, 2);
+  auto end = bench.next<RoundEnd>();
+  while (end && end->version != 2)
+    end = bench.next<RoundEnd>();
+  REQUIRE(end);
+  Bench alone;
+  const auto results = alone.apply("states: [{ id: w, module: meta.wait, parameter: {} }]");
+  REQUIRE(results.size() == 1);
+  CHECK(results[0].outcome == Outcome::failed);
+  CHECK(results[0].comment.find("--assume-done w") != std::string::npos);
+}
+
+TEST_CASE("when decides whether a state runs, and a skipped one lets the round go on") {
+  Bench bench;
+  const auto results = bench.apply(R"(
+states:
+  - { id: a, module: linux.file, parameter: { path: /dir/a }, when: { path_exists: /nowhere } }
+  - { id: b, module: linux.file, parameter: { path: /dir/b }, when: { path_exists: /dir, path_absent: [/nowhere] } }
+  - { id: c, module: linux.file, parameter: { path: /dir/c }, when: { os: [plan9] } }
+)");
+  REQUIRE(results.size() == 3);
+  CHECK(results[0].outcome == Outcome::skipped);
+  CHECK(results[1].outcome == Outcome::changed);
+  CHECK(results[2].outcome == Outcome::skipped);
+}
+
+TEST_CASE("retries try again and say how often") {
+  Bench bench;
+  fs::create_directory(bench.path("/dir/a"));
+  const auto results = bench.apply(
+      "states: [{ id: a, retries: 2, module: linux.file, parameter: { path: /dir/a, content: A } }]");
+  REQUIRE(results.size() == 1);
+  CHECK(results[0].outcome == Outcome::failed);
+  CHECK(results[0].attempt == 3);
+}
+
+TEST_CASE("a sensitive state shows that something changed, never what") {
+  Bench bench;
+  const auto results = bench.apply(
+      "states: [{ id: s, sensitive: true, module: linux.file, parameter: { path: /dir/s, content: "
+      "hunter2-hunter2 } }]");
+  REQUIRE(results.size() == 1);
+  CHECK(results[0].outcome == Outcome::changed);
+  CHECK(results[0].output.find("hunter2") == std::string::npos);
+  for (const auto& change : results[0].changes) {
+    CHECK(change.diff.empty());
+    CHECK(change.after.find("hunter2") == std::string::npos);
+  }
+  CHECK(read(bench.state_path("run.journal")).find("hunter2") == std::string::npos);
+}
+
+TEST_CASE("what a killed run had begun is swept, planned again and reported as changed") {
+  Bench bench;
+  auto loaded = recipe::load_text("test.yaml", kTwoFiles, registry());
+  // As if the process had died between the rename of b and its report, with a temporary of a left behind.
+  bench.apply(kTwoFiles);
+  fs::create_directories(bench.state_path(""));
+  const std::string scratch = base::TreeWriter::scratch_path("/dir/b");
+  std::ofstream(bench.path(scratch)) << "half";
+  {
+    auto journal = Journal::open(bench.state_path("run.journal"));
+    REQUIRE(journal);
+    REQUIRE((*journal)->begin({.digest = loaded.recipe->digest(),
+                               .root = bench.settings().host.root,
+                               .round = 1,
+                               .index = 1,
+                               .id = "b",
+                               .plan = "x",
+                               .changes = {{.what = "/dir/b", .before = "absent", .after = "file"}},
+                               .scratch = {scratch}}));
+  }
+  SUBCASE("a daemon goes on with the state that was under way") {
+    const auto results = bench.apply(kTwoFiles, true);
+    REQUIRE(results.size() == 1);
+    CHECK(results[0].id == "b");
+    CHECK(results[0].outcome == Outcome::changed);
+    CHECK(results[0].resumed);
+    REQUIRE(results[0].changes.size() == 1);
+    CHECK(results[0].changes[0].after == "file");
+  }
+  SUBCASE("apply looks at everything, and reports the change all the same") {
+    const auto results = bench.apply(kTwoFiles, false);
+    REQUIRE(results.size() == 2);
+    CHECK(results[0].outcome == Outcome::kept);
+    CHECK(results[1].outcome == Outcome::changed);
+    CHECK(results[1].resumed);
+  }
+  SUBCASE("another recipe does not take it over, but the temporary goes") {
+    const auto results =
+        bench.apply("states: [{ id: b, module: linux.file, parameter: { path: /dir/b, content: B } }]");
+    REQUIRE(results.size() == 1);
+    CHECK(results[0].outcome == Outcome::kept);
+  }
+  CHECK_FALSE(fs::exists(bench.path(scratch)));
+  CHECK(read(bench.state_path("run.journal")).empty());
+}
+
+TEST_CASE("a torn journal line is ignored") {
+  Bench bench;
+  fs::create_directories(bench.state_path(""));
+  std::ofstream(bench.state_path("run.journal")) << "0123456789abcdef {\"begin\":\"a\"}\n00 {\"beg";
+  CHECK(bench.apply(kTwoFiles).size() == 2);
+}
+
+TEST_CASE("a worker that cannot keep its state says so and touches nothing") {
+  Bench bench;
+  bench.settings().state_dir = "/proc/nowhere";
+  bench.start();
+  bench.run(kTwoFiles);
+  const auto notice = bench.next<Notice>();
+  REQUIRE(notice);
+  CHECK(notice->text.find("/proc/nowhere") != std::string::npos);
+  CHECK(bench.next<Stopped>());
+  CHECK_FALSE(fs::exists(bench.path("/dir/a")));
+}
+
+TEST_CASE("two runs on one state folder wait for each other") {
+  Bench bench(true);
+  bench.run("states: [{ id: w, module: meta.wait, parameter: {} }]", 1);
+  bench.next<StateStarted>(50ms);
+  WorkerSettings other = bench.settings();
+  other.journal_name = "apply";
+  Worker second(other, std::make_shared<base::Redactor>());
+  auto loaded = recipe::load_text("t.yaml", kTwoFiles, registry());
+  second.commands().push(RunRecipe{.recipe = loaded.recipe});
+  second.commands().push(Stop{Stop::When::end});
+  auto event = second.events().pop();
+  REQUIRE(event);
+  REQUIRE(std::holds_alternative<Notice>(*event));
+  CHECK(std::get<Notice>(*event).text.find("waiting for another run") != std::string::npos);
+  bench.send(Stop{Stop::When::now});
+  bool changed = false;
+  while ((event = second.events().pop()))
+    if (auto* result = std::get_if<StateResult>(&*event)) changed = result->outcome == Outcome::changed;
+  CHECK(changed);
+}
+
+TEST_CASE("plan mode answers with a plan and changes nothing") {
+  Bench bench;
+  bench.start();
+  auto loaded = recipe::load_text("t.yaml", kTwoFiles, registry());
+  bench.send(RunRecipe{.recipe = loaded.recipe, .version = 4, .mode = Mode::plan});
+  const auto planned = bench.next<PlanResult>();
+  REQUIRE(planned);
+  CHECK(planned->version == 4);
+  CHECK(planned->states.size() == 2);
+  CHECK_FALSE(fs::exists(bench.path("/dir/a")));
+}
