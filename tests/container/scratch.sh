@@ -75,7 +75,7 @@ remove_cgroup() {
   local attempt
   for attempt in {1..40}; do
     find "$1" -depth -type d -exec rmdir {} + 2>/dev/null || true
-    if [ ! -d "$1" ]; then return; fi
+    if [ ! -d "$1" ]; then return 0; fi
     sleep 0.05
   done
 }
@@ -91,7 +91,7 @@ isolate() {
   make_cgroups
   trap 'trap "" INT TERM HUP
         exec 2>/dev/null  # the shell would announce the kill
-        if [ -n "$inner" ]; then kill -KILL "$inner"; wait "$inner"; fi
+        if [ -n "$inner" ]; then kill -KILL "$inner"; wait "$inner" || true; fi
         for cgroup in $cgroups; do remove_cgroup "$cgroup"; done' EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM HUP
