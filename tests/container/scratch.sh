@@ -4,7 +4,7 @@
 # shared root, with a tmpfs for what the tests write) exists only there, and every process it starts dies with
 # the namespace's first one. So however a run ends, SIGKILL included, the kernel cleans up; only an empty cgroup
 # may stay, which the next run removes.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034  # the variables are for the scripts that source this
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source_dir=$(cd "$here/../.." && pwd)
