@@ -21,7 +21,9 @@ endif()
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast
                     -Woverloaded-virtual -Wconversion -Wimplicit-fallthrough -Werror
                     # Designated initialisers leave members at their defaults on purpose.
-                    -Wno-missing-field-initializers)
+                    -Wno-missing-field-initializers
+                    # g++ 12 sees overlaps in "text" + std::string when it optimises (GCC bug 105651).
+                    -Wno-restrict)
 add_compile_options(-fstack-protector-strong -fdata-sections -ffunction-sections)
 add_link_options(-Wl,--gc-sections -Wl,--as-needed -Wl,-z,relro)
 add_compile_definitions(_FILE_OFFSET_BITS=64 _GNU_SOURCE)

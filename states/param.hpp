@@ -76,6 +76,16 @@ struct Param {
   std::string_view fallback_text;
   std::array<std::string_view, 2> aliases{};
 
+ private:
+  // Stands before its users: clang must have seen it to evaluate them.
+  template <class Change>
+  constexpr Param with(Change change) const {
+    Param copy = *this;
+    change(copy);
+    return copy;
+  }
+
+ public:
   constexpr Param required() const {
     return with([](Param& p) { p.is_required = true; });
   }
@@ -109,14 +119,6 @@ struct Param {
 
   bool is_called(std::string_view other) const {
     return other == name || (!other.empty() && (other == aliases[0] || other == aliases[1]));
-  }
-
- private:
-  template <class Change>
-  constexpr Param with(Change change) const {
-    Param copy = *this;
-    change(copy);
-    return copy;
   }
 };
 
