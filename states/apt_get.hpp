@@ -1,0 +1,63 @@
+// AptGet: apt-get as states run it: never a question, never a configuration file lost, patient with other
+// package managers, and able to finish what an interrupted dpkg left behind.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/process.hpp"
+#include "base/result.hpp"
+#include "states/context.hpp"
+
+namespace states {
+
+// How long to wait for somebody else's package manager.
+struct AptPatience {
+  std::chrono::seconds lock{600};          // in all
+  std::chrono::milliseconds retry{5'000};  // between attempts, where apt does not wait by itself
+};
+
+class AptGet {
+ public:
+  explicit AptGet(ApplyContext& context, AptPatience patience = {})
+      : context_(context), patience_(patience) {}
+
+  // apt-get <action> with the options that all runs share, then `arguments`. Errors: as Commands::run();
+  // ErrorCode::exists "Timed out waiting for the dpkg lock (held by …)"; ErrorCode::io
+  // "apt-get <action> failed (exit <n>): <reason>".
+  base::Result<void> run(std::string_view action, const std::vector<std::string>& arguments);
+
+  // apt-get update, unless lists_are_fresh(). With `insecure` also lists that nobody has signed. A mirror
+  // that fails is an error of code ErrorCode::io; the old lists are still there then.
+  base::Result<void> refresh_lists(bool insecure = false);
+
+  // Any other program that takes dpkg's locks or is part of the same work; `what` names it in errors.
+  base::Result<void> run_program(const std::string& what, std::vector<std::string> argv);
+
+  // What all of them printed, in order, with a blank line between.
+  const std::string& output() const { return output_; }
+  void add_output(std::string_view text);
+
+ private:
+  base::Result<base::Completed> run_when_unlocked(const base::Command& command);
+  base::Result<void> pause();
+
+  ApplyContext& context_;
+  AptPatience patience_;
+  std::string output_;
+};
+
+// base::clean_environment() with what keeps Debian's tools from asking questions and restarting services.
+std::vector<std::string> apt_environment();
+
+// "apt-get install failed (exit 100): E: Unable to locate package x", and in a second line what dpkg said if
+// it was dpkg that failed.
+std::string failure_text(std::string_view what, const base::Completed& completed);
+
+// The process that holds the lock which apt or dpkg could not get, by their output: "process 812 (apt-get)".
+// Empty when no lock was the reason.
+std::string lock_holder(std::string_view output);
+
+}  // namespace states

@@ -1,0 +1,122 @@
+#include "states/linux_apt_package/applying.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "states/linux_apt_package/choosing.hpp"
+#include "states/linux_apt_package/planning.hpp"
+#include "states/linux_apt_package/wording.hpp"
+
+namespace states::linux_apt_package {
+
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+bool needs_lists(const Item& item) {
+  return item.action == Action::install || item.entry.want == Want::latest;
+}
+
+std::vector<std::string> names_with(const std::vector<Item>& items, Action action) {
+  std::vector<std::string> names;
+  for (const Item& item : items)
+    if (item.action == action) names.push_back(item.entry.name);
+  return names;
+}
+
+// One application of a plan.
+class Application {
+ public:
+  Application(const Params& params, const Plan& plan, ApplyContext& context, AptPatience patience)
+      : params_(params), context_(context), steps_(plan.steps_as<Steps>()), apt_(context, patience) {}
+
+  Applied run() {
+    const auto changed = change();
+    if (!changed) {
+      Error error = changed.error();
+      // The reason may lie further back than the installation that failed.
+      if (!refresh_problem_.empty() && error.code() != ErrorCode::cancelled)
+        error = Error(error.code(), error.message() + "\n" + refresh_problem_);
+      return Applied::failed(error, apt_.output());
+    }
+    return read_back();
+  }
+
+ private:
+  Result<void> change() {
+    const bool refreshes = std::ranges::any_of(steps_.items, needs_lists);
+    if (refreshes)
+      if (auto refreshed = refresh(); !refreshed) return refreshed;
+    auto chosen = choose(steps_.items, params_.repo.value_or(""), context_);
+    if (!chosen) return std::move(chosen).error();
+    for (const auto& [action, verb] :
+         {std::pair(Action::remove, "remove"), std::pair(Action::purge, "purge")})
+      if (const auto names = names_with(steps_.items, action); !names.empty())
+        if (auto done = apt_.run(verb, names); !done) return done;
+    if (chosen->targets.empty()) return {};
+    if (auto answered = load_debconf_answers(); !answered) return answered;
+    return install(*chosen);
+  }
+
+  // A mirror that fails is not the end: what is needed may be there, or in the lists of yesterday.
+  Result<void> refresh() {
+    auto refreshed = apt_.refresh_lists(unauthenticated());
+    if (refreshed || refreshed.error().code() != ErrorCode::io) return refreshed;
+    refresh_problem_ = refreshed.error().message();
+    return {};
+  }
+
+  Result<void> load_debconf_answers() {
+    if (!params_.deb_conf_file) return {};
+    auto path = base::clean_path(*params_.deb_conf_file);
+    if (!path) return std::move(path).error();
+    if (auto checked = check_debconf_file(*path, context_); !checked) return checked;
+    return apt_.run_program("debconf-set-selections", {"debconf-set-selections", *path});
+  }
+
+  Result<void> install(const Chosen& chosen) {
+    std::vector<std::string> arguments;
+    if (params_.repo) arguments.insert(arguments.end(), {"-t", std::string(*params_.repo)});
+    if (chosen.downgrades) arguments.emplace_back("--allow-downgrades");
+    if (unauthenticated()) arguments.emplace_back("--allow-unauthenticated");
+    if (!params_.verify_gpg)
+      apt_.add_output(unauthenticated() ? "verify-gpg is false: unauthenticated packages are accepted"
+                                        : "verify-gpg: false is not honoured: the agent's configuration does "
+                                          "not permit unauthenticated packages");
+    arguments.insert(arguments.end(), chosen.targets.begin(), chosen.targets.end());
+    return apt_.run("install", arguments);
+  }
+
+  bool unauthenticated() const { return !params_.verify_gpg && context_.host.allow_unauthenticated_packages; }
+
+  Applied read_back() {
+    forget_packages(context_);
+    auto now = installed_packages(context_);
+    if (!now) return Applied::failed(now.error(), apt_.output());
+    std::vector<std::string> wrong;
+    for (const Item& item : steps_.items)
+      if (const DpkgPackage* package = find_package(**now, item.entry); !is_as_wanted(item.entry, package))
+        wrong.push_back(item.entry.name + " (" + found_text(package) + ")");
+    if (!wrong.empty())
+      return Applied::failed("Not as wanted after the run: " + base::join(wrong, ", "), apt_.output());
+    std::string comment = report(steps_, **now);
+    if (!refresh_problem_.empty()) comment += "\nWarning: " + refresh_problem_;
+    return Applied::done(std::move(comment), apt_.output());
+  }
+
+  const Params& params_;
+  ApplyContext& context_;
+  Steps steps_;
+  AptGet apt_;
+  std::string refresh_problem_;  // of a refresh that failed
+};
+
+}  // namespace
+
+Applied apply(const Params& params, const Plan& plan, ApplyContext& context, AptPatience patience) {
+  return Application(params, plan, context, patience).run();
+}
+
+}  // namespace states::linux_apt_package

@@ -1,0 +1,220 @@
+#include "states/linux_apt_package/planning.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <variant>
+
+#include "base/text.hpp"
+#include "states/apt_cache.hpp"
+#include "states/apt_lists.hpp"
+#include "states/debian_version.hpp"
+#include "states/linux_apt_package/package_file.hpp"
+#include "states/linux_apt_package/wording.hpp"
+
+namespace states::linux_apt_package {
+
+namespace {
+
+using base::Result;
+
+Action action_for(Want want) {
+  return want == Want::removed ? Action::remove : want == Want::purged ? Action::purge : Action::install;
+}
+
+// Names without an architecture that goes without saying.
+void drop_native_architecture(Entry& entry, const DpkgStatus& status) {
+  if (entry.architecture().empty() || entry.architecture() != status.native_architecture()) return;
+  entry.name.resize(entry.package().size());
+}
+
+// A package file as the package that it holds; a plan when that cannot be said (yet).
+std::variant<Entry, Plan> resolve_file(const Entry& entry, Context& context) {
+  const std::string& file = entry.file;
+  if (!file.starts_with('/'))
+    return Plan::fail("Cannot download " + file +
+                      ": this state does not fetch package files; let an earlier state fetch it and give its "
+                      "local path");
+  const Overlay::Entry* earlier = context.overlay.path(file);
+  if (!earlier) {
+    auto found = context.tree.look(file);
+    if (!found) return Plan::fail(found.error());
+    if (!*found) earlier = context.overlay.provider(EffectKind::file, file);
+    if (!*found && !earlier) return Plan::fail("Package file " + file + " does not exist");
+    if (*found && S_ISDIR((*found)->st_mode)) return Plan::fail("Package file " + file + " is a directory");
+  }
+  if (earlier) return Plan::unknown(earlier->state_id, file + " depends on what an earlier state does to it");
+  auto read = read_package_file(entry, context);
+  if (!read) return Plan::fail(read.error());
+  return std::move(*read);
+}
+
+// The answer of is_as_wanted() for a package that an earlier state of the recipe would install or remove;
+// nothing if it depends on the version that will be installed, or on whether its configuration stays.
+std::optional<bool> is_as_wanted_after(const Effect& earlier, Want want) {
+  const bool wants_it_gone = want == Want::removed || want == Want::purged;
+  if (earlier.present && want != Want::installed && !wants_it_gone) return std::nullopt;
+  if (!earlier.present && want == Want::purged) return std::nullopt;
+  return earlier.present != wants_it_gone;
+}
+
+// What is to be done for an entry, as far as the machine and the overlay tell.
+std::variant<Item, Plan> judge(Entry entry, const DpkgStatus& status, Context& context) {
+  if (entry.want == Want::file) {
+    auto resolved = resolve_file(entry, context);
+    if (auto* stop = std::get_if<Plan>(&resolved)) return std::move(*stop);
+    entry = std::get<Entry>(std::move(resolved));
+  }
+  drop_native_architecture(entry, status);
+  const DpkgPackage* package = find_package(status, entry);
+  std::optional<bool> wanted = is_as_wanted(entry, package);
+  Item item{.found = found_text(package)};
+  if (package && package->is_installed()) item.before = package->version;
+  if (const Overlay::Entry* earlier = context.overlay.find(EffectKind::package, entry.name)) {
+    wanted = is_as_wanted_after(earlier->effect, entry.want);
+    if (!wanted)
+      return Plan::unknown(earlier->state_id,
+                           "package " + entry.name + " depends on what an earlier state does to it");
+    item.found = earlier->effect.present ? "installed" : "absent";
+    item.before.clear();
+  }
+  if (!*wanted) item.action = action_for(entry.want);
+  item.entry = std::move(entry);
+  return item;
+}
+
+// Whether apt has any lists. Without them there is nothing to ask apt-cache for.
+bool has_lists(const Host& host) {
+  std::error_code gone;
+  std::filesystem::directory_iterator entries(host.root + "/var/lib/apt/lists", gone);
+  for (; !gone && entries != std::filesystem::directory_iterator(); entries.increment(gone))
+    if (entries->path().filename().string().find("_Packages") != std::string::npos) return true;
+  return false;
+}
+
+bool has_latest(const Steps& steps) {
+  return std::ranges::any_of(steps.items, [](const Item& item) { return item.entry.want == Want::latest; });
+}
+
+// The candidates of what would be installed, and of what must be the latest. Nothing when there are no lists
+// to tell; an error only if a "latest" depends on it.
+Result<std::optional<AptCandidates>> look_up(const Steps& steps, const Params& params, Context& context) {
+  std::vector<std::string> names;
+  for (const Item& item : steps.items)
+    if (item.entry.want == Want::latest || (item.action == Action::install && item.entry.want != Want::file))
+      names.push_back(item.entry.name);
+  if (names.empty() || !has_lists(context.host)) return std::optional<AptCandidates>();
+  auto found = AptCache(context, params.repo.value_or(""), AptCache::Access::read_only).candidates(names);
+  if (found) return std::optional(std::move(*found));
+  // A release that apt does not know may be in lists that are still to be fetched.
+  if (has_latest(steps) && lists_are_recent(context)) return std::move(found).error();
+  return std::optional<AptCandidates>();
+}
+
+// Adds the change and the effect of every item that needs one. Answers the names that apt's lists do not
+// have.
+std::vector<std::string> describe(Steps& steps, const std::optional<AptCandidates>& candidates, Plan& plan) {
+  std::vector<std::string> unlisted;
+  for (Item& item : steps.items) {
+    std::string_view candidate;
+    bool is_listed = true;
+    if (candidates && item.entry.want != Want::file) {
+      const auto found = candidates->find(item.entry.name);
+      is_listed = found != candidates->end();
+      if (is_listed) candidate = found->second;
+    }
+    if (item.action == Action::none && is_outdated(item, candidate)) item.action = Action::install;
+    if (item.action == Action::none) continue;
+    const bool installs = item.action == Action::install;
+    if (installs && !is_listed) unlisted.push_back(item.entry.name);
+    plan.changes.push_back({.what = "package " + item.entry.name,
+                            .before = item.found,
+                            .after = after_text(item.entry, candidate, is_listed)});
+    plan.effects.push_back({.kind = EffectKind::package, .name = item.entry.name, .present = installs});
+  }
+  return unlisted;
+}
+
+// Debconf answers that are not there now: fine, unknown or a failure, as for every file that a state needs.
+std::optional<Plan> check_debconf(const Params& params, Context& context) {
+  if (!params.deb_conf_file) return std::nullopt;
+  const auto clean = base::clean_path(*params.deb_conf_file);
+  if (!clean) return Plan::fail(clean.error());
+  if (const Overlay::Entry* earlier = context.overlay.path(*clean); earlier && earlier->effect.present)
+    return std::nullopt;
+  const auto checked = check_debconf_file(*clean, context);
+  if (checked) return std::nullopt;
+  if (const Overlay::Entry* maker = context.overlay.provider(EffectKind::file, *clean))
+    return Plan::unknown(maker->state_id, "debconf file " + *clean + " may come from an earlier state");
+  return Plan::fail(checked.error());
+}
+
+}  // namespace
+
+bool is_as_wanted(const Entry& entry, const DpkgPackage* package) {
+  const bool installed = package && package->is_installed();
+  switch (entry.want) {
+    case Want::removed:
+      return !package || !package->is_present();
+    case Want::purged:
+      return !package || package->state == DpkgState::not_installed;
+    case Want::installed:
+    case Want::latest:
+      return installed;
+    case Want::version:
+    case Want::file:
+      return installed && is_satisfied(entry, package->version);
+  }
+  return false;
+}
+
+bool is_outdated(const Item& item, std::string_view candidate) {
+  return item.entry.want == Want::latest && !candidate.empty() && !item.before.empty() &&
+         compare_debian_versions(item.before, candidate) < 0;
+}
+
+const DpkgPackage* find_package(const DpkgStatus& status, const Entry& entry) {
+  return status.find(entry.package(), entry.architecture());
+}
+
+Result<void> check_debconf_file(std::string_view path, Context& context) {
+  const auto found = context.tree.look(path);
+  if (found && *found && !S_ISDIR((*found)->st_mode)) return {};
+  return base::Error(base::ErrorCode::not_found, "debconf file " + std::string(path) + " cannot be read");
+}
+
+Plan plan(const Params& params, Context& context) {
+  auto request = read_request(params.name);
+  if (!request) return Plan::fail(request.error());
+  auto status = installed_packages(context);
+  if (!status) return Plan::fail(status.error());
+
+  Steps steps{.skipped = std::move(request->skipped)};
+  for (Entry& entry : request->entries) {
+    auto judged = judge(std::move(entry), **status, context);
+    if (auto* stop = std::get_if<Plan>(&judged)) return std::move(*stop);
+    steps.items.push_back(std::get<Item>(std::move(judged)));
+  }
+  auto candidates = look_up(steps, params, context);
+  if (!candidates) return Plan::fail(candidates.error());
+
+  Plan plan;
+  const std::vector<std::string> unlisted = describe(steps, *candidates, plan);
+  // Lists that were refreshed a moment ago would not know a name any better after another refresh.
+  if (!unlisted.empty() && lists_are_fresh(context))
+    return Plan::fail("Unknown package(s): " + base::join(unlisted, ", "));
+  const bool refresh = has_latest(steps) && !lists_are_recent(context);
+  if (refresh)
+    plan.changes.push_back(
+        {.what = "package lists", .before = "refreshed " + lists_age_text(context), .after = "refreshed"});
+  if (plan.changes.empty()) return Plan::kept(kept_message(steps));
+  const bool installs = std::ranges::any_of(plan.effects, &Effect::present);
+  if (installs)
+    if (auto stop = check_debconf(params, context)) return std::move(*stop);
+  plan.verdict = Verdict::change;
+  plan.message = plan_message(steps, refresh);
+  plan.steps = std::move(steps);
+  return plan;
+}
+
+}  // namespace states::linux_apt_package

@@ -1,0 +1,103 @@
+#include "states/linux_apt_package/wording.hpp"
+
+#include <array>
+#include <cctype>
+
+#include "base/text.hpp"
+#include "states/debian_version.hpp"
+
+namespace states::linux_apt_package {
+
+namespace {
+
+void capitalise(std::string& text) {
+  if (!text.empty()) text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+}
+
+}  // namespace
+
+std::string found_text(const DpkgPackage* package) {
+  if (!package || package->state == DpkgState::not_installed) return "absent";
+  if (package->state == DpkgState::config_files) return "removed, configuration files left";
+  if (package->is_installed()) return std::string(package->version);
+  return std::string(package->needs_reinstall ? "broken" : dpkg_state_name(package->state)) + " (" +
+         std::string(package->version) + ")";
+}
+
+std::string after_text(const Entry& entry, std::string_view candidate, bool is_listed) {
+  if (entry.want == Want::removed) return "removed";
+  if (entry.want == Want::purged) return "purged";
+  if (entry.want == Want::file) return entry.version + " from " + entry.file;
+  if (entry.want != Want::version && !candidate.empty()) return std::string(candidate);
+  std::string text = entry.want == Want::version  ? version_text(entry)
+                     : entry.want == Want::latest ? "latest"
+                                                  : "installed";
+  if (!is_listed) text += " (not in the present package lists)";
+  return text;
+}
+
+void append_list(std::string& text, std::string_view word, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  text.append(text.empty() ? "" : "; ").append(word).append(" ").append(base::join(names, ", "));
+}
+
+std::string plan_message(const Steps& steps, bool refresh) {
+  std::vector<std::string> removed, purged, installed, changed;
+  for (const Item& item : steps.items) {
+    if (item.action == Action::remove) removed.push_back(item.entry.name);
+    if (item.action == Action::purge) purged.push_back(item.entry.name);
+    if (item.action == Action::install)
+      (item.before.empty() ? installed : changed).push_back(item.entry.name);
+  }
+  std::string message;
+  append_list(message, "remove", removed);
+  append_list(message, "purge", purged);
+  append_list(message, "install", installed);
+  append_list(message, "change the version of", changed);
+  if (refresh) append_list(message, "refresh", {"the package lists"});
+  append_list(message, "skipped:", steps.skipped);
+  capitalise(message);
+  return message;
+}
+
+std::string kept_message(const Steps& steps) {
+  std::string message = steps.items.size() == 1
+                            ? "Package " + steps.items.front().entry.name + " is already as wanted"
+                            : "All " + std::to_string(steps.items.size()) + " packages are already as wanted";
+  append_list(message, "skipped:", steps.skipped);
+  return message;
+}
+
+std::string report(const Steps& steps, const DpkgStatus& now) {
+  std::vector<std::string> installed, upgraded, downgraded, removed, purged, kept;
+  for (const Item& item : steps.items) {
+    const std::string& name = item.entry.name;
+    const DpkgPackage* package = find_package(now, item.entry);
+    const std::string version(package ? package->version : std::string_view());
+    if (item.action == Action::remove) {
+      removed.push_back(name);
+    } else if (item.action == Action::purge) {
+      purged.push_back(name);
+    } else if (item.action == Action::install && item.before.empty()) {
+      installed.push_back(name + " (" + version + ")");
+    } else if (item.action == Action::install && item.before != version) {
+      auto& list = compare_debian_versions(version, item.before) < 0 ? downgraded : upgraded;
+      list.push_back(name + " (" + item.before + " -> " + version + ")");
+    } else {
+      kept.push_back(name);
+    }
+  }
+  std::string text;
+  append_list(text, "installed:", installed);
+  append_list(text, "upgraded:", upgraded);
+  append_list(text, "downgraded:", downgraded);
+  append_list(text, "removed:", removed);
+  append_list(text, "purged:", purged);
+  if (text.empty()) return kept_message(steps);
+  append_list(text, "already as wanted:", kept);
+  append_list(text, "skipped:", steps.skipped);
+  capitalise(text);
+  return text;
+}
+
+}  // namespace states::linux_apt_package

@@ -1,0 +1,32 @@
+// How linux.apt.package speaks of packages to people.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "states/dpkg_status.hpp"
+#include "states/linux_apt_package/planning.hpp"
+
+namespace states::linux_apt_package {
+
+// "absent", "1.0-1", "half-configured (1.0-1)"
+std::string found_text(const DpkgPackage* package);
+
+// What a package would be after the change: "1.0-1", "purged", ">= 2.0 (not in the present package lists)".
+// `candidate`: what apt would install, if that is known.
+std::string after_text(const Entry& entry, std::string_view candidate, bool is_listed);
+
+// "Remove a; install b, c; skipped: d"
+std::string plan_message(const Steps& steps, bool refresh);
+
+// "All 3 packages are already as wanted; skipped: d"
+std::string kept_message(const Steps& steps);
+
+// "Installed: a (1.0); upgraded: b (1.0 -> 2.0); …", by what is on the machine now.
+std::string report(const Steps& steps, const DpkgStatus& now);
+
+// Appends "; word names" with the separators that are needed; nothing if there are no names.
+void append_list(std::string& text, std::string_view word, const std::vector<std::string>& names);
+
+}  // namespace states::linux_apt_package

@@ -1,0 +1,165 @@
+// linux.apt.repo: a file that tells apt where packages come from.
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "base/diff.hpp"
+#include "base/text.hpp"
+#include "states/apt_lists.hpp"
+#include "states/ownership.hpp"
+#include "states/state.hpp"
+
+namespace states::linux_apt_repo {
+
+namespace {
+
+struct Params {
+  std::string_view name;
+  std::string_view content;
+};
+
+constexpr std::array kParams{
+    param<&Params::name>("name", "name of the file in /etc/apt/sources.list.d, with or without suffix")
+        .required(),
+    param<&Params::content>("content", "text of the file; a newline at its end is added if missing")
+        .required()
+        .multiline()
+        .keep_empty(),
+};
+
+constexpr base::Attributes kAttributes{.uid = 0, .gid = 0, .mode = 0644};
+constexpr std::size_t kLargestDiffed = 1024 * 1024;
+
+// What apply has to do.
+struct Steps {
+  std::string path;
+  std::string content;
+  std::vector<std::string> missing_folders;  // outermost first
+};
+
+// Apt ignores files with other characters in their names.
+base::Result<void> check(const Params& params) {
+  const bool is_legal = std::ranges::all_of(params.name,
+                                            [](unsigned char c) {
+                                              return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-';
+                                            }) &&
+                        params.name.front() != '.';
+  if (is_legal) return {};
+  return base::Error(base::ErrorCode::invalid, "Illegal repository name '" + std::string(params.name) + "'");
+}
+
+std::string path_of(const Params& params) {
+  std::string path = std::string(kAptSourcesFolder) + "/" + std::string(params.name);
+  if (path.ends_with(".list") || path.ends_with(".sources")) return path;
+  return path + (params.content.starts_with("Types:") ? ".sources" : ".list");
+}
+
+std::string content_of(const Params& params) {
+  std::string content(params.content);
+  if (!content.empty() && !content.ends_with('\n')) content += '\n';
+  return content;
+}
+
+base::Result<std::vector<std::string>> missing_folders(std::string_view path, Context& context) {
+  std::vector<std::string> missing;
+  for (std::string_view folder = base::split_path(path).folder; folder != "/";
+       folder = base::split_path(folder).folder) {
+    auto found = context.tree.look(folder);
+    if (!found) return std::move(found).error();
+    if (*found) break;
+    missing.insert(missing.begin(), std::string(folder));
+  }
+  return missing;
+}
+
+// "https://user:password@host": old recipes have them, and a diff must not.
+bool has_credentials(std::string_view text) {
+  for (std::size_t at = text.find("://"); at != text.npos; at = text.find("://", at + 3)) {
+    const std::string_view host = text.substr(at + 3, text.find_first_of("/ \t\n", at + 3) - at - 3);
+    if (host.find('@') != host.npos) return true;
+  }
+  return false;
+}
+
+// A diff for people, unless one of the texts cannot or must not be shown.
+std::string diff_for(std::string_view before, std::string_view after) {
+  if (after.size() > kLargestDiffed || !base::is_utf8(before) || !base::is_utf8(after)) return {};
+  if (has_credentials(before) || has_credentials(after)) return {};
+  return base::unified_diff(before, after);
+}
+
+Plan plan(const Params& params, Context& context) {
+  Steps steps{.path = path_of(params), .content = content_of(params)};
+  const std::string& path = steps.path;
+  if (const Overlay::Entry* earlier = context.overlay.path(path))
+    return Plan::unknown(earlier->state_id, path + " depends on what an earlier state does to it");
+  auto looked = context.tree.look(path);
+  if (!looked) return Plan::fail(looked.error());
+
+  Plan plan;
+  if (!*looked) {
+    auto missing = missing_folders(path, context);
+    if (!missing) return Plan::fail(missing.error());
+    steps.missing_folders = std::move(*missing);
+    plan.changes.push_back({.what = path,
+                            .before = "absent",
+                            .after = "repository file, root:root, 0644",
+                            .diff = diff_for({}, steps.content)});
+  } else if (S_ISLNK((*looked)->st_mode)) {
+    plan.changes.push_back({.what = "content of " + path, .before = "a symlink", .after = "a regular file"});
+  } else if (!S_ISREG((*looked)->st_mode)) {
+    return Plan::fail(path + " is " + std::string(file_type_name((*looked)->st_mode)));
+  } else {
+    auto same = context.tree.has_content(path, steps.content);
+    if (!same) return Plan::fail(same.error());
+    if (!*same) {
+      plan.changes.push_back({.what = "content of " + path,
+                              .before = std::to_string((*looked)->st_size) + " bytes",
+                              .after = std::to_string(steps.content.size()) + " bytes"});
+      if (auto before = context.tree.read(path, kLargestDiffed))
+        plan.changes.back().diff = diff_for(*before, steps.content);
+    }
+    compare_attributes(**looked, kAttributes, path, context.accounts, plan.changes);
+  }
+  if (plan.changes.empty()) return Plan::kept("Repository file " + path + " is up to date");
+
+  plan.verdict = Verdict::change;
+  plan.message = "Write repository file " + path;
+  for (const std::string& folder : steps.missing_folders)
+    plan.effects.push_back({.kind = EffectKind::directory, .name = folder});
+  plan.effects.push_back({.kind = EffectKind::file, .name = path});
+  plan.scratch = {base::TreeWriter::scratch_path(path)};
+  plan.steps = std::move(steps);
+  return plan;
+}
+
+Applied apply(const Params&, const Plan& plan, ApplyContext& context) {
+  const Steps& steps = plan.steps_as<Steps>();
+  for (const std::string& folder : steps.missing_folders)
+    if (auto made = context.files.make_folder(folder, {.uid = 0, .gid = 0, .mode = 0755}); !made)
+      return Applied::failed(made.error());
+  if (auto written = context.files.write_file(steps.path, steps.content, kAttributes); !written)
+    return Applied::failed(written.error());
+  mark_lists_stale(context);
+  std::string diffs;
+  for (const Change& change : plan.changes)
+    diffs += change.diff;
+  return Applied::done("Repository file " + steps.path + " written", std::move(diffs));
+}
+
+}  // namespace
+
+extern const StateType kState;
+const StateType kState{
+    .name = "linux.apt.repo",
+    .summary = "A file that tells apt where packages come from",
+    .params = kParams,
+    .family = Family::debian,
+    .works_below_root = true,
+    .make_params = make_params<Params>,
+    .check = check_with<Params, check>,
+    .plan = plan_with<Params, plan>,
+    .apply = apply_with<Params, apply>,
+};
+
+}  // namespace states::linux_apt_repo

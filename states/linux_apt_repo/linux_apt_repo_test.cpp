@@ -1,0 +1,150 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include <doctest/doctest.h>
+
+#include "states/state.hpp"
+#include "tests/support/state_harness.hpp"
+
+namespace states::linux_apt_repo {
+extern const StateType kState;
+}
+
+namespace {
+
+using states::Verdict;
+using states::linux_apt_repo::kState;
+using tests::StateHarness;
+
+constexpr auto kSource = R"({"name": "local", "content": "deb [trusted=yes] file:/srv/repo ./"})";
+const std::string kFolder = "/etc/apt/sources.list.d/";
+const bool kIsRoot = ::geteuid() == 0;  // files belong to root
+
+}  // namespace
+
+TEST_CASE("linux.apt.repo writes the file with a final newline, owner and mode" * doctest::skip(!kIsRoot)) {
+  StateHarness machine;
+  const auto outcome = machine.converge(kState, kSource);
+  CHECK(outcome.ok);
+  CHECK(outcome.changed);
+  CHECK(outcome.message == "Repository file /etc/apt/sources.list.d/local.list written");
+  CHECK(outcome.output == "@@ -0,0 +1 @@\n+deb [trusted=yes] file:/srv/repo ./\n");
+  CHECK(machine.read(kFolder + "local.list") == "deb [trusted=yes] file:/srv/repo ./\n");
+  CHECK(machine.mode(kFolder + "local.list") == 0644);
+  CHECK(machine.mode("/etc/apt") == 0755);
+}
+
+TEST_CASE("linux.apt.repo keeps a file that is as wanted, and writes nothing" * doctest::skip(!kIsRoot)) {
+  StateHarness machine;
+  CHECK(machine.converge(kState, kSource).changed);
+  const std::string before = machine.snapshot();
+  const auto again = machine.converge(kState, kSource);
+  CHECK(again.first == Verdict::kept);
+  CHECK(again.message == "Repository file /etc/apt/sources.list.d/local.list is up to date");
+  CHECK(machine.snapshot() == before);
+}
+
+TEST_CASE("linux.apt.repo plans without writing anything") {
+  StateHarness machine;
+  const std::string before = machine.snapshot();
+  const auto plan = machine.plan(kState, kSource);
+  CHECK(plan.verdict == Verdict::change);
+  CHECK(plan.changes.at(0).before == "absent");
+  CHECK(plan.effects.back().name == kFolder + "local.list");
+  CHECK(machine.snapshot() == before);
+}
+
+TEST_CASE("linux.apt.repo names the file after the form of the text") {
+  struct Row {
+    const char* json;
+    const char* file;
+  };
+  StateHarness machine;
+  for (const Row& row : std::initializer_list<Row>{
+           {R"({"name": "a", "content": "deb x y"})", "a.list"},
+           {R"({"name": "a.list", "content": "deb x y"})", "a.list"},
+           {R"({"name": "a.sources", "content": "deb x y"})", "a.sources"},
+           {R"({"name": "a", "content": "Types: deb\nURIs: file:/x\n"})", "a.sources"},
+           {R"({"name": "a.list", "content": "Types: deb\n"})", "a.list"},
+           {R"({"name": "a.b", "content": ""})", "a.b.list"},
+           {R"({"name": 7, "content": ""})", "7.list"},
+       }) {
+    CAPTURE(row.json);
+    CHECK(machine.plan(kState, row.json).effects.back().name == kFolder + row.file);
+  }
+}
+
+TEST_CASE("linux.apt.repo repairs content, mode, owner and a link in its place" * doctest::skip(!kIsRoot)) {
+  StateHarness machine;
+  const std::string file = kFolder + "local.list";
+  const std::string wanted = "deb [trusted=yes] file:/srv/repo ./\n";
+  machine.write(file, "deb old\n");
+  auto plan = machine.plan(kState, kSource);
+  REQUIRE(plan.changes.size() == 1);
+  CHECK(plan.changes[0].diff == "@@ -1 +1 @@\n-deb old\n+" + wanted);
+  CHECK(machine.converge(kState, kSource).changed);
+  CHECK(machine.read(file) == wanted);
+
+  machine.write(file, wanted, 0600);
+  CHECK(machine.converge(kState, kSource).changed);
+  CHECK(machine.mode(file) == 0644);
+
+  REQUIRE(::chown((machine.root() + file).c_str(), 12345, 12345) == 0);
+  CHECK(machine.converge(kState, kSource).changed);
+  struct stat st {};
+  REQUIRE(::stat((machine.root() + file).c_str(), &st) == 0);
+  CHECK(st.st_uid == 0);
+
+  machine.write("/elsewhere", "precious");
+  std::filesystem::remove(machine.root() + file);
+  std::filesystem::create_symlink("/elsewhere", machine.root() + file);
+  CHECK(machine.converge(kState, kSource).changed);
+  CHECK(machine.read("/elsewhere") == "precious");
+  CHECK(machine.read(file) == wanted);
+}
+
+TEST_CASE("linux.apt.repo with an empty content makes an empty file" * doctest::skip(!kIsRoot)) {
+  StateHarness machine;
+  machine.write(kFolder + "a.list", "x");
+  CHECK(machine.converge(kState, R"({"name": "a", "content": ""})").changed);
+  CHECK(machine.read(kFolder + "a.list").empty());
+}
+
+TEST_CASE("linux.apt.repo shows no diff of addresses with a password") {
+  StateHarness machine;
+  CHECK(machine.plan(kState, R"({"name": "a", "content": "deb https://me:secret@example.org/x y"})")
+            .changes.at(0)
+            .diff.empty());
+  CHECK_FALSE(machine.plan(kState, R"({"name": "a", "content": "deb https://example.org/@x y"})")
+                  .changes.at(0)
+                  .diff.empty());
+  machine.write(kFolder + "a.list", "deb https://me:secret@example.org/x y\n");
+  CHECK(machine.plan(kState, R"({"name": "a", "content": "deb https://example.org/x y"})")
+            .changes.at(0)
+            .diff.empty());
+}
+
+TEST_CASE("linux.apt.repo refuses names that apt would ignore") {
+  StateHarness machine;
+  for (const char* name : {"a/b", "../x", "a b", "a+b", "ä", ".hidden"}) {
+    CAPTURE(name);
+    CHECK(machine.problems(kState, R"({"content": "x", "name": ")" + std::string(name) + "\"}") ==
+          "Illegal repository name '" + std::string(name) + "'");
+  }
+  CHECK(machine.problems(kState, R"({"name": "", "content": "x"})") == "Missing parameter 'name'");
+  CHECK(machine.problems(kState, R"({"name": "a"})") == "Missing parameter 'content'");
+}
+
+TEST_CASE("linux.apt.repo fails where something else is in the way") {
+  StateHarness machine;
+  std::filesystem::create_directories(machine.root() + kFolder + "local.list");
+  CHECK(machine.plan(kState, kSource).message == kFolder + "local.list is a directory");
+}
+
+TEST_CASE("linux.apt.repo after another state with the same file is unknown") {
+  StateHarness machine;
+  machine.overlay().add("other", {{.kind = states::EffectKind::file, .name = kFolder + "local.list"}});
+  CHECK(machine.plan(kState, kSource).depends_on == "other");
+}
