@@ -1,0 +1,31 @@
+// Services as units of a running systemd.
+#pragma once
+
+#include "states/context.hpp"
+#include "states/linux_service/service_control.hpp"
+#include "states/linux_service/systemd_session.hpp"
+
+namespace states::linux_service {
+
+// The unit that a name stands for: ".service" is added unless it names a kind of unit itself.
+std::string unit_name(std::string_view name);
+
+class SystemdControl final : public ServiceControl {
+ public:
+  explicit SystemdControl(Context& context) : context_(context) {}
+
+  base::Result<ServiceStatus> look(std::string_view name) override;
+  base::Result<Performed> perform(std::string_view name, Verb verb) override;
+  std::string recent_log(std::string_view name) override;
+
+  // Makes systemd read unit files and init scripts again.
+  base::Result<void> reload_definitions() { return session().reload_definitions(context_); }
+
+ private:
+  SystemdSession& session() { return context_.facts.get<SystemdSession>(); }
+  std::string why_not_running(const std::string& unit, const std::string& active_state);
+
+  Context& context_;
+};
+
+}  // namespace states::linux_service

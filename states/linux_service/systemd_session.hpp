@@ -1,0 +1,60 @@
+// SystemdSession: what we ask of systemd, over a connection that is made when first needed and kept for the
+// round (it lives in Context::facts).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "states/linux_service/bus.hpp"
+
+namespace states::linux_service {
+
+// The unit's properties of these names, as systemd documents them.
+struct UnitProperties {
+  std::string load_state;    // "loaded", "not-found", "masked", …
+  std::string load_error;    // why it could not be loaded
+  std::string active_state;  // "active", "activating", "failed", …
+  std::string sub_state;
+  bool can_reload = false;
+  bool need_daemon_reload = false;
+  std::uint64_t active_enter = 0;  // ActiveEnterTimestampMonotonic, µs
+};
+
+class SystemdSession {
+ public:
+  // Of a unit by its full name ("cron.service"). One message there and back.
+  base::Result<UnitProperties> properties(const std::string& unit, Context& context);
+
+  // Why the unit does not run ("exit-code", "timeout", …); empty for kinds of units that do not say.
+  std::string result(const std::string& unit, Context& context);
+
+  // Whether the unit has done all it does once its program has ended, and so never counts as running.
+  bool ends_when_done(const std::string& unit, Context& context);
+
+  // Queues a job by one of the methods StartUnit, RestartUnit, ReloadUnit, and waits for its end, which is
+  // "done", "failed", "dependency", … Refused by systemd: ErrorCode::io with its text.
+  base::Result<std::string> run_job(const char* method, const std::string& unit, Context& context);
+
+  // daemon-reload.
+  base::Result<void> reload_definitions(Context& context);
+
+ private:
+  struct Job {
+    std::string path;
+    std::string result;
+  };
+  base::Result<Bus*> bus();
+  base::Result<void> listen_to_jobs(Bus& bus, Context& context);
+  base::Result<Message> get(const std::string& unit, const char* property, Context& context);
+  void note_ended_job(sd_bus_message* signal);
+
+  std::unique_ptr<Bus> bus_;
+  bool listening_ = false;
+  std::vector<Job> ended_jobs_;  // since the last one was queued
+};
+
+}  // namespace states::linux_service

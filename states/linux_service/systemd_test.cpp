@@ -1,0 +1,408 @@
+// linux.service with real units, on a machine that systemd has booted.
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <doctest/doctest.h>
+
+#include "base/unique_fd.hpp"
+#include "states/state.hpp"
+#include "tests/support/state_harness.hpp"
+
+namespace states::linux_service {
+extern const StateType kState;
+}
+
+namespace {
+
+using states::AppliedEnd;
+using states::Verdict;
+using states::linux_service::kState;
+using std::chrono::steady_clock;
+using tests::StateHarness;
+
+bool shell(const std::string& command) {
+  return std::system(command.c_str()) == 0;
+}
+
+// A unit that is there for as long as this lives. Its programs note what they do by "echo >>$LOG".
+class Unit {
+ public:
+  Unit(std::string name, std::string_view text)
+      : name_(std::move(name)), path_("/run/systemd/system/" + name_) {
+    REQUIRE(::access("/etc/opsagent-scratch", F_OK) == 0);
+    write(text);
+  }
+  ~Unit() {
+    shell("systemctl stop " + name_ + " 2>/dev/null; systemctl reset-failed " + name_ + " 2>/dev/null");
+    std::filesystem::remove(path_);
+    std::filesystem::remove(log());
+    shell("systemctl daemon-reload");
+  }
+  void write(std::string_view text) const {
+    std::ofstream(path_) << "[Service]\nEnvironment=LOG=" << log() << "\n" << text;
+  }
+  bool runs() const { return shell("systemctl is-active --quiet " + name_); }
+  void start() const { REQUIRE(shell("systemctl start " + name_)); }
+  std::string noted() const {
+    std::ifstream file(log());
+    std::string all;
+    for (std::string line; std::getline(file, line);)
+      all += line + " ";
+    return all;
+  }
+
+ private:
+  std::string log() const { return "/run/noted-" + name_; }
+  std::string name_;
+  std::string path_;
+};
+
+constexpr std::string_view kPlain = "ExecStart=/bin/sh -c 'echo run >>$LOG; exec sleep infinity'\n";
+constexpr std::string_view kReloadable =
+    "ExecStart=/bin/sh -c 'echo run >>$LOG; exec sleep infinity'\n"
+    "ExecReload=/bin/sh -c 'echo reload >>$LOG'\n";
+
+StateHarness::Outcome converge(const std::string& json) {
+  StateHarness machine{StateHarness::RunningSystem{}};
+  return machine.converge(kState, json);
+}
+
+StateHarness::Outcome triggered(const std::string& json) {
+  StateHarness machine{StateHarness::RunningSystem{}};
+  machine.watch_triggered = true;
+  machine.watch_changed = {"/etc/a"};
+  return machine.converge(kState, json);
+}
+
+// Asked to stop after a while.
+class StopAfter final : public base::Interrupt {
+ public:
+  explicit StopAfter(std::chrono::milliseconds time)
+      : timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)) {
+    itimerspec when{};
+    when.it_value.tv_nsec = std::chrono::nanoseconds(time).count();
+    REQUIRE(::timerfd_settime(timer_.get(), 0, &when, nullptr) == 0);
+  }
+  bool requested() override {
+    pollfd timer{.fd = timer_.get(), .events = POLLIN};
+    return ::poll(&timer, 1, 0) == 1;
+  }
+  int wait_fd() const override { return timer_.get(); }
+
+ private:
+  base::UniqueFd timer_;
+};
+
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_SUITE("system") {
+  TEST_CASE("linux.service starts a unit that does not run, and then keeps it without touching it") {
+    const Unit web("web.service", kPlain);
+    StateHarness machine{StateHarness::RunningSystem{}};
+    const auto plan = machine.plan(kState, R"({"name": "web"})");
+    CHECK(plan.verdict == Verdict::change);
+    CHECK(plan.message == "Start web");
+    REQUIRE(plan.changes.size() == 1);
+    CHECK(plan.changes[0].what == "service web");
+    CHECK(plan.changes[0].before == "not running: inactive/success");
+    CHECK(plan.changes[0].after == "running");
+    CHECK_FALSE(web.runs());
+
+    const auto outcome = converge(R"({"name": "web"})");
+    CHECK(outcome.ok);
+    CHECK(outcome.message == "web started");
+    CHECK(web.runs());
+    for (const char* name : {R"({"name": "web"})", R"({"name": "web.service"})"}) {
+      const auto again = converge(name);
+      CHECK(again.first == Verdict::kept);
+      CHECK(contains(again.message, " is running"));
+    }
+    CHECK(web.noted() == "run ");
+  }
+
+  TEST_CASE("linux.service says why a unit did not start, and shows its journal") {
+    const Unit web("web.service", "ExecStart=/bin/sh -c 'echo cannot open the gate; exit 4'\n");
+    auto outcome = converge(R"({"name": "web"})");
+    CHECK_FALSE(outcome.ok);
+    CHECK(outcome.message == "web did not start: failed/exit-code");
+    CHECK(contains(outcome.output, "cannot open the gate"));
+    CHECK(contains(outcome.output, "status=4"));
+
+    const Unit no("no.service", "Type=oneshot\nExecStart=/bin/false\n");
+    outcome = converge(R"({"name": "no"})");
+    CHECK_FALSE(outcome.ok);
+    CHECK(outcome.message == "no did not start: failed/exit-code");
+  }
+
+  TEST_CASE("linux.service shows no more than the last 20 lines of a journal") {
+    const Unit web("web.service",
+                   "ExecStart=/bin/sh -c 'for i in $(seq 100 199); do echo line $$i; done; exit 1'\n");
+    const auto outcome = converge(R"({"name": "web"})");
+    CHECK_FALSE(outcome.ok);
+    CHECK(contains(outcome.output, "line 199"));
+    CHECK_FALSE(contains(outcome.output, "line 100"));
+    CHECK(std::ranges::count(outcome.output, '\n') < 20);
+  }
+
+  TEST_CASE("linux.service fails for units that are missing, masked, broken or cannot be") {
+    CHECK(converge(R"({"name": "nowhere"})").message == "Service nowhere does not exist on this host");
+    REQUIRE(shell("ln -s /dev/null /run/systemd/system/hidden.service"));
+    CHECK(converge(R"({"name": "hidden"})").message == "Service hidden is masked");
+    std::filesystem::remove("/run/systemd/system/hidden.service");
+    const Unit broken("broken.service", "ExecStart=not-absolute/x\n");
+    const auto outcome = converge(R"({"name": "broken"})");
+    CHECK(outcome.first == Verdict::fail);
+    CHECK(outcome.message.starts_with("Service broken cannot be loaded: "));
+    const auto impossible = converge(R"({"name": "no*such"})");
+    CHECK(impossible.first == Verdict::fail);
+    CHECK(contains(impossible.message, "no*such"));
+  }
+
+  TEST_CASE("linux.service takes a masked unit for unknown when an earlier state changes its file") {
+    REQUIRE(shell("ln -s /dev/null /run/systemd/system/hidden.service"));
+    StateHarness machine{StateHarness::RunningSystem{}};
+    machine.overlay().add(
+        "unmask",
+        {{.kind = states::EffectKind::file, .name = "/run/systemd/system/hidden.service", .present = false}});
+    const auto plan = machine.plan(kState, R"({"name": "hidden"})");
+    CHECK(plan.verdict == Verdict::unknown);
+    CHECK(plan.depends_on == "unmask");
+    std::filesystem::remove("/run/systemd/system/hidden.service");
+  }
+
+  TEST_CASE("linux.service plans a unit whose file an earlier state changes as it is now") {
+    const Unit web("web.service", kPlain);
+    StateHarness machine{StateHarness::RunningSystem{}};
+    machine.overlay().add("unit",
+                          {{.kind = states::EffectKind::file, .name = "/run/systemd/system/web.service"}});
+    CHECK(machine.plan(kState, R"({"name": "web"})").verdict == Verdict::change);
+  }
+
+  TEST_CASE("linux.service takes a oneshot unit that remains for running, and explains one that does not") {
+    const Unit once("once.service", "Type=oneshot\nRemainAfterExit=yes\nExecStart=/bin/true\n");
+    CHECK(converge(R"({"name": "once"})").message == "once started");
+    CHECK(converge(R"({"name": "once"})").first == Verdict::kept);
+    const Unit gone("gone.service", "Type=oneshot\nExecStart=/bin/true\n");
+    const auto outcome = converge(R"({"name": "gone"})");
+    CHECK_FALSE(outcome.ok);
+    CHECK(
+        outcome.message ==
+        "gone did not start: inactive/success (a oneshot unit without RemainAfterExit=yes is never running)");
+  }
+
+  TEST_CASE("linux.service waits for a unit that takes its time to start") {
+    const Unit slow("slow.service", "ExecStartPre=/bin/sleep 3\nExecStart=/bin/sleep infinity\n");
+    SUBCASE("which it starts itself") {
+      const auto outcome = converge(R"({"name": "slow"})");
+      CHECK(outcome.ok);
+      CHECK(outcome.message == "slow started");
+    }
+    SUBCASE("which somebody else has just started") {
+      REQUIRE(shell("systemctl start --no-block slow"));
+      const auto outcome = converge(R"({"name": "slow"})");
+      CHECK(outcome.first == Verdict::kept);
+      CHECK(slow.runs());
+    }
+  }
+
+  TEST_CASE("linux.service notices a unit that dies right after its start") {
+    const Unit web("web.service", "ExecStart=/bin/sh -c 'sleep 1; exit 3'\n");
+    const auto outcome = converge(R"({"name": "web"})");
+    CHECK_FALSE(outcome.ok);
+    CHECK(outcome.message == "web did not start: failed/exit-code");
+  }
+
+  TEST_CASE("linux.service is not content with a unit that systemd restarts again and again") {
+    const Unit web("web.service",
+                   "ExecStart=/bin/sh -c 'sleep 0.5; exit 3'\nRestart=always\nRestartSec=50ms\n"
+                   "[Unit]\nStartLimitIntervalSec=0\n");
+    const auto outcome = converge(R"({"name": "web"})");
+    CHECK_FALSE(outcome.ok);
+    CHECK(outcome.message.starts_with("web did not start: "));
+  }
+
+  TEST_CASE("linux.service acts on units as the value of the pair says when a watched file changed") {
+    const struct {
+      std::string_view value;
+      bool runs;
+      std::string_view noted;
+      std::string_view message;
+    } kTable[] = {
+        {"null", true, "run reload ", "web reloaded (changed: /etc/a)"},
+        {R"("reload")", true, "run reload ", "web reloaded (changed: /etc/a)"},
+        {R"("restart")", true, "run run ", "web restarted (changed: /etc/a)"},
+        {R"("echo own >>/run/noted-web.service")", true, "run own ",
+         "Action for web executed (changed: /etc/a)"},
+        {"null", false, "run ", "web started"},
+        {R"("reload")", false, "run ", "web started"},
+        {R"("restart")", false, "run ", "web started"},
+        {R"("systemctl start web")", false, "run ", "Action for web executed (changed: /etc/a)"},
+    };
+    for (const auto& row : kTable) {
+      CAPTURE(row.value);
+      CAPTURE(row.runs);
+      const Unit web("web.service", kReloadable);
+      if (row.runs) web.start();
+      const auto outcome =
+          triggered(R"({"name": [{"key": "web", "value": )" + std::string(row.value) + "}]}");
+      CHECK(outcome.ok);
+      CHECK(outcome.message == row.message);
+      CHECK(web.noted() == row.noted);
+      CHECK(web.runs());
+    }
+  }
+
+  TEST_CASE("linux.service restarts what cannot reload, or fails to, only when no action is named") {
+    const Unit web("web.service", kPlain);
+    web.start();
+    CHECK(triggered(R"({"name": "web"})").message == "web restarted (changed: /etc/a)");
+    CHECK(web.noted() == "run run ");
+    auto outcome = triggered(R"({"name": {"web": "reload"}})");
+    CHECK_FALSE(outcome.ok);
+    CHECK(outcome.message.starts_with("web did not reload: "));
+    CHECK(contains(outcome.message, "not applicable"));
+
+    const Unit bad("bad.service", std::string(kPlain) + "ExecReload=/bin/false\n");
+    bad.start();
+    CHECK(triggered(R"({"name": "bad"})").message == "bad restarted (changed: /etc/a)");
+    CHECK(bad.noted() == "run run ");
+    outcome = triggered(R"({"name": {"bad": "reload"}})");
+    CHECK_FALSE(outcome.ok);
+    CHECK(outcome.message == "bad did not reload: job failed");
+  }
+
+  TEST_CASE("linux.service fails when an action fails, or the service does not run after it") {
+    const Unit web("web.service", kPlain);
+    web.start();
+    auto outcome = triggered(R"({"name": {"web": "echo oh no; exit 5"}})");
+    CHECK_FALSE(outcome.ok);
+    CHECK(outcome.message == "Action for web failed (exit 5)");
+    CHECK(outcome.output.starts_with("oh no"));
+    outcome = triggered(R"({"name": {"web": "systemctl stop web"}})");
+    CHECK_FALSE(outcome.ok);
+    CHECK(outcome.message == "web is not running after its action: inactive/success");
+  }
+
+  TEST_CASE("linux.service says when a unit does not survive its restart or reload") {
+    const Unit web("web.service",
+                   "ExecStart=/bin/sh -c 'test ! -e /run/poison && exec sleep infinity; exit 9'\n"
+                   "ExecReload=/bin/kill -TERM $MAINPID\n");
+    web.start();
+    auto outcome = triggered(R"({"name": {"web": "reload"}})");
+    CHECK_FALSE(outcome.ok);
+    CHECK(outcome.message == "web is not running after reload: inactive/success");
+    web.start();
+    std::ofstream("/run/poison") << "";
+    outcome = triggered(R"({"name": {"web": "restart"}})");
+    std::filesystem::remove("/run/poison");
+    CHECK_FALSE(outcome.ok);
+    CHECK(outcome.message == "web is not running after restart: failed/exit-code");
+  }
+
+  TEST_CASE("linux.service makes systemd read a unit file that has changed before it acts") {
+    const Unit web("web.service", kReloadable);
+    web.start();
+    web.write("ExecStart=/bin/sh -c 'echo new >>$LOG; exec sleep infinity'\n");
+    REQUIRE(shell("systemctl show -p NeedDaemonReload web | grep -q yes"));
+    CHECK(converge(R"({"name": "web"})").first == Verdict::kept);
+    // The new definition cannot reload: that must be known by then.
+    const auto outcome = triggered(R"({"name": "web"})");
+    CHECK(outcome.ok);
+    CHECK(outcome.message == "web restarted (changed: /etc/a)");
+    CHECK(web.noted() == "run new ");
+    CHECK(shell("systemctl show -p NeedDaemonReload web | grep -q no"));
+  }
+
+  TEST_CASE("linux.service tries all units before it fails") {
+    const Unit bad("bad.service", "ExecStart=/bin/false\n");
+    const Unit good("good.service", kPlain);
+    const Unit kept("kept.service", kPlain);
+    kept.start();
+    const auto begin = steady_clock::now();
+    const auto outcome = converge(R"({"name": ["absent", "bad", "good", "kept"]})");
+    CHECK_FALSE(outcome.ok);
+    CHECK(outcome.message ==
+          "bad did not start: failed/exit-code\n\ngood started\n\nkept is running\n\n"
+          "Service absent does not exist on this host");
+    CHECK(good.runs());
+    CHECK(steady_clock::now() - begin < std::chrono::seconds(4));
+  }
+
+  TEST_CASE("linux.service handles instances of templates and other kinds of units") {
+    const Unit instance("web@.service", "ExecStart=/bin/sh -c 'echo %i >>$LOG; exec sleep infinity'\n");
+    CHECK(converge(R"({"name": "web@one"})").message == "web@one started");
+    CHECK(converge(R"({"name": "web@one"})").first == Verdict::kept);
+    CHECK(instance.noted() == "one ");
+    REQUIRE(shell("systemctl stop web@one"));
+
+    const Unit task("task.service", "Type=oneshot\nExecStart=/bin/true\n");
+    std::ofstream("/run/systemd/system/task.timer") << "[Timer]\nOnCalendar=yearly\n";
+    CHECK(converge(R"({"name": "task.timer"})").message == "task.timer started");
+    CHECK(converge(R"({"name": "task.timer"})").first == Verdict::kept);
+    REQUIRE(shell("systemctl stop task.timer"));
+    std::filesystem::remove("/run/systemd/system/task.timer");
+  }
+
+  TEST_CASE("linux.service reaches an init script that systemd has not heard of yet") {
+    std::ofstream("/etc/init.d/ancient") << "#!/bin/sh\n"
+                                            "### BEGIN INIT INFO\n# Provides: ancient\n### END INIT INFO\n"
+                                            "echo $1 >>/run/ancient\n"
+                                            "test $1 != status || exit 3\n";
+    ::chmod("/etc/init.d/ancient", 0755);
+    const auto outcome = converge(R"({"name": "ancient"})");
+    CHECK(outcome.ok);
+    CHECK(outcome.message == "ancient started");
+    CHECK(shell("grep -qx start /run/ancient"));
+    CHECK(shell("systemctl is-active --quiet ancient"));
+    REQUIRE(shell("systemctl stop ancient; rm /etc/init.d/ancient /run/ancient; systemctl daemon-reload"));
+  }
+
+  TEST_CASE("linux.service gives up at once when it is cancelled, and when its time is over") {
+    const Unit slow("slow.service", "ExecStartPre=/bin/sleep 60\nExecStart=/bin/sleep infinity\n");
+    StateHarness machine{StateHarness::RunningSystem{}};
+    const auto plan = machine.plan(kState, R"({"name": "slow"})");
+    const auto begin = steady_clock::now();
+    SUBCASE("cancelled") {
+      StopAfter stop(std::chrono::milliseconds(700));
+      machine.interrupt = &stop;
+      const auto applied = machine.apply(kState, R"({"name": "slow"})", plan);
+      CHECK(applied.end == AppliedEnd::cancelled);
+      CHECK(applied.comment == "Cancelled while waiting for slow.service");
+    }
+    SUBCASE("out of time") {
+      machine.timeout = std::chrono::seconds(1);
+      const auto applied = machine.apply(kState, R"({"name": "slow"})", plan);
+      CHECK(applied.end == AppliedEnd::timed_out);
+      CHECK(applied.comment == "The state's time was over while waiting for slow.service");
+    }
+    CHECK(steady_clock::now() - begin < std::chrono::seconds(4));
+  }
+
+  TEST_CASE("linux.service starts no program for a kept state") {
+    const Unit web("web.service", kPlain);
+    web.start();
+    const auto children = [] {
+      rusage usage{};
+      ::getrusage(RUSAGE_CHILDREN, &usage);
+      return usage.ru_minflt;  // no program runs without a page fault
+    };
+    StateHarness machine{StateHarness::RunningSystem{}};
+    const long before = children();
+    CHECK(machine.plan(kState, R"({"name": "web"})").verdict == Verdict::kept);
+    CHECK(children() == before);
+  }
+}
