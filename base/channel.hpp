@@ -1,7 +1,7 @@
 // Channel: a bounded queue of values between threads.
 //
-// push() waits while it is full, so a slow reader slows its writer down instead of growing the queue. Any number of writers
-// and readers. readable_fd() can be polled together with sockets and pipes.
+// push() waits while it is full, so a slow reader slows its writer down instead of growing the queue. Any
+// number of writers and readers. readable_fd() can be polled together with sockets and pipes.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -24,7 +24,8 @@ class Channel {
  public:
   using Clock = std::chrono::steady_clock;
 
-  explicit Channel(std::size_t capacity) : capacity_(capacity), fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+  explicit Channel(std::size_t capacity)
+      : capacity_(capacity), fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
   // False when the channel was closed; the value is then lost.
   bool push(T value) {
@@ -42,7 +43,8 @@ class Channel {
       std::unique_lock lock(mutex_);
       room_.wait(lock, [&] { return closed_ || items_.size() < capacity_; });
       if (closed_) return false;
-      while (next < values.size() && items_.size() < capacity_) items_.push_back(std::move(values[next++]));
+      while (next < values.size() && items_.size() < capacity_)
+        items_.push_back(std::move(values[next++]));
       arrived(lock);
     }
     return true;

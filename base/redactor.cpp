@@ -17,8 +17,8 @@ constexpr std::string_view kHidden = "***";
 constexpr std::string_view kUrlMark = "://";
 constexpr std::size_t kLongestCredentials = 4096;  // of URLs; bounds what a stream holds back
 constexpr std::size_t kLongestUrlStart = kUrlMark.size() + kLongestCredentials;
-constexpr std::size_t kShortestToken = 16;         // user names are shorter, tokens in their place are longer
-constexpr std::size_t kShortestInner = 8;          // base64 characters that are no coincidence
+constexpr std::size_t kShortestToken = 16;  // user names are shorter, tokens in their place are longer
+constexpr std::size_t kShortestInner = 8;   // base64 characters that are no coincidence
 
 std::size_t first_two_bytes(std::string_view text, std::size_t at) {
   return static_cast<std::size_t>(static_cast<unsigned char>(text[at])) * 256 +
@@ -161,8 +161,8 @@ Redactor::Match Redactor::match_at(std::string_view text, std::size_t at) const 
 }
 
 std::span<const std::string> Redactor::forms_that_begin_with(std::size_t first_two) const {
-  const auto same =
-      std::ranges::equal_range(forms_, first_two, {}, [](const std::string& f) { return first_two_bytes(f, 0); });
+  const auto same = std::ranges::equal_range(forms_, first_two, {},
+                                             [](const std::string& f) { return first_two_bytes(f, 0); });
   return {same.begin(), same.end()};
 }
 
