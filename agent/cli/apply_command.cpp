@@ -1,0 +1,76 @@
+#include <csignal>
+
+#include "agent/cli/apply_view.hpp"
+#include "agent/cli/commands.hpp"
+#include "agent/cli/plan_file.hpp"
+#include "agent/cli/recipe_input.hpp"
+
+namespace agent::cli {
+
+namespace {
+
+// What is to be applied, whether it was named itself or by a plan.
+struct Target {
+  std::shared_ptr<const recipe::Recipe> recipe;
+  std::string root;
+  std::vector<std::string> expected_plans;
+};
+
+std::optional<Target> load_target(const Options& options, Console& console) {
+  if (!is_plan_file(options.argument)) {
+    auto recipe = load_recipe(options.argument, options, console);
+    if (!recipe) return std::nullopt;
+    return Target{.recipe = std::move(recipe), .root = options.root};
+  }
+  auto plan = load_plan_file(options.argument);
+  if (!plan) {
+    console.complain(plan.error().message());
+    return std::nullopt;
+  }
+  if (!options.root.empty()) {
+    auto root = absolute_path(options.root);
+    if (!root || *root != (plan->root.empty() ? "/" : plan->root)) {
+      console.complain("the plan was made for the root '" + (plan->root.empty() ? "/" : plan->root) +
+                       "'; leave --root out, or plan again");
+      return std::nullopt;
+    }
+  }
+  auto recipe = load_recipe(plan->recipe, options, console);
+  if (!recipe) return std::nullopt;
+  if (recipe->digest() != plan->digest) {
+    console.complain(plan->recipe + ": the recipe has changed since the plan was made; plan again");
+    return std::nullopt;
+  }
+  return Target{.recipe = std::move(recipe), .root = plan->root, .expected_plans = expected_plans(*plan)};
+}
+
+}  // namespace
+
+int apply_command(const Options& options, Console& console) {
+  // A reader that goes away ("| head") must not end the run in the middle of a change.
+  std::signal(SIGPIPE, SIG_IGN);
+  SignalFd signals({SIGINT, SIGTERM});
+  auto target = load_target(options, console);
+  if (!target) return kFailure;
+  auto host = make_host(target->root, options.state_dir);
+  if (!host) {
+    console.complain(host.error().message());
+    return kFailure;
+  }
+
+  Worker worker({.host = std::move(*host),
+                 .state_dir = options.state_dir,
+                 .journal_name = "apply",
+                 .expected_plans = std::move(target->expected_plans)},
+                console.redactor);
+  for (const std::string& id : options.assume_done)
+    worker.commands().push(WaitDone{.state_id = id});
+  worker.commands().push(RunRecipe{.recipe = target->recipe, .resume = false});
+  worker.commands().push(Stop{Stop::When::end});
+
+  const auto view = options.json ? make_json_view(console) : make_text_view(options, console);
+  pump(worker, signals, *view);
+  return view->converged() ? kOk : kFailure;
+}
+
+}  // namespace agent::cli

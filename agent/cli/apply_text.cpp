@@ -1,0 +1,223 @@
+// `opsagent apply` for people: a line per change, and on a terminal a last line that says what is going on.
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "agent/cli/apply_view.hpp"
+#include "agent/cli/plan_text.hpp"
+#include "agent/cli/wrap.hpp"
+#include "base/text.hpp"
+
+namespace agent::cli {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Runs that take no longer show no live line, and it is rewritten no more often.
+constexpr std::chrono::milliseconds kTick{100};
+constexpr std::size_t kOutputLines = 20;  // of a failed state, unless --verbose
+constexpr std::size_t kLongestPartialLine = 4096;
+
+struct Mark {
+  char symbol;
+  Style style;
+};
+
+Mark mark_of(const StateResult& result) {
+  switch (result.outcome) {
+    case Outcome::kept:
+      return {'=', Style::dim};
+    case Outcome::skipped:
+      return {'.', Style::dim};
+    case Outcome::changed:
+      break;
+    case Outcome::failed:
+    case Outcome::cancelled:
+    case Outcome::timed_out:
+      return {'x', Style::red};
+  }
+  const char symbol = change_symbol(result.changes);
+  return {symbol, symbol == '+' ? Style::green : symbol == '-' ? Style::red : Style::yellow};
+}
+
+class TextView final : public ApplyView {
+ public:
+  TextView(const Options& options, Console& console) : options_(options), console_(console) {}
+  ~TextView() override { erase(); }
+
+  void show(const Event& event) override {
+    note(event);
+    std::visit([this](const auto& each) { on(each); }, event);
+  }
+
+  void settle() override {
+    const Clock::time_point now = Clock::now();
+    if (console_.live && total_ > 0 && now - drawn_at_ >= kTick) {
+      erase();
+      draw(now);
+      drawn_at_ = now;
+    }
+    console_.out.flush();
+  }
+
+  void stopping(Stop::When when) override {
+    if (when == Stop::When::now) return print("Stopping now.\n");
+    print("Stopping" + (running_ ? " when '" + printable(running_->id) + "' is done" : std::string()) +
+          ", in " + std::to_string(kStopGrace.count()) + " s at the latest; once more to stop now.\n");
+  }
+
+  std::optional<std::chrono::milliseconds> patience() const override {
+    return console_.live && total_ > 0 ? std::optional(kTick) : std::nullopt;
+  }
+
+ private:
+  void on(const RoundStarted& event) {
+    total_ = event.states;
+    done_ = event.first;
+    drawn_at_ = Clock::now();  // not before the first tick has passed
+  }
+
+  void on(const StateStarted& event) {
+    running_ = event;
+    started_at_ = Clock::now();
+    if (options_.verbose)
+      print(console_.paint(Style::dim, "> ") + title(event.id, event.module) + ": " +
+            printable(event.message) + "\n");
+  }
+
+  void on(const StateOutput& event) {
+    if (!options_.verbose) return;
+    streamed_ = true;
+    partial_ += event.data;
+    std::size_t end = 0;
+    while ((end = partial_.find('\n')) != std::string::npos || partial_.size() > kLongestPartialLine) {
+      end = std::min(end, partial_.size());
+      print("    | " + printable(std::string_view(partial_).substr(0, end)) + "\n");
+      partial_.erase(0, end + 1);
+    }
+  }
+
+  void on(const StateResult& result) {
+    done_ = result.index + 1;
+    finish_output();
+    const bool streamed = std::exchange(streamed_, false);
+    running_.reset();
+    const bool success = is_success(result.outcome);
+    if (success && (options_.quiet || (result.outcome != Outcome::changed && !options_.verbose))) return;
+    const Mark mark = mark_of(result);
+    std::string text = console_.paint(mark.style, std::string(1, mark.symbol)) + " " +
+                       title(result.id, result.module) + ": " + comment_text(result) + "\n";
+    if (options_.verbose) text += changes_text(result.changes, console_.paint);
+    if (!success && !streamed) text += output_tail(result.output);
+    print(text);
+  }
+
+  void on(const RoundEnd& end) {
+    total_ = 0;  // no live line any more
+    if (options_.quiet) return;
+    const bool stopped = end.counts[static_cast<std::size_t>(Outcome::failed)] == 0 &&
+                         end.counts[static_cast<std::size_t>(Outcome::timed_out)] == 0;
+    const std::string title = converged() ? console_.paint(Style::green, "Done:")
+                              : stopped   ? console_.paint(Style::red, "Stopped:")
+                                          : console_.paint(Style::red, "Failed:");
+    print(title + " " + round_summary(end) + ".\n");
+  }
+
+  void on(const PlanResult&) {}
+
+  void on(const Notice& notice) {
+    erase();
+    if (notice.level == Notice::Level::warning) return console_.warn(printable(notice.text));
+    if (!options_.quiet) print(printable(notice.text) + "\n");
+  }
+
+  void on(const Stopped&) {
+    total_ = 0;
+    erase();
+  }
+
+  std::string title(std::string_view id, std::string_view module) const {
+    return console_.paint(Style::bold, printable(id)) + "  " + console_.paint(Style::dim, module);
+  }
+
+  std::string comment_text(const StateResult& result) const {
+    std::string text = result.comment.empty() ? std::string(outcome_name(result.outcome)) : result.comment;
+    if (result.outcome == Outcome::timed_out || result.outcome == Outcome::cancelled)
+      text.insert(0, result.outcome == Outcome::timed_out ? "timed out: " : "cancelled: ");
+    if (result.resumed) text += " (by an earlier run that was interrupted)";
+    std::string shown = printable(text, true);
+    for (std::size_t at = 0; (at = shown.find('\n', at)) != std::string::npos; at += 5)
+      shown.replace(at, 1, "\n    ");
+    return shown;
+  }
+
+  // The end of what its programs printed: where the reason usually is.
+  std::string output_tail(std::string_view output) const {
+    const std::string_view trimmed = base::trim(output);
+    const std::vector<std::string_view> lines = base::split(trimmed, '\n');
+    const std::size_t first =
+        options_.verbose || lines.size() <= kOutputLines ? 0 : lines.size() - kOutputLines;
+    std::string text;
+    if (first > 0)
+      text += "    | … " + std::to_string(first) + " lines before; all of them with --verbose or --json\n";
+    for (std::size_t i = first; i < lines.size(); ++i)
+      text += "    | " + printable(lines[i]) + "\n";
+    return text;
+  }
+
+  void finish_output() {
+    if (!partial_.empty()) print("    | " + printable(partial_) + "\n");
+    partial_.clear();
+  }
+
+  void print(std::string_view text) {
+    erase();
+    console_.out.write(text);
+  }
+
+  void erase() {
+    if (drawn_) console_.out.write("\r\x1b[K");
+    drawn_ = false;
+  }
+
+  void draw(Clock::time_point now) {
+    std::string text = "[" + std::to_string(std::min(done_ + 1, total_)) + "/" + std::to_string(total_) + "]";
+    if (running_) {
+      text += " " + running_->id + "  " + running_->module + ": " + running_->message;
+      text += "  " +
+              std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - started_at_).count()) +
+              " s";
+    }
+    text = printable(text);
+    const std::size_t width = terminal_width(STDOUT_FILENO);
+    if (display_width(text) >= width) {
+      std::size_t end = 0;
+      for (std::size_t columns = 0; end < text.size() && columns + 2 < width; ++columns)
+        end += std::max<std::size_t>(base::utf8_length(text, end), 1);
+      text = text.substr(0, end) + "…";
+    }
+    console_.out.write(console_.paint(Style::cyan, text));
+    drawn_ = true;
+  }
+
+  const Options& options_;
+  Console& console_;
+  std::size_t total_ = 0;
+  std::size_t done_ = 0;
+  std::optional<StateStarted> running_;
+  Clock::time_point started_at_;
+  Clock::time_point drawn_at_;
+  bool drawn_ = false;
+  bool streamed_ = false;
+  std::string partial_;  // output without its newline yet
+};
+
+}  // namespace
+
+std::unique_ptr<ApplyView> make_text_view(const Options& options, Console& console) {
+  return std::make_unique<TextView>(options, console);
+}
+
+}  // namespace agent::cli

@@ -1,0 +1,73 @@
+#include "agent/cli/apply_view.hpp"
+
+#include <array>
+#include <cstdio>
+
+#include "agent/cli/event_json.hpp"
+#include "base/text.hpp"
+
+namespace agent::cli {
+
+namespace {
+
+class JsonView final : public ApplyView {
+ public:
+  explicit JsonView(Console& console) : console_(console) {}
+
+  void show(const Event& event) override {
+    note(event);
+    console_.out.line(event_json(event));
+  }
+  void settle() override { console_.out.flush(); }
+  void stopping(Stop::When when) override {
+    show(Notice{Notice::Level::info,
+                when == Stop::When::wait ? "stopping after the running state" : "stopping now"});
+  }
+
+ private:
+  Console& console_;
+};
+
+}  // namespace
+
+void ApplyView::note(const Event& event) {
+  const auto* end = std::get_if<RoundEnd>(&event);
+  if (!end) return;
+  converged_ = end->not_reached == 0;
+  for (std::size_t i = 0; i < kOutcomes; ++i)
+    if (end->counts[i] > 0 && !is_success(static_cast<Outcome>(i))) converged_ = false;
+}
+
+std::unique_ptr<ApplyView> make_json_view(Console& console) {
+  return std::make_unique<JsonView>(console);
+}
+
+std::string duration_text(std::chrono::microseconds duration) {
+  std::array<char, 32> text{};
+  const double seconds = static_cast<double>(duration.count()) / 1e6;
+  const auto whole = static_cast<long long>(seconds);
+  int length = 0;
+  if (seconds < 10)
+    length = std::snprintf(text.data(), text.size(), "%.2f s", seconds);
+  else if (seconds < 120)
+    length = std::snprintf(text.data(), text.size(), "%.0f s", seconds);
+  else
+    length = std::snprintf(text.data(), text.size(), "%lld min %lld s", whole / 60, whole % 60);
+  return {text.data(), static_cast<std::size_t>(length)};
+}
+
+std::string round_summary(const RoundEnd& end) {
+  constexpr std::array kOrder{Outcome::failed,  Outcome::timed_out, Outcome::cancelled,
+                              Outcome::changed, Outcome::kept,      Outcome::skipped};
+  std::vector<std::string> parts;
+  for (const Outcome outcome : kOrder) {
+    const std::size_t number = end.counts[static_cast<std::size_t>(outcome)];
+    std::string name(outcome == Outcome::timed_out ? "timed out" : outcome_name(outcome));
+    if (number > 0) parts.push_back(std::to_string(number) + " " + name);
+  }
+  if (end.not_reached > 0) parts.push_back(std::to_string(end.not_reached) + " not reached");
+  if (parts.empty()) parts.emplace_back("no states");
+  return base::join(parts, ", ") + " in " + duration_text(end.duration);
+}
+
+}  // namespace agent::cli

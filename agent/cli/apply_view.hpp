@@ -1,0 +1,30 @@
+// What `opsagent apply` shows while it works: for people, with a live line on a terminal, or for programs.
+#pragma once
+
+#include <memory>
+
+#include "agent/cli/console.hpp"
+#include "agent/cli/pump.hpp"
+
+namespace agent::cli {
+
+class ApplyView : public EventView {
+ public:
+  // True if the recipe was gone through and every state succeeded.
+  bool converged() const { return converged_; }
+
+ protected:
+  void note(const Event& event);
+
+ private:
+  bool converged_ = false;
+};
+
+std::unique_ptr<ApplyView> make_text_view(const Options& options, Console& console);
+std::unique_ptr<ApplyView> make_json_view(Console& console);
+
+// "2 changed, 7 kept, 1 not reached in 0.13 s"
+std::string round_summary(const RoundEnd& end);
+std::string duration_text(std::chrono::microseconds duration);
+
+}  // namespace agent::cli

@@ -1,0 +1,26 @@
+// The commands of `opsagent`. Each answers the exit status of the process.
+#pragma once
+
+#include "agent/cli/console.hpp"
+#include "agent/cli/options.hpp"
+
+namespace agent::cli {
+
+inline constexpr int kOk = 0;
+inline constexpr int kFailure = 1;
+
+int plan_command(const Options& options, Console& console);
+int apply_command(const Options& options, Console& console);
+int validate_command(const Options& options, Console& console);
+int states_command(const Options& options, Console& console);
+int run_command(const Options& options, Console& console);
+int completion_command(const Options& options, Console& console);
+int version_command(Console& console);
+
+// Runs the command that the options name.
+int run_chosen_command(const Options& options, Console& console);
+
+// The whole program: what argv asks for, from parsing to exit status.
+int run_program(int argc, const char* const* argv);
+
+}  // namespace agent::cli

@@ -1,0 +1,144 @@
+#include "agent/cli/event_json.hpp"
+
+#include <array>
+#include <ctime>
+
+#include "agent/cli/json_text.hpp"
+#include "agent/cli/plan_counts.hpp"
+
+namespace agent::cli {
+
+namespace {
+
+// "2026-03-01T12:00:00.000Z"
+std::string utc_text(std::chrono::system_clock::time_point when) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(when.time_since_epoch()).count();
+  const std::time_t seconds = static_cast<std::time_t>(ms / 1000);
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  const std::size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  const std::string fraction = std::to_string(1000 + ms % 1000);
+  return std::string(text.data(), length) + "." + fraction.substr(1) + "Z";
+}
+
+void add_changes(JsonText& json, const std::vector<states::Change>& changes) {
+  json.key("changes").begin_list();
+  for (const states::Change& change : changes) {
+    json.begin_object()
+        .member("what", change.what)
+        .member("before", change.before)
+        .member("after", change.after);
+    if (!change.diff.empty()) json.member("diff", change.diff);
+    json.end_object();
+  }
+  json.end_list();
+}
+
+void add_problems(JsonText& json, std::string_view name, std::string_view file,
+                  const std::vector<recipe::Problem>& problems) {
+  json.key(name).begin_list();
+  for (const recipe::Problem& problem : problems) {
+    json.begin_object().member("file", file);
+    if (problem.position.line > 0)
+      json.member("line", problem.position.line).member("column", problem.position.column);
+    if (!problem.state_id.empty()) json.member("id", problem.state_id);
+    json.member("message", problem.message).end_object();
+  }
+  json.end_list();
+}
+
+class EventWriter {
+ public:
+  void operator()(const RoundStarted& event) {
+    begin("round_started").member("version", event.version).member("round", event.round);
+    json_.member("first", event.first).member("states", event.states);
+  }
+  void operator()(const StateStarted& event) {
+    begin("state_started").member("id", event.id).member("module", event.module).member("index", event.index);
+    json_.member("message", event.message);
+  }
+  void operator()(const StateOutput& event) {
+    begin("state_output").member("id", event.id);
+    json_.member("stream", event.stream == base::Stream::out ? "stdout" : "stderr")
+        .member("data", event.data);
+  }
+  void operator()(const StateResult& event) {
+    begin("state_result").member("id", event.id).member("module", event.module).member("index", event.index);
+    json_.member("version", event.version).member("round", event.round);
+    json_.member("outcome", outcome_name(event.outcome)).member("comment", event.comment);
+    if (!event.output.empty()) json_.member("output", event.output);
+    if (!event.changes.empty()) add_changes(json_, event.changes);
+    if (event.attempt > 1) json_.member("attempt", event.attempt);
+    if (event.resumed) json_.member("resumed", true);
+    if (event.exit_code) json_.member("exit_code", *event.exit_code);
+    if (event.truncated) json_.member("truncated", true);
+    json_.member("started", utc_text(event.started)).member("duration_us", event.duration.count());
+    if (event.cpu.count() > 0) json_.member("cpu_us", event.cpu.count());
+    if (event.max_rss_kb > 0) json_.member("max_rss_kb", event.max_rss_kb);
+  }
+  void operator()(const RoundEnd& event) {
+    begin("round_end").member("version", event.version).member("round", event.round);
+    json_.key("counts").begin_object();
+    for (std::size_t i = 0; i < kOutcomes; ++i)
+      json_.member(outcome_name(static_cast<Outcome>(i)), event.counts[i]);
+    json_.end_object().member("not_reached", event.not_reached).member("duration_us", event.duration.count());
+    json_.key("drift").begin_list();
+    for (const std::string& id : event.drift)
+      json_.value(id);
+    json_.end_list();
+    if (event.next) json_.member("next_ms", event.next->count());
+  }
+  void operator()(const PlanResult& event) {
+    begin("plan").member("version", event.version).member("states", event.states.size());
+  }
+  void operator()(const Notice& event) {
+    begin("notice").member("level", event.level == Notice::Level::info ? "info" : "warning");
+    json_.member("text", event.text);
+  }
+  void operator()(const Stopped&) { begin("stopped"); }
+
+  std::string finish() { return json_.end_object().take(); }
+
+ private:
+  JsonText& begin(std::string_view name) { return json_.begin_object().member("event", name); }
+  JsonText json_;
+};
+
+}  // namespace
+
+std::string plan_json(const PlanResult& plan, std::string_view recipe, std::string_view digest,
+                      std::string_view root) {
+  JsonText json;
+  json.begin_object().member("recipe", recipe).member("digest", digest).member("root", root);
+  const PlanCounts counts = count(plan);
+  json.key("counts").begin_object().member("change", counts.change).member("unknown", counts.unknown);
+  json.member("fail", counts.fail).member("kept", counts.kept).member("skipped", counts.skipped).end_object();
+  json.key("states").begin_list();
+  for (const PlannedState& state : plan.states) {
+    json.begin_object().member("id", state.id).member("module", state.module);
+    json.member("verdict", state.skipped ? "skipped" : verdict_name(state.verdict));
+    json.member("message", state.message);
+    if (!state.changes.empty()) add_changes(json, state.changes);
+    if (!state.depends_on.empty()) json.member("depends_on", state.depends_on);
+    json.end_object();
+  }
+  return json.end_list().end_object().take();
+}
+
+std::string event_json(const Event& event) {
+  EventWriter writer;
+  std::visit(writer, event);
+  return writer.finish();
+}
+
+std::string problems_json(std::string_view file, const std::vector<recipe::Problem>& problems,
+                          const std::vector<recipe::Problem>& warnings) {
+  JsonText json;
+  json.begin_object().member("ok", problems.empty());
+  add_problems(json, "problems", file, problems);
+  add_problems(json, "warnings", file, warnings);
+  return json.end_object().take();
+}
+
+}  // namespace agent::cli

@@ -1,0 +1,88 @@
+// The command line as data: every command and every option is one row, from which parsing, help, completion,
+// the environment's names and the config file's keys all follow.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/messages.hpp"
+#include "base/result.hpp"
+
+namespace agent::cli {
+
+enum class CommandName { none, plan, apply, validate, states, run, completion, version };
+enum class ColorWhen { automatic, always, never };
+enum class LogLevel { debug, info, warning, error };
+
+// What was asked for. Constant after parsing.
+struct Options {
+  CommandName command = CommandName::none;
+  std::string argument;  // FILE, PLAN, NAME or SHELL
+  bool help = false;
+  bool version = false;
+
+  std::string config;
+  std::string state_dir;
+  std::string root;
+  std::string out;
+  std::string recipe;
+  std::string markdown;
+  std::string log_file;
+  std::vector<std::string> assume_done;
+  bool json = false;
+  bool quiet = false;
+  bool verbose = false;
+  ColorWhen color = ColorWhen::automatic;
+  LogLevel log_level = LogLevel::info;
+  OnChange on_change = OnChange::finish;
+  std::chrono::seconds round_delay{600};
+};
+
+enum class ValueKind { none, text, file, folder };  // none: a flag
+
+struct OptionRow {
+  std::string_view name;  // "state-dir"; OPSAGENT_STATE_DIR in the environment, state_dir in the config file
+  char letter = 0;        // "-q"
+  ValueKind kind = ValueKind::none;
+  std::string_view placeholder;  // "DIR"
+  std::string_view doc;
+  std::uint32_t commands = 0;  // a bit per CommandName
+  std::string_view choices;    // the accepted words, separated by blanks
+  bool repeatable = false;
+  bool configurable = true;  // may stand in the environment and the config file
+  // Notes the value; the error says what is accepted. Flags get "" or a word for true or false.
+  base::Result<void> (*store)(Options&, std::string_view value) = nullptr;
+
+  bool applies_to(CommandName command) const { return (commands >> static_cast<unsigned>(command) & 1) != 0; }
+};
+
+struct CommandRow {
+  CommandName command = CommandName::none;
+  std::string_view name;
+  std::string_view argument;  // "FILE", "[NAME]"; "" if it takes none
+  ValueKind argument_kind = ValueKind::none;
+  std::string_view argument_choices;
+  std::string_view summary;
+  std::string_view description;
+  std::string_view examples;
+};
+
+std::span<const OptionRow> option_rows();
+std::span<const CommandRow> command_rows();
+const CommandRow* find_command(std::string_view name);
+const CommandRow& command_row(CommandName command);
+std::vector<std::string_view> command_names();
+const OptionRow* find_option(std::string_view name);
+
+// Where journal, watch records and lock live unless told otherwise.
+std::string default_state_dir();
+
+// The text of `opsagent --help` (CommandName::none) or of `opsagent COMMAND --help`.
+std::string help_text(CommandName command);
+
+}  // namespace agent::cli

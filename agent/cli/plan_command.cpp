@@ -1,0 +1,70 @@
+#include "agent/cli/commands.hpp"
+#include "agent/cli/event_json.hpp"
+#include "agent/cli/plan_file.hpp"
+#include "agent/cli/plan_text.hpp"
+#include "agent/cli/recipe_input.hpp"
+#include "agent/planner.hpp"
+#include "agent/secrets.hpp"
+
+namespace agent::cli {
+
+namespace {
+
+void show(const PlannedState& state, const Options& options, Console& console) {
+  const bool is_calm = state.skipped || state.verdict == states::Verdict::kept;
+  if (is_calm ? !options.verbose : options.quiet && state.verdict != states::Verdict::fail) return;
+  console.out.write(is_calm ? kept_line(state, console.paint) : plan_block(state, console.paint) + "\n");
+}
+
+base::Result<void> save_plan(const PlanResult& plan, const recipe::Recipe& recipe, const std::string& root,
+                             const Options& options) {
+  auto path = absolute_path(options.argument);
+  if (!path) return std::move(path).error();
+  return save(make_plan_file(plan, std::move(*path), recipe.digest(), root), options.out);
+}
+
+}  // namespace
+
+int plan_command(const Options& options, Console& console) {
+  if (!options.out.empty() && options.argument == "-") {
+    console.complain("a saved plan names its recipe's file; give a file instead of standard input");
+    return kFailure;
+  }
+  auto host = make_host(options.root, options.state_dir);
+  if (!host) {
+    console.complain(host.error().message());
+    return kFailure;
+  }
+  const auto recipe = load_recipe(options.argument, options, console);
+  if (!recipe) return kFailure;
+  register_secrets(*recipe, *console.redactor);
+
+  base::NoInterrupt interrupt;  // Ctrl-C simply ends a plan: it changes nothing
+  const PlanOptions plan_options{.fingerprints = !options.out.empty(), .state_dir = options.state_dir};
+  const PlanResult plan =
+      plan_recipe(*recipe, *host, *console.redactor, interrupt, plan_options, [&](const PlannedState& state) {
+        if (options.json) return;
+        show(state, options, console);
+        if (console.live) console.out.flush();
+      });
+  const PlanCounts counts = count(plan);
+  if (options.json)
+    console.out.line(plan_json(plan, options.argument, recipe->digest(), host->root));
+  else if (!options.quiet)
+    console.out.line(counts_line(counts, console.paint));
+
+  if (options.out.empty()) return counts.exit_status();
+  if (counts.fail > 0) {
+    console.complain("the plan was not saved: not all of it can work");
+    return kFailure;
+  }
+  if (auto saved = save_plan(plan, *recipe, host->root, options); !saved) {
+    console.complain(saved.error().message());
+    return kFailure;
+  }
+  if (!options.json && !options.quiet)
+    console.out.line("Saved; apply it with: opsagent apply " + options.out);
+  return counts.exit_status();
+}
+
+}  // namespace agent::cli

@@ -1,0 +1,152 @@
+#include "agent/cli/plan_text.hpp"
+
+#include <algorithm>
+
+#include "agent/cli/wrap.hpp"
+#include "base/text.hpp"
+
+namespace agent::cli {
+
+namespace {
+
+constexpr std::string_view kIndent = "    ";
+constexpr std::string_view kDiffIndent = "        ";
+
+struct Mark {
+  char symbol;
+  Style style;
+};
+
+Mark mark_of(const PlannedState& state) {
+  if (state.skipped) return {'.', Style::dim};
+  switch (state.verdict) {
+    case states::Verdict::kept:
+      return {'=', Style::dim};
+    case states::Verdict::fail:
+      return {'x', Style::red};
+    case states::Verdict::unknown:
+      return {'?', Style::cyan};
+    case states::Verdict::change:
+      break;
+  }
+  const char symbol = change_symbol(state.changes);
+  return {symbol, symbol == '+' ? Style::green : symbol == '-' ? Style::red : Style::yellow};
+}
+
+std::string heading(const PlannedState& state, const Paint& paint) {
+  const Mark mark = mark_of(state);
+  return paint(mark.style, std::string(1, mark.symbol)) + " " + paint(Style::bold, printable(state.id)) +
+         "  " + paint(Style::dim, state.module);
+}
+
+bool is_nothing(std::string_view side) {
+  return side.empty() || side == "absent";
+}
+
+std::string change_line(const states::Change& change, const Paint& paint) {
+  std::string text = printable(change.what);
+  if (change.before.empty() && change.after.empty()) return text;
+  text += ": ";
+  if (!change.before.empty()) text += paint(Style::red, printable(change.before)) + " -> ";
+  return text + paint(Style::green, change.after.empty() ? "absent" : printable(change.after));
+}
+
+std::string diff_text(std::string_view diff, const Paint& paint) {
+  if (diff.ends_with('\n')) diff.remove_suffix(1);
+  std::string text;
+  for (const std::string_view line : base::split(diff, '\n')) {
+    const std::string shown = printable(line);
+    text += kDiffIndent;
+    if (line.starts_with('+'))
+      text += paint(Style::green, shown);
+    else if (line.starts_with('-'))
+      text += paint(Style::red, shown);
+    else if (line.starts_with("@@"))
+      text += paint(Style::cyan, shown);
+    else
+      text += shown;
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace
+
+char change_symbol(const std::vector<states::Change>& changes) {
+  if (changes.empty()) return '~';
+  if (std::ranges::all_of(
+          changes, [](const auto& change) { return is_nothing(change.before) && !is_nothing(change.after); }))
+    return '+';
+  if (std::ranges::all_of(
+          changes, [](const auto& change) { return !is_nothing(change.before) && is_nothing(change.after); }))
+    return '-';
+  return '~';
+}
+
+std::string changes_text(const std::vector<states::Change>& changes, const Paint& paint) {
+  std::string text;
+  for (const states::Change& change : changes) {
+    text.append(kIndent).append(change_line(change, paint)).append("\n");
+    if (!change.diff.empty()) text += diff_text(change.diff, paint);
+  }
+  return text;
+}
+
+std::string plan_block(const PlannedState& state, const Paint& paint) {
+  std::string text = heading(state, paint) + "\n";
+  if (!state.message.empty()) {
+    const std::string message = printable(state.message, true);
+    for (const std::string_view line : base::split(message, '\n'))
+      text.append(kIndent)
+          .append(state.verdict == states::Verdict::fail ? paint(Style::red, line) : std::string(line))
+          .append("\n");
+  }
+  if (!state.depends_on.empty())
+    text.append(kIndent).append("known once '" + printable(state.depends_on) + "' is applied\n");
+  return text + changes_text(state.changes, paint);
+}
+
+std::string kept_line(const PlannedState& state, const Paint& paint) {
+  return heading(state, paint) + (state.message.empty() ? "" : ": " + printable(state.message)) + "\n";
+}
+
+std::string counts_line(const PlanCounts& counts, const Paint& paint) {
+  std::vector<std::string> parts;
+  const auto add = [&](std::size_t number, Style style, std::string_view what) {
+    if (number > 0) parts.push_back(paint(style, std::to_string(number) + " " + std::string(what)));
+  };
+  add(counts.change, Style::yellow, "to change");
+  add(counts.unknown, Style::cyan, "not known yet");
+  add(counts.fail, Style::red, "cannot work");
+  add(counts.kept, Style::dim, "kept");
+  add(counts.skipped, Style::dim, "skipped");
+  if (counts.change + counts.unknown + counts.fail == 0) parts.insert(parts.begin(), "nothing to do");
+  return paint(Style::bold, "Plan:") + " " + base::join(parts, ", ") + ".";
+}
+
+PlanCounts count(const PlanResult& plan) {
+  PlanCounts counts;
+  for (const PlannedState& state : plan.states) {
+    if (state.skipped) {
+      ++counts.skipped;
+      continue;
+    }
+    switch (state.verdict) {
+      case states::Verdict::kept:
+        ++counts.kept;
+        break;
+      case states::Verdict::change:
+        ++counts.change;
+        break;
+      case states::Verdict::fail:
+        ++counts.fail;
+        break;
+      case states::Verdict::unknown:
+        ++counts.unknown;
+        break;
+    }
+  }
+  return counts;
+}
+
+}  // namespace agent::cli

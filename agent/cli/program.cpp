@@ -1,0 +1,86 @@
+#include <cstdlib>
+
+#include "agent/cli/command_line.hpp"
+#include "agent/cli/commands.hpp"
+
+namespace agent::cli {
+
+namespace {
+
+// What the command cannot do without, as a question to the user; empty when all is there.
+std::string missing(const Options& options) {
+  const auto usage = [](std::string_view text) { return std::string(text); };
+  switch (options.command) {
+    case CommandName::plan:
+    case CommandName::apply:
+    case CommandName::validate: {
+      const CommandRow& row = command_row(options.command);
+      if (options.argument.empty())
+        return "which recipe? opsagent " + std::string(row.name) + " " + std::string(row.argument);
+      return {};
+    }
+    case CommandName::run:
+      return options.recipe.empty() ? usage("which recipe? opsagent run --recipe FILE") : std::string();
+    case CommandName::completion:
+      return options.argument.empty() ? usage("for which shell? opsagent completion bash|zsh|fish")
+                                      : std::string();
+    case CommandName::none:
+    case CommandName::states:
+    case CommandName::version:
+      return {};
+  }
+  return {};
+}
+
+}  // namespace
+
+int run_chosen_command(const Options& options, Console& console) {
+  if (options.version) return version_command(console);
+  if (options.help || options.command == CommandName::none) {
+    (options.help ? console.out : console.err).write(help_text(options.command));
+    return options.help ? kOk : kFailure;
+  }
+  if (const std::string question = missing(options); !question.empty()) {
+    console.complain(question);
+    return kFailure;
+  }
+  switch (options.command) {
+    case CommandName::plan:
+      return plan_command(options, console);
+    case CommandName::apply:
+      return apply_command(options, console);
+    case CommandName::validate:
+      return validate_command(options, console);
+    case CommandName::states:
+      return states_command(options, console);
+    case CommandName::run:
+      return run_command(options, console);
+    case CommandName::completion:
+      return completion_command(options, console);
+    case CommandName::version:
+      return version_command(console);
+    case CommandName::none:
+      break;
+  }
+  return kFailure;
+}
+
+int run_program(int argc, const char* const* argv) {
+  auto redactor = std::make_shared<base::Redactor>();
+  auto options =
+      parse_options({.arguments = std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc),
+                     .environment = [](const char* name) -> const char* { return std::getenv(name); }});
+  if (!options) {
+    Console(Options{}, redactor).complain(options.error().message());
+    return kFailure;
+  }
+  Console console(*options, std::move(redactor));
+  const int status = run_chosen_command(*options, console);
+  console.out.flush();
+  if (console.out.ok()) return status;
+  // Whoever reads less than all of it knows that; a full disk must not look like success.
+  console.complain("not all output could be written");
+  return status == kOk ? kFailure : status;
+}
+
+}  // namespace agent::cli

@@ -1,0 +1,59 @@
+#include "agent/cli/recipe_input.hpp"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "agent/cli/event_json.hpp"
+#include "agent/cli/wrap.hpp"
+#include "builtins/builtins.hpp"
+
+namespace agent::cli {
+
+states::Registry make_registry() {
+  return states::Registry({states::native_states(), builtins::builtin_states()});
+}
+
+void show_problems(const recipe::Loaded& loaded, const std::string& path, Console& console) {
+  const std::string name = path == "-" ? "<stdin>" : path;
+  console.out.flush();
+  for (const recipe::Problem& warning : loaded.warnings)
+    console.err.line(console.paint_errors(Style::yellow, "warning:") + " " +
+                     printable(describe(warning, name)));
+  for (const recipe::Problem& problem : loaded.problems)
+    console.err.line(printable(describe(problem, name)));
+  console.err.flush();
+}
+
+std::shared_ptr<const recipe::Recipe> load_recipe(const std::string& path, const Options& options,
+                                                  Console& console) {
+  recipe::Loaded loaded = recipe::load_file(path, make_registry());
+  if (options.json && !loaded.recipe)
+    console.out.line(problems_json(path, loaded.problems, loaded.warnings));
+  else
+    show_problems(loaded, path, console);
+  return std::move(loaded.recipe);
+}
+
+base::Result<std::string> absolute_path(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
+  if (!real) return base::os_error(errno, path);
+  return std::string(real.get());
+}
+
+base::Result<states::Host> make_host(const std::string& root, const std::string& state_dir) {
+  states::Host host{.state_dir = state_dir};
+  if (!root.empty()) {
+    auto real = absolute_path(root);
+    if (!real) return std::move(real).error().with_context("--root");
+    struct stat st {};
+    if (::stat(real->c_str(), &st) != 0 || !S_ISDIR(st.st_mode))
+      return base::Error(base::ErrorCode::invalid, "--root: " + root + " is not a folder");
+    if (*real != "/") host.root = std::move(*real);
+  }
+  host.os = base::read_os_release(host.root);
+  return host;
+}
+
+}  // namespace agent::cli

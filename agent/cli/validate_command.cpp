@@ -1,0 +1,21 @@
+#include "agent/cli/commands.hpp"
+#include "agent/cli/event_json.hpp"
+#include "agent/cli/recipe_input.hpp"
+
+namespace agent::cli {
+
+int validate_command(const Options& options, Console& console) {
+  const recipe::Loaded loaded = recipe::load_file(options.argument, make_registry());
+  const bool ok = loaded.recipe != nullptr;
+  if (options.json) {
+    console.out.line(problems_json(options.argument, loaded.problems, loaded.warnings));
+  } else {
+    show_problems(loaded, options.argument, console);
+    if (ok && !options.quiet)
+      console.out.line(options.argument + ": fine, " + std::to_string(loaded.recipe->states().size()) +
+                       " states");
+  }
+  return ok ? kOk : kFailure;
+}
+
+}  // namespace agent::cli

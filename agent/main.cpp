@@ -1,0 +1,5 @@
+#include "agent/cli/commands.hpp"
+
+int main(int argc, char** argv) {
+  return agent::cli::run_program(argc, argv);
+}
