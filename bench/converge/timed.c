@@ -15,41 +15,43 @@
 #include <sys/wait.h>
 #include <time.h>
 
-extern char **environ;
+extern char** environ;
 
 static long long now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000000000LL + now.tv_nsec;
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-static long long to_us(struct timeval time) { return time.tv_sec * 1000000LL + time.tv_usec; }
+static long long to_us(struct timeval time) {
+  return time.tv_sec * 1000000LL + time.tv_usec;
+}
 
-int main(int argc, char **argv) {
-    if (argc < 3) {
-        fprintf(stderr, "usage: timed RESULT PROGRAM [ARGUMENT...]\n");
-        return 2;
-    }
-    pid_t child;
-    int status;
-    struct rusage used;
-    const long long start = now_ns();
-    const int error = posix_spawnp(&child, argv[2], NULL, NULL, argv + 2, environ);
-    if (error != 0) {
-        fprintf(stderr, "%s: %s\n", argv[2], strerror(error));
-        return 2;
-    }
-    if (wait4(child, &status, 0, &used) != child) {
-        perror("wait4");
-        return 2;
-    }
-    const long long wall = now_ns() - start;
-    FILE *result = fopen(argv[1], "we");
-    if (result == NULL) {
-        perror(argv[1]);
-        return 2;
-    }
-    fprintf(result, "%lld %lld %lld %ld %d\n", wall, to_us(used.ru_utime), to_us(used.ru_stime), used.ru_maxrss,
-            WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-    return fclose(result) == 0 ? 0 : 2;
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    fprintf(stderr, "usage: timed RESULT PROGRAM [ARGUMENT...]\n");
+    return 2;
+  }
+  pid_t child;
+  int status;
+  struct rusage used;
+  const long long start = now_ns();
+  const int error = posix_spawnp(&child, argv[2], NULL, NULL, argv + 2, environ);
+  if (error != 0) {
+    fprintf(stderr, "%s: %s\n", argv[2], strerror(error));
+    return 2;
+  }
+  if (wait4(child, &status, 0, &used) != child) {
+    perror("wait4");
+    return 2;
+  }
+  const long long wall = now_ns() - start;
+  FILE* result = fopen(argv[1], "we");
+  if (result == NULL) {
+    perror(argv[1]);
+    return 2;
+  }
+  fprintf(result, "%lld %lld %lld %ld %d\n", wall, to_us(used.ru_utime), to_us(used.ru_stime), used.ru_maxrss,
+          WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+  return fclose(result) == 0 ? 0 : 2;
 }
