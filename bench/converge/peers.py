@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tools import PATH
+
 POLICY = Path("/usr/sbin/policy-rc.d")
 SERVICES = {"cfengine3": "cfengine3", "puppet-agent": "puppet"}  # of packages that bring one
 
@@ -13,7 +15,7 @@ SERVICES = {"cfengine3": "cfengine3", "puppet-agent": "puppet"}  # of packages t
 def install_missing(tools):
     """Installs what `tools` need. Their daemons are neither started nor enabled: they would
     disturb the measurement, and nobody asked for them."""
-    packages = [tool.package for tool in tools if tool.package and not shutil.which(tool.program)]
+    packages = [tool.package for tool in tools if tool.package and not shutil.which(tool.program, path=PATH)]
     if not packages:
         return
     if os.geteuid() != 0:

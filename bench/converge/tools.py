@@ -6,12 +6,16 @@ the settings under which it is fastest while still doing the whole work.
 """
 
 import json
-import os
 import re
 import shutil
 import subprocess
 
 COLD, CONVERGED, EMPTY = "cold", "converged", "empty"
+
+# The whole environment of every tool. Whatever the caller's says is left out: PYTHONUNBUFFERED, for
+# one, makes Ansible's modules read themselves byte by byte.
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+ENVIRONMENT = {"PATH": PATH, "LC_ALL": "C.UTF-8"}
 
 
 class Tool:
@@ -23,7 +27,7 @@ class Tool:
     peer = True
 
     def __init__(self):
-        self.environment = dict(os.environ, LC_ALL="C.UTF-8")
+        self.environment = dict(ENVIRONMENT)
 
     def prepare(self, workload, folder):
         """Writes whatever the tool reads for this workload; all below `folder`, which is its own."""
@@ -131,7 +135,7 @@ class CFEngine(Tool):
         for name in ("bin", "inputs", "state", "ppkeys", "modules", "outputs"):
             (folder / name).mkdir(mode=0o700)
         folder.chmod(0o700)
-        (folder / "bin/cf-promises").symlink_to(shutil.which("cf-promises"))
+        (folder / "bin/cf-promises").symlink_to(shutil.which("cf-promises", path=PATH))
         self.environment["CFENGINE_TEST_OVERRIDE_WORKDIR"] = str(folder)
         policy = folder / "inputs/promises.cf"
         with open(policy, "w", encoding="utf-8") as out:
@@ -166,6 +170,7 @@ class Puppet(Tool):
 
     def prepare(self, workload, folder):
         self.folder = folder
+        self.environment["HOME"] = str(folder)
         self.manifest = folder / "site.pp"
         with open(self.manifest, "w", encoding="utf-8") as out:
             for path, content in workload.in_order():
@@ -218,12 +223,12 @@ class Ansible(Tool):
         play = {"hosts": "localhost", "gather_facts": False, "tasks": tasks if workload.count else []}
         self.playbook.write_text(json.dumps([play]), encoding="utf-8")
         self.environment.update(
+            HOME=str(folder),
+            ANSIBLE_PYTHON_INTERPRETER="/usr/bin/python3",
             ANSIBLE_PIPELINING="1",
             ANSIBLE_NOCOLOR="1",
             ANSIBLE_DISPLAY_OK_HOSTS="0",
             ANSIBLE_LOCALHOST_WARNING="0",
-            ANSIBLE_LOCAL_TEMP=str(folder / "local"),
-            ANSIBLE_REMOTE_TEMP=str(folder / "remote"),
         )
 
     def command(self, phase):
