@@ -29,6 +29,7 @@ int open_without_links(int at, const char* path) {
   return static_cast<int>(::syscall(SYS_openat2, at, path, &how, sizeof how));
 }
 
+// With an empty name: of the link that is open as `folder` itself.
 Result<std::string> read_link_at(int folder, const std::string& name, std::string_view path) {
   std::string target(PATH_MAX, '\0');
   const ssize_t size = ::readlinkat(folder, name.c_str(), target.data(), target.size());
@@ -130,14 +131,21 @@ Result<UniqueFd> Tree::walk(std::string_view path) {
       continue;
     }
     if (errno != ELOOP && errno != ENOTDIR) return os_error(errno, here);
+    // The link is opened, so that the one that is judged is the one that is read, however fast it is swapped.
+    const UniqueFd link(::openat(current(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct stat st {};
-    if (::fstatat(current(), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) return os_error(errno, here);
+    if (!link || ::fstat(link.get(), &st) != 0) return os_error(errno, here);
+    if (S_ISDIR(st.st_mode)) {  // swapped just now: look again, but not forever
+      if (++links > kMostLinks) return os_error(ELOOP, here);
+      rest.push_front(name);
+      continue;
+    }
     if (!S_ISLNK(st.st_mode)) return Error(ErrorCode::exists, here + " is not a directory");
     if (st.st_uid != 0 && st.st_uid != ::geteuid())
       return Error(ErrorCode::permission, "not following the symlink " + here + ": it belongs to uid " +
                                               std::to_string(st.st_uid) + ", who could point it anywhere");
     if (++links > kMostLinks) return os_error(ELOOP, here);
-    auto target = read_link_at(current(), name, here);
+    auto target = read_link_at(link.get(), {}, here);
     if (!target) return std::move(target).error();
     if (target->starts_with('/')) {
       way.clear();

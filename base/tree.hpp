@@ -46,7 +46,7 @@ class Tree {
   // lstat. Nothing when it, or a folder on the way, is missing.
   Result<std::optional<struct stat>> look(std::string_view path);
 
-  // Whether the regular file holds exactly these bytes. `size` is what look() said.
+  // Whether the regular file holds exactly these bytes.
   Result<bool> has_content(std::string_view path, std::string_view content);
 
   Result<std::string> read(std::string_view path, std::size_t limit);

@@ -2,9 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +10,10 @@
 #include <cstdio>
 #include <memory>
 #include <vector>
+
+#include "base/file_read.hpp"
+#include "base/folder_walk.hpp"
+#include "base/text.hpp"
 
 namespace base {
 
@@ -53,24 +55,63 @@ Result<void> set_by_descriptor(int fd, const Attributes& attributes) {
   return {};
 }
 
-// A new temporary in the folder. One that is there already is a leftover of a killed run (or an attempt to be
-// in the way).
-Result<UniqueFd> create_scratch(int folder, const std::string& name) {
-  for (int attempt = 0; attempt < 3; ++attempt) {
-    UniqueFd fd(::openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (fd) return fd;
-    if (errno != EEXIST) break;
-    if (::unlinkat(folder, name.c_str(), 0) != 0 && errno != ENOENT) break;
-  }
-  return os_error(errno, "cannot create a temporary file");
+// Owner and mode of what an O_PATH descriptor stands for.
+Result<void> set_by_path_descriptor(int fd, const struct stat& found, const Attributes& attributes) {
+  const uid_t uid = attributes.uid.value_or(kSameUid);
+  const gid_t gid = attributes.gid.value_or(kSameGid);
+  if ((attributes.uid || attributes.gid) &&
+      ::fchownat(fd, "", uid, gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0)
+    return os_error(errno, "cannot set the owner");
+  // fchmod() does not take O_PATH descriptors; their entry in /proc leads to the very same inode.
+  const std::string by_descriptor = "/proc/self/fd/" + std::to_string(fd);
+  if (attributes.mode && !S_ISLNK(found.st_mode) && ::chmod(by_descriptor.c_str(), *attributes.mode) != 0)
+    return os_error(errno, "cannot set the mode");
+  return {};
 }
 
-// Opens a sub-folder for reading its entries, refusing links and mount points.
-int open_below(int folder, const char* name) {
-  open_how how{};
-  how.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-  how.resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS;
-  return static_cast<int>(::syscall(SYS_openat2, folder, name, &how, sizeof how));
+// Takes a temporary away that is in the way: a leftover of a killed run.
+bool remove_scratch(int folder, const std::string& name) {
+  if (::unlinkat(folder, name.c_str(), 0) == 0 || errno == ENOENT) return true;
+  return errno == EISDIR && ::unlinkat(folder, name.c_str(), AT_REMOVEDIR) == 0;
+}
+
+// Calls `create` (0 or a descriptor when it worked, else -1 with errno), clearing leftovers out of its way.
+template <class Create>
+Result<int> create_scratch(int folder, const std::string& name, Create create) {
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const int made = create();
+    if (made >= 0) return made;
+    if (errno != EEXIST) break;
+    if (!remove_scratch(folder, name)) break;
+    errno = EEXIST;
+  }
+  return os_error(errno, "cannot create the temporary " + name);
+}
+
+// Whether users can make hard links to files that are not theirs. Then a file with several names in a user's
+// folder may just as well be /etc/shadow.
+bool hard_links_are_unsafe() {
+  const auto setting = read_file("/proc/sys/fs/protected_hardlinks", 16);
+  return !setting || trim(*setting) == "0";
+}
+
+Result<void> empty_folder(UniqueFd folder, const std::string& path, Interrupt& interrupt, int depth);
+
+Result<void> remove_entry(int folder, const char* name, const std::string& path, Interrupt& interrupt,
+                          int depth) {
+  const auto full = [&] { return path + "/" + name; };
+  if (::unlinkat(folder, name, 0) == 0 || errno == ENOENT) return {};
+  const int why = errno;
+  // Folders answer EISDIR, mount points EBUSY; EPERM is allowed by POSIX and said of immutable files, too.
+  if (why != EISDIR && why != EBUSY && why != EPERM) return os_error(why, "cannot remove " + full());
+  UniqueFd below = open_subfolder(folder, name);
+  if (!below && errno == EXDEV) return Error(ErrorCode::exists, full() + " is a mount point, not removed");
+  if (!below && errno == ENOTDIR) return os_error(why, "cannot remove " + full());
+  if (!below) return os_error(errno, "cannot open " + full());
+  if (auto emptied = empty_folder(std::move(below), full(), interrupt, depth + 1); !emptied) return emptied;
+  if (::unlinkat(folder, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
+    return os_error(errno, "cannot remove " + full());
+  return {};
 }
 
 Result<void> empty_folder(UniqueFd folder, const std::string& path, Interrupt& interrupt, int depth) {
@@ -83,19 +124,10 @@ Result<void> empty_folder(UniqueFd folder, const std::string& path, Interrupt& i
     errno = 0;
     const dirent* entry = ::readdir(entries.get());
     if (!entry) break;
-    const std::string name = entry->d_name;
+    const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
     if (interrupt.requested()) return Error(ErrorCode::cancelled, "cancelled while removing " + path);
-    if (::unlinkat(fd, name.c_str(), 0) == 0) continue;
-    if (errno != EISDIR && errno != EPERM) return os_error(errno, "cannot remove " + path + "/" + name);
-    UniqueFd below(open_below(fd, name.c_str()));
-    if (!below && errno == EXDEV)
-      return Error(ErrorCode::exists, path + "/" + name + " is a mount point, not removed");
-    if (!below) return os_error(errno, "cannot open " + path + "/" + name);
-    if (auto emptied = empty_folder(std::move(below), path + "/" + name, interrupt, depth + 1); !emptied)
-      return emptied;
-    if (::unlinkat(fd, name.c_str(), AT_REMOVEDIR) != 0)
-      return os_error(errno, "cannot remove " + path + "/" + name);
+    if (auto removed = remove_entry(fd, entry->d_name, path, interrupt, depth); !removed) return removed;
   }
   if (errno != 0) return os_error(errno, "cannot read " + path);
   return {};
@@ -120,17 +152,20 @@ Result<void> TreeWriter::write_file(std::string_view path, std::string_view cont
   if (!folder) return std::move(folder).error().with_context(context);
   const std::string name(parts.name);
   const std::string scratch = scratch_name(name);
-  auto file = create_scratch(*folder, scratch);
-  if (!file) return std::move(file).error().with_context(context);
+  constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  auto created =
+      create_scratch(*folder, scratch, [&] { return ::openat(*folder, scratch.c_str(), kNew, 0600); });
+  if (!created) return std::move(created).error().with_context(context);
+  const UniqueFd file(*created);
 
   const auto give_up = [&](Error error) -> Result<void> {
     ::unlinkat(*folder, scratch.c_str(), 0);
     return std::move(error).with_context(context);
   };
-  if (auto written = write_all(file->get(), content); !written) return give_up(std::move(written).error());
-  if (auto set = set_by_descriptor(file->get(), attributes); !set) return give_up(std::move(set).error());
+  if (auto written = write_all(file.get(), content); !written) return give_up(std::move(written).error());
+  if (auto set = set_by_descriptor(file.get(), attributes); !set) return give_up(std::move(set).error());
   const bool replaces = ::faccessat(*folder, name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-  if (replaces && ::fsync(file->get()) != 0) return give_up(os_error(errno, "cannot write to disk"));
+  if (replaces && ::fsync(file.get()) != 0) return give_up(os_error(errno, "cannot write to disk"));
   if (auto noted = note(*folder); !noted) return give_up(std::move(noted).error());
   if (::renameat(*folder, scratch.c_str(), *folder, name.c_str()) != 0)
     return give_up(os_error(errno, "cannot rename"));
@@ -143,11 +178,21 @@ Result<void> TreeWriter::make_folder(std::string_view path, const Attributes& at
   auto folder = tree_.folder(parts.folder);
   if (!folder) return std::move(folder).error().with_context(context);
   const std::string name(parts.name);
-  if (::mkdirat(*folder, name.c_str(), 0700) != 0) return os_error(errno, context);
-  const UniqueFd made(::openat(*folder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!made) return os_error(errno, context);
-  if (auto set = set_by_descriptor(made.get(), attributes); !set)
-    return std::move(set).error().with_context(context);
+  const std::string scratch = scratch_name(name);
+  auto created = create_scratch(*folder, scratch, [&] { return ::mkdirat(*folder, scratch.c_str(), 0700); });
+  if (!created) return std::move(created).error().with_context(context);
+  const auto give_up = [&](Error error) -> Result<void> {
+    ::unlinkat(*folder, scratch.c_str(), AT_REMOVEDIR);
+    return std::move(error).with_context(context);
+  };
+  const UniqueFd made(::openat(*folder, scratch.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!made) return give_up(os_error(errno, "cannot open the new folder"));
+  if (auto set = set_by_descriptor(made.get(), attributes); !set) return give_up(std::move(set).error());
+  int renamed = ::renameat2(*folder, scratch.c_str(), *folder, name.c_str(), RENAME_NOREPLACE);
+  // File systems that do not know the flag: a plain rename takes the place of an empty folder at most.
+  if (renamed != 0 && (errno == EINVAL || errno == ENOSYS))
+    renamed = ::renameat(*folder, scratch.c_str(), *folder, name.c_str());
+  if (renamed != 0) return give_up(os_error(errno, "cannot rename"));
   return note(made.get());
 }
 
@@ -158,19 +203,23 @@ Result<void> TreeWriter::make_link(std::string_view path, std::string_view desti
   auto folder = tree_.folder(parts.folder);
   if (!folder) return std::move(folder).error().with_context(context);
   const std::string scratch = scratch_name(parts.name);
-  ::unlinkat(*folder, scratch.c_str(), 0);
-  const auto give_up = [&](int error) -> Result<void> {
+  const std::string to(destination);
+  auto created =
+      create_scratch(*folder, scratch, [&] { return ::symlinkat(to.c_str(), *folder, scratch.c_str()); });
+  if (!created) return std::move(created).error().with_context(context);
+  const auto give_up = [&](Error error) -> Result<void> {
     ::unlinkat(*folder, scratch.c_str(), 0);
-    return os_error(error, context);
+    return std::move(error).with_context(context);
   };
-  if (::symlinkat(std::string(destination).c_str(), *folder, scratch.c_str()) != 0)
-    return os_error(errno, context);
-  if ((attributes.uid || attributes.gid) &&
-      ::fchownat(*folder, scratch.c_str(), attributes.uid.value_or(kSameUid),
-                 attributes.gid.value_or(kSameGid), AT_SYMLINK_NOFOLLOW) != 0)
-    return give_up(errno);
+  // By descriptor: whoever owns the folder could put a file of somebody else's under the name by now.
+  const UniqueFd link(::openat(*folder, scratch.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat st {};
+  if (!link || ::fstat(link.get(), &st) != 0) return give_up(os_error(errno, "cannot open the new link"));
+  if (!S_ISLNK(st.st_mode)) return give_up(Error(ErrorCode::exists, "the new link was replaced"));
+  if (auto set = set_by_path_descriptor(link.get(), st, attributes); !set)
+    return give_up(std::move(set).error());
   if (::renameat(*folder, scratch.c_str(), *folder, std::string(parts.name).c_str()) != 0)
-    return give_up(errno);
+    return give_up(os_error(errno, "cannot rename"));
   return note(*folder);
 }
 
@@ -181,18 +230,52 @@ Result<void> TreeWriter::set_attributes(std::string_view path, const Attributes&
   if (!folder) return std::move(folder).error().with_context(context);
   const UniqueFd target(::openat(*folder, parts.name.empty() ? "." : std::string(parts.name).c_str(),
                                  O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  if (!target) return os_error(errno, context);
   struct stat st {};
-  if (::fstat(target.get(), &st) != 0) return os_error(errno, context);
-  if ((attributes.uid || attributes.gid) &&
-      ::fchownat(target.get(), "", attributes.uid.value_or(kSameUid), attributes.gid.value_or(kSameGid),
-                 AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0)
-    return os_error(errno, context);
-  // fchmod() does not take O_PATH descriptors; their entry in /proc leads to the very same inode.
-  const std::string by_descriptor = "/proc/self/fd/" + std::to_string(target.get());
-  if (attributes.mode && !S_ISLNK(st.st_mode) && ::chmod(by_descriptor.c_str(), *attributes.mode) != 0)
-    return os_error(errno, context);
+  if (!target || ::fstat(target.get(), &st) != 0) return os_error(errno, context);
+  if (auto set = set_by_path_descriptor(target.get(), st, attributes); !set)
+    return std::move(set).error().with_context(context);
   return note(*folder);
+}
+
+Result<void> TreeWriter::set_folder_attributes(std::string_view path, const Attributes& attributes) {
+  const std::string context = "setting owner and mode of " + std::string(path);
+  auto folder = tree_.folder(path);
+  if (!folder) return std::move(folder).error().with_context(context);
+  struct stat st {};
+  if (::fstat(*folder, &st) != 0) return os_error(errno, context);
+  if (auto set = set_by_path_descriptor(*folder, st, attributes); !set)
+    return std::move(set).error().with_context(context);
+  return note(*folder);
+}
+
+Result<std::size_t> TreeWriter::set_attributes_below(std::string_view path, const Choose& choose,
+                                                     Interrupt& interrupt) {
+  auto folder = tree_.folder(path);
+  if (!folder) return std::move(folder).error();
+  const bool unsafe_links = hard_links_are_unsafe();
+  std::size_t changed = 0;
+  const auto visit = [&](const WalkEntry& entry) -> Result<void> {
+    if (S_ISLNK(entry.info.st_mode) || entry.is_mount || !choose(entry.info)) return {};
+    const UniqueFd target(::openat(entry.folder, entry.name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    struct stat st {};
+    if (!target && errno == ENOENT) return {};
+    if (!target || ::fstat(target.get(), &st) != 0) return os_error(errno, "cannot open " + entry.path());
+    if (S_ISLNK(st.st_mode)) return {};
+    const auto wanted = choose(st);  // of what is open, in case it was swapped
+    if (!wanted) return {};
+    if (unsafe_links && !S_ISDIR(st.st_mode) && st.st_nlink > 1)
+      return Error(ErrorCode::permission, entry.path() +
+                                              " has other names (hard links) that may be elsewhere, "
+                                              "not changed; see fs.protected_hardlinks");
+    if (auto set = set_by_path_descriptor(target.get(), st, *wanted); !set)
+      return std::move(set).error().with_context("setting owner and mode of " + entry.path());
+    ++changed;
+    return {};
+  };
+  auto walked = walk_below(*folder, path, interrupt, visit);
+  if (auto noted = note(*folder); !noted) return std::move(noted).error();
+  if (!walked) return std::move(walked).error();
+  return changed;
 }
 
 Result<void> TreeWriter::remove(std::string_view path) {
@@ -208,11 +291,13 @@ Result<void> TreeWriter::remove(std::string_view path) {
 Result<void> TreeWriter::remove_tree(std::string_view path, Interrupt& interrupt) {
   const SplitPath parts = split_path(path);
   const std::string name(parts.name);
+  if (name.empty()) return Error(ErrorCode::invalid, "the root is not removed");
   auto found = tree_.folder(parts.folder);
   if (!found) return std::move(found).error();
   const UniqueFd folder(::fcntl(*found, F_DUPFD_CLOEXEC, 0));  // forget() below must not close it
   tree_.forget();
-  UniqueFd top(open_below(folder.get(), name.c_str()));
+  if (!folder) return os_error(errno, "cannot open " + std::string(parts.folder));
+  UniqueFd top = open_subfolder(folder.get(), name.c_str());
   if (!top && errno == EXDEV)
     return Error(ErrorCode::exists, std::string(path) + " is a mount point, not removed");
   if (!top) return os_error(errno, "cannot open " + std::string(path));

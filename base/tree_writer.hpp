@@ -6,8 +6,9 @@
 // on the way are treated as Tree does. One thread.
 #pragma once
 
-#include <sys/types.h>
+#include <sys/stat.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,17 +34,25 @@ class TreeWriter {
 
   // Creates the file or replaces whatever file or link has the name.
   Result<void> write_file(std::string_view path, std::string_view content, const Attributes& attributes);
+  // A new folder, which appears with its owner and mode. ErrorCode::exists when there is something already.
   Result<void> make_folder(std::string_view path, const Attributes& attributes);
   // Creates the link, or replaces another link or file in one step.
   Result<void> make_link(std::string_view path, std::string_view destination, const Attributes& attributes);
   // Owner and mode of what is there. Symlinks: the owner of the link itself; their mode is left alone.
   Result<void> set_attributes(std::string_view path, const Attributes& attributes);
+  // The same for the folder that the path leads to, through a link of root's at its end too (Tree::folder).
+  Result<void> set_folder_attributes(std::string_view path, const Attributes& attributes);
+  // Owner and mode of all that is below that folder, as `choose` says for each (nothing: left alone). Links
+  // are left alone, other mounts are not entered. Answers how many were changed.
+  using Choose = std::function<std::optional<Attributes>(const struct stat&)>;
+  Result<std::size_t> set_attributes_below(std::string_view path, const Choose& choose, Interrupt& interrupt);
   // A file, link, socket …, not a folder. Nothing there: fine.
   Result<void> remove(std::string_view path);
   // A folder and everything below it; stops at mount points with an error.
   Result<void> remove_tree(std::string_view path, Interrupt& interrupt);
 
-  // The temporary that write_file and make_link use for this path.
+  // The temporary that write_file, make_folder and make_link use for this path. A leftover of a killed run is
+  // taken away when the same path is written again.
   static std::string scratch_path(std::string_view path);
 
  private:

@@ -1,0 +1,347 @@
+#include "base/tree_writer.hpp"
+
+#include <fcntl.h>
+
+#include <atomic>
+#include <cstdio>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "tests/support/scratch_folder.hpp"
+
+namespace base {
+
+namespace {
+
+using tests::ScratchFolder;
+
+constexpr uid_t kStranger = 12345;
+const bool kNotRoot = ::geteuid() != 0;
+
+// A writer with all that it needs, below a root.
+struct Below {
+  explicit Below(const std::string& root) : tree(root) {}
+  Tree tree;
+  SyncGroup sync;
+  TreeWriter writer{tree, sync};
+  NoInterrupt never;
+};
+
+// A scratch folder with a writer whose root it is.
+struct Written : ScratchFolder, Below {
+  Written() : Below(path()) {}
+};
+
+class InterruptAfter final : public Interrupt {
+ public:
+  explicit InterruptAfter(int questions) : left_(questions) {}
+  bool requested() override { return left_-- <= 0; }
+  int wait_fd() const override { return -1; }
+
+ private:
+  int left_;
+};
+
+std::string error_of(const Result<void>& result) {
+  return result ? "" : result.error().message();
+}
+
+}  // namespace
+
+TEST_CASE("a new file has its content, and exactly the mode that was asked for") {
+  const mode_t before = ::umask(077);
+  Written at;
+  CHECK(at.writer.write_file("/f", "hello", {.mode = 0666}));
+  CHECK(at.read("f") == "hello");
+  CHECK(at.mode("f") == 0666);
+  CHECK(at.sync.pending());
+  CHECK(at.sync.flush());
+  CHECK_FALSE(at.sync.pending());
+  ::umask(before);
+}
+
+TEST_CASE("a file is replaced as a whole: who has the old one open keeps it") {
+  Written at;
+  at.write("f", "old");
+  std::filesystem::create_hard_link(at / "f", at / "other-name");
+  CHECK(at.writer.write_file("/f", "new", {.mode = 0600}));
+  CHECK(at.read("f") == "new");
+  CHECK(at.read("other-name") == "old");
+  CHECK(at.count("") == 2);
+}
+
+TEST_CASE("a link at the place of a file is replaced, what it points to is left alone") {
+  Written at;
+  at.write("precious", "keep");
+  at.link("f", "precious");
+  CHECK(at.writer.write_file("/f", "new", {}));
+  CHECK(at.read("precious") == "keep");
+  CHECK(S_ISREG(at.look("f").st_mode));
+}
+
+TEST_CASE("a folder at the place of a file is an error and nothing is left behind") {
+  Written at;
+  at.folder("d");
+  CHECK_FALSE(at.writer.write_file("/d", "x", {}));
+  CHECK_FALSE(at.writer.make_link("/d", "x", {}));
+  CHECK(at.count("") == 1);
+  CHECK(error_of(at.writer.write_file("/no/f", "x", {})) == "writing /no/f: /no: No such file or directory");
+}
+
+TEST_CASE("leftovers of a killed run are taken away, whatever they are") {
+  Written at;
+  at.write("precious", "keep");
+  const std::string scratch = TreeWriter::scratch_path("/f").substr(1);
+  at.write(scratch, "half a fi");
+  CHECK(at.writer.write_file("/f", "whole", {}));
+  at.link(scratch, "precious");
+  CHECK(at.writer.write_file("/f", "whole again", {}));
+  at.folder(scratch);
+  CHECK(at.writer.write_file("/f", "and again", {}));
+  at.write(scratch, "");
+  CHECK(at.writer.make_link("/f", "precious", {}));
+  std::filesystem::remove(at / "f");
+  at.folder(scratch);
+  CHECK(at.writer.make_folder("/f", {}));
+  CHECK(at.read("precious") == "keep");
+  CHECK(at.count("") == 2);  // f and precious
+}
+
+TEST_CASE("a new folder is never seen without its mode") {
+  Written at;
+  std::atomic<bool> over = false;
+  std::atomic<int> wrong = 0;
+  std::atomic<int> seen = 0;
+  std::thread observer([&] {
+    struct stat st {};
+    while (!over) {
+      if (::stat((at / "d").c_str(), &st) != 0) continue;
+      ++seen;
+      if ((st.st_mode & 07777) != 01777) ++wrong;
+    }
+  });
+  for (int i = 0; i < 2000; ++i) {
+    REQUIRE(at.writer.make_folder("/d", {.mode = 01777}));
+    REQUIRE(::rmdir((at / "d").c_str()) == 0);
+  }
+  over = true;
+  observer.join();
+  CHECK(seen > 0);
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a folder is not made where something is already") {
+  Written at;
+  at.write("f", "keep");
+  at.folder("empty");
+  CHECK(at.writer.make_folder("/f", {}).error().code() == ErrorCode::exists);
+  CHECK(at.writer.make_folder("/empty", {}).error().code() == ErrorCode::exists);
+  CHECK(at.read("f") == "keep");
+  CHECK(at.count("") == 2);
+}
+
+TEST_CASE("a link replaces a link, and owner changes are the link's own" * doctest::skip(kNotRoot)) {
+  Written at;
+  at.write("target", "");
+  at.link("l", "elsewhere");
+  CHECK(at.writer.make_link("/l", "target", {.uid = kStranger, .gid = kStranger}));
+  CHECK(*at.tree.read_link("/l") == "target");
+  CHECK(at.look("l").st_uid == kStranger);
+  CHECK(at.look("target").st_uid == 0);
+  CHECK(at.writer.set_attributes("/l", {.uid = 7, .mode = 0}));
+  CHECK(at.look("l").st_uid == 7);
+  CHECK(at.look("target").st_uid == 0);
+  CHECK(at.mode("target") != 0);
+}
+
+TEST_CASE("owner and mode are set on files, folders and the root itself" * doctest::skip(kNotRoot)) {
+  Written at;
+  at.write("f", "");
+  at.folder("d");
+  at.link("to-d", "d");
+  CHECK(at.writer.set_attributes("/f", {.uid = kStranger, .mode = 04755}));
+  CHECK(at.mode("f") == 04755);  // chown had cleared it
+  CHECK(at.look("f").st_uid == kStranger);
+  CHECK(at.writer.set_attributes("/", {.mode = 0711}));
+  CHECK(at.mode("") == 0711);
+  CHECK(at.writer.set_folder_attributes("/to-d", {.gid = kStranger, .mode = 02750}));
+  CHECK(at.mode("d") == 02750);
+  CHECK(at.look("d").st_gid == kStranger);
+  CHECK(at.look("to-d").st_gid == 0);
+  CHECK_FALSE(at.writer.set_attributes("/no", {.mode = 0700}));
+}
+
+TEST_CASE("attributes below a folder are set on what differs, never through links") {
+  Written at;
+  at.write("top/a/f", "");
+  at.write("top/g", "");
+  at.write("outside/h", "");
+  at.link("top/l", "../outside");
+  at.link("top/lh", "../outside/h");
+  const auto files_0600 = [](const struct stat& st) -> std::optional<Attributes> {
+    if (!S_ISREG(st.st_mode) || (st.st_mode & 07777) == 0600) return std::nullopt;
+    return Attributes{.mode = 0600};
+  };
+  const mode_t outside = at.mode("outside/h");
+  CHECK(*at.writer.set_attributes_below("/top", files_0600, at.never) == 2);
+  CHECK(*at.writer.set_attributes_below("/top", files_0600, at.never) == 0);
+  CHECK(at.mode("top/a/f") == 0600);
+  CHECK(at.mode("outside/h") == outside);
+}
+
+TEST_CASE("a removed tree is gone, what its links point to is not") {
+  Written at;
+  at.write("top/a/b/c", "");
+  at.write("outside/keep", "x");
+  at.link("top/a/l", "../../outside");
+  REQUIRE(::mkfifo((at / "top/p").c_str(), 0600) == 0);
+  CHECK(at.writer.remove_tree("/top", at.never));
+  CHECK_FALSE(at.exists("top"));
+  CHECK(at.read("outside/keep") == "x");
+  at.link("l", "outside");
+  CHECK_FALSE(at.writer.remove_tree("/l", at.never));
+  CHECK_FALSE(at.writer.remove_tree("/", at.never));
+  CHECK(at.writer.remove("/l"));
+  CHECK(at.writer.remove("/l"));
+  CHECK(at.read("outside/keep") == "x");
+  CHECK_FALSE(at.writer.remove("/outside"));
+}
+
+TEST_CASE("removing a tree stops soon after it is asked to") {
+  Written at;
+  for (int i = 0; i < 100; ++i)
+    at.write("top/" + std::to_string(i), "");
+  InterruptAfter ten(10);
+  CHECK(at.writer.remove_tree("/top", ten).error().code() == ErrorCode::cancelled);
+  CHECK(at.count("top") == 90);
+}
+
+TEST_CASE("mount points are neither removed nor entered" * doctest::skip(kNotRoot)) {
+  const ScratchFolder at;
+  at.folder("top/mounted");
+  at.write("elsewhere/keep", "x");
+  const std::string wrong = tests::in_own_mounts([&]() -> std::string {
+    // A bind mount is on the same device: comparing st_dev would not see it.
+    if (::mount((at / "elsewhere").c_str(), (at / "top/mounted").c_str(), nullptr, MS_BIND, nullptr) != 0)
+      return "no bind mount";
+    Below here(at.path());  // opened where the mount is
+    const std::string nested = error_of(here.writer.remove_tree("/top", here.never));
+    if (nested != "/top/mounted is a mount point, not removed") return "nested: " + nested;
+    const std::string itself = error_of(here.writer.remove_tree("/top/mounted", here.never));
+    if (itself != "/top/mounted is a mount point, not removed") return "itself: " + itself;
+    const auto all = [](const struct stat&) { return std::optional(Attributes{.mode = 0777}); };
+    auto set = here.writer.set_attributes_below("/top", all, here.never);
+    if (!set || *set != 0) return "attributes were set on another mount";
+    return {};
+  });
+  CHECK(wrong == "");
+  CHECK(at.read("elsewhere/keep") == "x");
+}
+
+TEST_CASE("on a full disk the old file stays, and no temporary" * doctest::skip(kNotRoot)) {
+  const ScratchFolder at;
+  at.folder("disk");
+  const std::string wrong = tests::in_own_mounts([&]() -> std::string {
+    if (::mount("none", (at / "disk").c_str(), "tmpfs", 0, "size=64k,nr_inodes=5") != 0) return "no tmpfs";
+    Below here(at.path());  // opened where the mount is
+    if (auto written = here.writer.write_file("/disk/f", "old", {}); !written) return error_of(written);
+    auto written = here.writer.write_file("/disk/f", std::string(1024 * 1024, 'x'), {});
+    if (written || written.error().code() != ErrorCode::no_space) return "large: " + error_of(written);
+    if (error_of(written) != "writing /disk/f: cannot write: No space left on device")
+      return error_of(written);
+    if (at.read("disk/f") != "old") return "the old file is not as it was";
+    if (at.count("disk") != 1) return "something was left behind";
+    for (int i = 0; here.writer.make_folder("/disk/d" + std::to_string(i), {}); ++i)
+      if (i > 10) return "more inodes than there are";
+    const auto folder = here.writer.make_folder("/disk/x", {});
+    if (folder.error().code() != ErrorCode::no_space) return "folder: " + error_of(folder);
+    const auto link = here.writer.make_link("/disk/l", "f", {});
+    if (link.error().code() != ErrorCode::no_space) return "link: " + error_of(link);
+    return {};
+  });
+  CHECK(wrong == "");
+}
+
+TEST_CASE("on a read-only disk every change is refused as such" * doctest::skip(kNotRoot)) {
+  const ScratchFolder at;
+  at.folder("disk");
+  const std::string wrong = tests::in_own_mounts([&]() -> std::string {
+    const std::string disk = at / "disk";
+    if (::mount("none", disk.c_str(), "tmpfs", 0, nullptr) != 0) return "no tmpfs";
+    at.write("disk/f", "old");
+    at.folder("disk/d");
+    if (::mount("none", disk.c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr) != 0) return "no remount";
+    Below here(at.path());  // opened where the mount is
+    const Result<void> all[] = {here.writer.write_file("/disk/f", "new", {}),
+                                here.writer.make_folder("/disk/x", {}),
+                                here.writer.make_link("/disk/l", "f", {}),
+                                here.writer.set_attributes("/disk/f", {.mode = 0600}),
+                                here.writer.remove("/disk/f"),
+                                here.writer.remove_tree("/disk/d", here.never)};
+    for (const Result<void>& one : all)
+      if (one || one.error().code() != ErrorCode::read_only) return "not refused: " + error_of(one);
+    return at.read("disk/f") == "old" ? "" : "the file is not as it was";
+  });
+  CHECK(wrong == "");
+}
+
+// A user owns /home and exchanges, as fast as he can, the folder that root works in with a link of his that
+// leads to where only root may write.
+TEST_CASE("whoever swaps a folder for a link all the time never makes us touch what is outside" *
+          doctest::skip(kNotRoot)) {
+  Written at;
+  at.folder("home/d");
+  at.write("outside/f", "precious");
+  at.write("outside/sub/keep", "precious");
+  at.link("home/swap", "../outside");
+  REQUIRE(::lchown((at / "home/swap").c_str(), kStranger, kStranger) == 0);
+  REQUIRE(::chown((at / "home").c_str(), kStranger, kStranger) == 0);
+  const auto everything = [&] {
+    std::string all;
+    for (const char* path : {"outside", "outside/f", "outside/sub", "outside/sub/keep"}) {
+      const struct stat st = at.look(path);
+      all += std::string(path) + " " + std::to_string(st.st_mode) + " " + std::to_string(st.st_uid) + " " +
+             std::to_string(st.st_ino) + " " + std::to_string(st.st_ctim.tv_nsec) + "\n";
+    }
+    return all + at.read("outside/f") + std::to_string(at.count("outside")) +
+           std::to_string(at.count("outside/sub"));
+  };
+  const std::string before = everything();
+
+  std::atomic<bool> over = false;
+  std::thread swapper([&] {
+    const std::string folder = at / "home/d";
+    const std::string link = at / "home/swap";
+    while (!over)
+      ::renameat2(AT_FDCWD, folder.c_str(), AT_FDCWD, link.c_str(), RENAME_EXCHANGE);
+  });
+  int worked = 0;
+  int refused = 0;
+  const auto tally = [&](bool ok) { ++(ok ? worked : refused); };
+  const auto to_stranger = [](const struct stat& st) {
+    return st.st_uid == kStranger ? std::nullopt : std::optional(Attributes{.uid = kStranger});
+  };
+  for (int i = 0; i < 3000; ++i) {
+    at.tree.forget();  // as at the start of a round: the path is resolved anew
+    tally(bool(at.writer.write_file("/home/d/f", "written", {.uid = kStranger, .mode = 0666})));
+    at.tree.forget();
+    tally(bool(at.writer.set_attributes("/home/d/f", {.uid = kStranger, .mode = 0600})));
+    at.tree.forget();
+    tally(bool(at.writer.make_folder("/home/d/sub", {.uid = kStranger})));
+    at.tree.forget();
+    tally(bool(at.writer.set_attributes_below("/home/d", to_stranger, at.never)));
+    at.tree.forget();
+    tally(bool(at.writer.set_folder_attributes("/home/d", {.uid = kStranger})));
+    tally(bool(at.writer.remove_tree("/home/d/sub", at.never)));
+    at.tree.forget();
+    tally(bool(at.writer.remove("/home/d/f")));
+  }
+  over = true;
+  swapper.join();
+  CHECK(everything() == before);
+  CHECK(worked > 100);   // else nothing was tried …
+  CHECK(refused > 100);  // … or nothing was swapped
+}
+
+}  // namespace base
