@@ -153,9 +153,8 @@ std::string ValueBuilder::begin_object(std::uint32_t offset) {
   return begin(offset, true);
 }
 
-std::string ValueBuilder::key(std::string_view name, std::uint32_t offset) {
-  members_.push_back({arena_.copy(name), Value(), offset});
-  return {};
+void ValueBuilder::key(std::string_view name, std::uint32_t offset) {
+  members_.push_back({name, Value(), offset});
 }
 
 std::string ValueBuilder::add(Value value) {

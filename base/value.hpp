@@ -104,7 +104,7 @@ class ValueBuilder {
   std::string begin_object(std::uint32_t offset);
   std::string end_list();
   std::string end_object();
-  std::string key(std::string_view name, std::uint32_t offset);  // copied
+  void key(std::string_view name, std::uint32_t offset);  // not copied
   // Puts another value in the place of the one that was completed last.
   void replace_last(Value value);
   std::string add(Value value);  // text in it must live in the arena already

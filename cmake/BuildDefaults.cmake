@@ -6,6 +6,9 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
+# -O3 buys nothing measurable here and costs build time.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+
 set(OPSAGENT_SANITIZE "" CACHE STRING "Value for -fsanitize=, empty for none")
 
 find_program(CCACHE ccache)

@@ -103,7 +103,8 @@ class Reader {
     const std::string_view text = text_of(scalar.value, scalar.length);
     if (expects_key()) {
       open_.back().expects_key = false;
-      return builder_.key(text, offset_of(event.start_mark));
+      builder_.key(builder_.arena().copy(text), offset_of(event.start_mark));
+      return {};
     }
     const std::string_view copy = builder_.arena().copy(text);
     // "!!str 0644" and quotes both say: text, whatever it looks like.

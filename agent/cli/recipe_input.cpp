@@ -43,7 +43,8 @@ base::Result<std::string> absolute_path(const std::string& path) {
 }
 
 base::Result<states::Host> make_host(const std::string& root, const std::string& state_dir) {
-  states::Host host{.state_dir = state_dir};
+  states::Host host;
+  host.state_dir = state_dir;
   if (!root.empty()) {
     auto real = absolute_path(root);
     if (!real) return std::move(real).error().with_context("--root");
