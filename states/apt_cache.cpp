@@ -61,8 +61,9 @@ base::Result<std::string> AptCache::ask(std::string_view what, std::span<const s
   command.argv.insert(command.argv.end(), names.begin(), names.end());
 
   auto done = context_.commands.run(command);
-  if (done && !done->ok() && as_nobody) {
-    // Sources that only root may read. Apt keeps its cache in memory when it is told of no file for it.
+  if (as_nobody && done && done->output.find("Permission denied") != std::string::npos) {
+    // Sources that only root may read, which apt leaves out with no more than a warning. Asked again as root,
+    // it keeps its cache in memory when it is told of no file for it.
     command.identity.reset();
     command.argv.insert(command.argv.begin() + 1,
                         {"-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache="});

@@ -70,16 +70,27 @@ std::string failure_text(std::string_view what, const base::Completed& completed
 std::string lock_holder(std::string_view output) {
   constexpr std::string_view kHeldBy = "It is held by ";
   constexpr std::string_view kDpkgHeldBy = "locked by another process with pid ";
-  std::string_view line = first_line_with(output, "E: Could not get lock");
-  if (line.empty()) line = first_line_with(output, "E: Unable to lock directory");
-  if (const std::size_t at = line.find(kHeldBy); at != std::string_view::npos)
-    return std::string(line.substr(at + kHeldBy.size()));
-  if (!line.empty()) return "another process";
-  line = first_line_with(output, "dpkg: error: ");
-  const std::size_t at = line.find(kDpkgHeldBy);
-  if (at == std::string_view::npos) return {};
-  const std::string_view pid = line.substr(at + kDpkgHeldBy.size());
-  return process_name(pid.substr(0, pid.find_first_not_of("0123456789")));
+  const auto lines = base::split(output, '\n');
+  const bool apt_was_locked_out = std::ranges::any_of(lines, [](std::string_view line) {
+    return line.starts_with("E: Could not get lock") ||
+           (line.starts_with("E: ") && line.ends_with("is another process using it?"));
+  });
+  if (apt_was_locked_out) {
+    const std::size_t at = output.rfind(kHeldBy);
+    if (at == std::string_view::npos) return "another process";
+    std::string_view holder = output.substr(at + kHeldBy.size());
+    holder = holder.substr(0, holder.find('\n'));
+    while (holder.ends_with('.') || holder.ends_with('\r'))
+      holder.remove_suffix(1);
+    return std::string(holder);
+  }
+  for (const std::string_view line : lines) {
+    const std::size_t at = line.find(kDpkgHeldBy);
+    if (!line.starts_with("dpkg: error: ") || at == std::string_view::npos) continue;
+    const std::string_view pid = line.substr(at + kDpkgHeldBy.size());
+    return process_name(pid.substr(0, pid.find_first_not_of("0123456789")));
+  }
+  return {};
 }
 
 void AptGet::add_output(std::string_view text) {

@@ -11,11 +11,16 @@ using states::lock_holder;
 
 TEST_CASE("the holder of a lock is read from what apt and dpkg print") {
   CHECK(lock_holder("Waiting for cache lock: Could not get lock /var/lib/dpkg/lock-frontend. It is held by "
-                    "process 7 (x)\n"
-                    "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 812 (apt-get)\n"
-                    "N: Be aware that removing the lock file is not a solution and may break your system.\n"
+                    "process 812 (apt-get)...\n"
                     "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another "
                     "process using it?\n") == "process 812 (apt-get)");
+  CHECK(lock_holder("Reading package lists...\n"
+                    "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 14 (perl)\n"
+                    "E: Unable to lock directory /var/lib/apt/lists/\n") == "process 14 (perl)");
+  // It got the lock in the end, and failed for another reason.
+  CHECK(lock_holder("Waiting for cache lock: Could not get lock /var/lib/dpkg/lock-frontend. It is held by "
+                    "process 812 (apt-get)...\nE: Unable to locate package x\n")
+            .empty());
   CHECK(lock_holder("E: Could not get lock /var/lib/apt/lists/lock - open (11: Resource temporarily "
                     "unavailable)\nE: Unable to lock directory /var/lib/apt/lists/\n") == "another process");
   const std::string us = std::to_string(::getpid());
@@ -23,9 +28,10 @@ TEST_CASE("the holder of a lock is read from what apt and dpkg print") {
                     "\nNote: removing the lock file is always wrong\n") ==
         "process " + us + " (states_tests)");
   CHECK(lock_holder("E: Unable to locate package x\n").empty());
-  CHECK(
-      lock_holder("E: Could not open lock file /var/lib/dpkg/lock-frontend - open (13: Permission denied)\n")
-          .empty());
+  CHECK(lock_holder(
+            "E: Could not open lock file /var/lib/dpkg/lock-frontend - open (13: Permission denied)\n"
+            "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), are you root?\n")
+            .empty());
 }
 
 TEST_CASE("a failure carries the exit status and the most telling lines") {

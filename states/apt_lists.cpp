@@ -1,7 +1,7 @@
 #include "states/apt_lists.hpp"
 
 #include <algorithm>
-#include <array>
+#include <filesystem>
 
 namespace states {
 
@@ -17,11 +17,17 @@ std::optional<WallClock::time_point> changed_at(std::string_view path, Context& 
       std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec)));
 }
 
-// Files that we and the distribution's tools write are renamed into place, which the folder's time shows.
 bool sources_changed_since(WallClock::time_point time, Context& context) {
-  return std::ranges::any_of(std::array{kAptSourcesFile, kAptSourcesFolder}, [&](std::string_view path) {
+  const auto changed = [&](std::string_view path) {
     return changed_at(path, context).value_or(WallClock::time_point::min()) > time;
-  });
+  };
+  // The folder's own time tells of files that came, went or were replaced, theirs of files edited in place.
+  if (changed(kAptSourcesFile) || changed(kAptSourcesFolder)) return true;
+  std::error_code gone;
+  std::filesystem::directory_iterator entries(context.host.root + std::string(kAptSourcesFolder), gone);
+  for (; !gone && entries != std::filesystem::directory_iterator(); entries.increment(gone))
+    if (changed(std::string(kAptSourcesFolder) + "/" + entries->path().filename().string())) return true;
+  return false;
 }
 
 // The last refresh of anybody's; nothing if there never was one.

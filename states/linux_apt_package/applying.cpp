@@ -102,6 +102,8 @@ class Application {
     if (!wrong.empty())
       return Applied::failed("Not as wanted after the run: " + base::join(wrong, ", "), apt_.output());
     std::string comment = report(steps_, **now);
+    const bool only_lists = names_with(steps_.items, Action::none).size() == steps_.items.size();
+    if (only_lists && refresh_problem_.empty()) comment += "; package lists refreshed";
     if (!refresh_problem_.empty()) comment += "\nWarning: " + refresh_problem_;
     return Applied::done(std::move(comment), apt_.output());
   }

@@ -1,0 +1,553 @@
+// linux.apt.package with a real apt and dpkg and a repository made here. Only in a scratch machine.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <doctest/doctest.h>
+
+#include "base/process.hpp"
+#include "base/text.hpp"
+#include "states/linux_apt_package/applying.hpp"
+#include "states/linux_apt_package/planning.hpp"
+#include "states/state.hpp"
+#include "tests/support/state_harness.hpp"
+
+namespace states::linux_apt_package {
+extern const StateType kState;
+}
+namespace states::linux_apt_repo {
+extern const StateType kState;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+using states::Plan;
+using states::Verdict;
+using states::linux_apt_package::kState;
+using tests::StateHarness;
+using Outcome = StateHarness::Outcome;
+
+// A shell is fine here: these are the test's own words.
+std::string shell(const std::string& script) {
+  base::Command command;
+  command.argv = {"/bin/sh", "-ec", script};
+  command.env = base::clean_environment();
+  const auto done = base::run(command);
+  REQUIRE(done);
+  REQUIRE_MESSAGE(done->ok(), script << "\n" << done->output);
+  return std::string(base::trim(done->output));
+}
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+void put(const std::string& path, std::string_view content, fs::perms mode = fs::perms(0644)) {
+  fs::create_directories(fs::path(path).parent_path());
+  std::ofstream(path, std::ios::binary) << content;
+  fs::permissions(path, mode);
+}
+
+struct Package {
+  std::string name;
+  std::string version;
+  std::string fields{};    // more lines of the control file
+  std::string postinst{};  // lines of a script
+  std::string config{};    // lines of a debconf script
+  std::string templates{};
+};
+
+// The file of a package that holds little more than its name.
+std::string build(const Package& package, const std::string& folder) {
+  const std::string work = "/tmp/build-" + package.name;
+  fs::remove_all(work);
+  put(work + "/DEBIAN/control", "Package: " + package.name + "\nVersion: " + package.version +
+                                    "\nArchitecture: all\nMaintainer: Nobody <nobody@example.org>\n" +
+                                    package.fields + "Description: made by a test\n");
+  put(work + "/etc/" + package.name + ".conf", "version " + package.version + "\n");
+  put(work + "/DEBIAN/conffiles", "/etc/" + package.name + ".conf\n");
+  const auto executable = fs::perms(0755);
+  if (!package.postinst.empty())
+    put(work + "/DEBIAN/postinst", "#!/bin/sh\nset -e\n" + package.postinst, executable);
+  if (!package.config.empty())
+    put(work + "/DEBIAN/config", "#!/bin/sh\nset -e\n" + package.config, executable);
+  if (!package.templates.empty()) put(work + "/DEBIAN/templates", package.templates);
+  fs::create_directories(folder);
+  shell("dpkg-deb --build --root-owner-group " + work + " " + folder);
+  fs::remove_all(work);
+  const std::size_t colon = package.version.find(':');
+  return folder + "/" + package.name + "_" +
+         (colon == std::string::npos ? package.version : package.version.substr(colon + 1)) + "_all.deb";
+}
+
+constexpr auto kRepo = "/srv/test-repo";
+constexpr auto kSources = "/etc/apt/sources.list.d/test.list";
+
+// The scratch machine with one repository of ours, and nothing of it installed. "copy:" and not "file:": apt
+// reads the index of the latter in place, and lists could never be out of date.
+class Machine : public StateHarness {
+ public:
+  Machine() : StateHarness(RunningSystem{}) {
+    REQUIRE_MESSAGE(fs::exists("/etc/opsagent-scratch"), "these tests change the machine");
+    clean();
+    fs::create_directories(kRepo);
+    put(kSources, "deb [trusted=yes] copy:" + std::string(kRepo) + " ./\n");
+  }
+  ~Machine() { clean(); }
+
+  // Puts packages in the repository.
+  void offer(std::initializer_list<Package> packages) {
+    for (const Package& package : packages)
+      build(package, kRepo);
+    index(kRepo);
+  }
+  static void index(const std::string& repo) {
+    shell("cd " + repo + " && dpkg-scanpackages --multiversion . 2>/dev/null >Packages");
+  }
+  // As if the last refresh had been long ago.
+  static void age_lists() {
+    shell("touch -d '3 hours ago' /var/lib/apt/lists/partial " + std::string(kSources) +
+          " /etc/apt/sources.list /etc/apt/sources.list.d");
+  }
+
+  Outcome have(const std::string& name) { return converge(kState, R"({"name": )" + name + "}"); }
+  Plan plan_of(const std::string& name) { return plan(kState, R"({"name": )" + name + "}"); }
+
+  // "installed 1.0", "config-files 1.0", "" as dpkg itself says.
+  static std::string found(const std::string& name) {
+    return shell("dpkg-query -W -f '${db:Status-Status} ${Version}' " + name + " 2>/dev/null || true");
+  }
+
+ private:
+  static void clean() {
+    shell(
+        "rm -rf /srv/* /etc/apt/sources.list.d/* /var/lib/apt/lists/* /var/cache/apt/*.bin; "
+        "dpkg --force-all --purge $(dpkg-query -W -f '${Package}\\n' 't-*' 2>/dev/null) >/dev/null 2>&1 || "
+        "true; "
+        "rm -f /var/lib/dpkg/updates/0*");
+  }
+};
+
+// Another process that holds a lock as package managers do, until the object goes or the time is up.
+class Holder {
+ public:
+  explicit Holder(const char* path, unsigned seconds = 60) {
+    int ready[2];
+    REQUIRE(::pipe(ready) == 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      const int fd = ::open(path, O_RDWR | O_CREAT, 0640);
+      struct flock lock {};
+      lock.l_type = F_WRLCK;
+      if (::fcntl(fd, F_SETLK, &lock) != 0) ::_exit(1);
+      (void)!::write(ready[1], "x", 1);
+      ::sleep(seconds);
+      ::_exit(0);
+    }
+    char byte = 0;
+    ::close(ready[1]);
+    REQUIRE(::read(ready[0], &byte, 1) == 1);
+    ::close(ready[0]);
+  }
+  ~Holder() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  std::string name() const { return "process " + std::to_string(pid_) + " (states_tests)"; }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+states::Applied apply_impatiently(const states::linux_apt_package::Params& params, const Plan& plan,
+                                  states::ApplyContext& context) {
+  return apply(params, plan, context,
+               {.lock = std::chrono::seconds(2), .retry = std::chrono::milliseconds(300)});
+}
+
+// The module with less patience.
+const states::StateType& impatient() {
+  static const states::StateType type = [] {
+    states::StateType copy = kState;
+    copy.apply = states::apply_with<states::linux_apt_package::Params, apply_impatiently>;
+    return copy;
+  }();
+  return type;
+}
+
+}  // namespace
+
+TEST_SUITE("system") {
+  TEST_CASE("apt: a package is installed with what it depends on, and then kept") {
+    Machine machine;
+    machine.offer({{"t-base", "1.0"}, {"t-app", "2.0", "Depends: t-base\n"}});
+    const Outcome outcome = machine.have(R"("t-app")");
+    CHECK(outcome.ok);
+    CHECK(outcome.message == "Installed: t-app (2.0)");
+    CHECK(contains(outcome.output, "Setting up t-app (2.0)"));
+    CHECK(Machine::found("t-app") == "installed 2.0");
+    CHECK(Machine::found("t-base") == "installed 1.0");
+    const Outcome again = machine.have(R"(["t-app", "t-base"])");
+    CHECK(again.first == Verdict::kept);
+    CHECK(again.message == "All 2 packages are already as wanted");
+  }
+
+  TEST_CASE("apt: a plan shows the version, remarks on unknown names and writes nothing") {
+    Machine machine;
+    machine.offer({{"t-app", "1.0"}, {"t-old", "1.0"}});
+    CHECK(machine.have(R"({"t-old": ""})").ok);
+    machine.offer({{"t-old", "1.1"}});
+    StateHarness next_round(StateHarness::RunningSystem{});
+    shell("apt-get update -q; rm -f /var/cache/apt/*.bin");
+    const std::string before =
+        shell("find /var/lib/apt /var/lib/dpkg /var/cache /etc -printf '%p %T@ %s\\n' | sort");
+    const Plan plan =
+        next_round.plan(kState, R"({"name": {"t-app": "", "t-nothing": "", "t-old": "latest"}})");
+    CHECK(shell("find /var/lib/apt /var/lib/dpkg /var/cache /etc -printf '%p %T@ %s\\n' | sort") == before);
+    REQUIRE(plan.changes.size() == 3);
+    CHECK(plan.changes[0].after == "1.0");
+    CHECK(plan.changes[1].after == "installed (not in the present package lists)");
+    CHECK(plan.changes[2].before == "1.0");
+    CHECK(plan.changes[2].after == "1.1");
+  }
+
+  TEST_CASE("apt: a plan works with sources that only root may read, and still writes nothing") {
+    Machine machine;
+    machine.offer({{"t-app", "1.0"}});
+    shell("apt-get update -q; rm -f /var/cache/apt/*.bin; chmod 0600 " + std::string(kSources));
+    const Plan plan = machine.plan_of(R"("t-app")");
+    CHECK(plan.changes.at(0).after == "1.0");
+    CHECK_FALSE(fs::exists("/var/cache/apt/pkgcache.bin"));
+  }
+
+  TEST_CASE("apt: latest is upgraded when something newer appears, installed is not") {
+    Machine machine;
+    machine.offer({{"t-app", "1.9"}});
+    CHECK(machine.have(R"({"t-app": "latest"})").message == "Installed: t-app (1.9)");
+    machine.offer({{"t-app", "1.10"}});
+    // The lists were refreshed in this round: nobody looks again.
+    CHECK(machine.have(R"({"t-app": "latest"})").first == Verdict::kept);
+    Machine::age_lists();
+    StateHarness next_round(StateHarness::RunningSystem{});
+    CHECK(next_round.converge(kState, R"({"name": "t-app"})").first == Verdict::kept);
+    const Outcome upgraded = next_round.converge(kState, R"({"name": {"t-app": "latest"}})");
+    CHECK(upgraded.ok);
+    CHECK(upgraded.message == "Upgraded: t-app (1.9 -> 1.10)");
+    CHECK(Machine::found("t-app") == "installed 1.10");
+  }
+
+  TEST_CASE("apt: latest refreshes old lists even if nothing newer comes of it") {
+    Machine machine;
+    machine.offer({{"t-app", "1.0"}});
+    CHECK(machine.have(R"("t-app")").ok);
+    Machine::age_lists();
+    StateHarness next_round(StateHarness::RunningSystem{});
+    fs::create_directories(next_round.host().state_dir);
+    const Outcome outcome = next_round.converge(kState, R"({"name": {"t-app": "latest"}})");
+    CHECK(outcome.ok);
+    CHECK(outcome.changed);
+    CHECK(outcome.message == "Package t-app is already as wanted; package lists refreshed");
+    Machine::age_lists();
+    CHECK(next_round.plan(kState, R"({"name": {"t-app": "latest"}})").verdict == Verdict::kept);
+  }
+
+  TEST_CASE("apt: versions are exact, the beginning of one, or compared") {
+    Machine machine;
+    machine.offer(
+        {{"t-app", "10.18.1-1"}, {"t-app", "10.18.2-1"}, {"t-app", "10.19-1"}, {"t-app", "1:2.0-1"}});
+    CHECK(machine.have(R"({"t-app": "10.18"})").message == "Installed: t-app (10.18.2-1)");
+    CHECK(machine.have(R"({"t-app": "10.18"})").first == Verdict::kept);
+    CHECK(machine.have(R"({"t-app": ">10.18"})").first == Verdict::kept);
+    CHECK(machine.have(R"({"t-app": ">=10.19"})").message == "Upgraded: t-app (10.18.2-1 -> 1:2.0-1)");
+    CHECK(machine.have(R"({"t-app": "2.0"})").first == Verdict::kept);
+    CHECK(machine.have(R"({"t-app": "<1:0"})").message == "Downgraded: t-app (1:2.0-1 -> 10.19-1)");
+    CHECK(machine.have(R"({"t-app": "=10.18.1-1"})").message == "Downgraded: t-app (10.19-1 -> 10.18.1-1)");
+    CHECK(machine.have(R"({"t-app": "1:2.0-1"})").message == "Upgraded: t-app (10.18.1-1 -> 1:2.0-1)");
+    CHECK(Machine::found("t-app") == "installed 1:2.0-1");
+  }
+
+  TEST_CASE("apt: --allow-downgrades is given only where a version asks for it") {
+    Machine machine;
+    machine.offer({{"t-low", "1.0"}, {"t-high", "2.0"}});
+    CHECK(machine.have(R"("t-high")").ok);
+    // Only a downgrade of the dependency would do, and nobody has asked for that.
+    machine.offer({{"t-high", "1.0"}, {"t-app", "1.0", "Depends: t-high (<< 2)\n"}});
+    StateHarness next_round(StateHarness::RunningSystem{});
+    const Outcome refused = next_round.converge(kState, R"({"name": "t-app"})");
+    CHECK_FALSE(refused.ok);
+    CHECK(refused.message.starts_with("apt-get install failed (exit 100): E: "));
+    CHECK(Machine::found("t-high") == "installed 2.0");
+    CHECK(next_round.converge(kState, R"({"name": {"t-app": "", "t-high": "1.0"}})").message ==
+          "Installed: t-app (1.0); downgraded: t-high (2.0 -> 1.0)");
+  }
+
+  TEST_CASE("apt: removed leaves configuration, purged does not") {
+    Machine machine;
+    machine.offer({{"t-app", "1.0"}, {"t-other", "1.0"}});
+    CHECK(machine.have(R"(["t-app", "t-other"])").ok);
+    CHECK(machine.have(R"({"t-app": "removed"})").message == "Removed: t-app");
+    CHECK(Machine::found("t-app") == "config-files 1.0");
+    CHECK(fs::exists("/etc/t-app.conf"));
+    CHECK(machine.have(R"({"t-app": "removed"})").first == Verdict::kept);
+    CHECK(machine.have(R"({"t-app": "purged", "t-other": "purged"})").message == "Purged: t-app, t-other");
+    CHECK(Machine::found("t-app").empty());
+    CHECK_FALSE(fs::exists("/etc/t-app.conf"));
+  }
+
+  TEST_CASE("apt: one state may remove, purge, install and keep") {
+    Machine machine;
+    machine.offer({{"t-a", "1"}, {"t-b", "1"}, {"t-c", "1", "Conflicts: t-a\n"}, {"t-d", "1"}});
+    CHECK(machine.have(R"(["t-a", "t-b", "t-d"])").ok);
+    const Outcome outcome =
+        machine.have(R"({"t-c": "", "t-d": "1", "t-b": "purged", "t-a": "removed", "t-x": "removed"})");
+    CHECK(outcome.ok);
+    CHECK(outcome.message == "Installed: t-c (1); removed: t-a; purged: t-b; already as wanted: t-d, t-x");
+    CHECK(outcome.output.find("Removing t-a") < outcome.output.find("Purging configuration files for t-b"));
+    CHECK(outcome.output.find("Purging configuration files for t-b") < outcome.output.find("Setting up t-c"));
+  }
+
+  TEST_CASE("apt: a changed configuration file survives an upgrade") {
+    Machine machine;
+    machine.offer({{"t-app", "1.0"}});
+    CHECK(machine.have(R"("t-app")").ok);
+    put("/etc/t-app.conf", "mine\n");
+    machine.offer({{"t-app", "2.0"}});
+    StateHarness next_round(StateHarness::RunningSystem{});
+    CHECK(next_round.converge(kState, R"({"name": {"t-app": "2.0"}})").ok);
+    CHECK(shell("cat /etc/t-app.conf") == "mine");
+  }
+
+  TEST_CASE("apt: package files are installed with their dependencies, in their version") {
+    Machine machine;
+    machine.offer({{"t-base", "1.0"}});
+    const std::string newer = build({"t-file", "2.0", "Depends: t-base\n"}, "/srv/files");
+    const std::string older = build({"t-file", "1.0"}, "/srv/files");
+    const Outcome outcome = machine.have(R"({"some label": ")" + newer + R"(", "t-other": "latest"})");
+    CHECK(outcome.ok);
+    CHECK(outcome.message == "Installed: t-file (2.0); skipped: t-other");
+    CHECK(Machine::found("t-base") == "installed 1.0");
+    CHECK(machine.have(R"({"x": "file://)" + newer + "\"}").message == "Package t-file is already as wanted");
+    CHECK(machine.have(R"({"x": ")" + older + "\"}").message == "Downgraded: t-file (2.0 -> 1.0)");
+    put("/srv/files/not.deb", "no package");
+    CHECK(machine.have(R"({"x": "/srv/files/not.deb"})")
+              .message.starts_with("/srv/files/not.deb is not a Debian package: "));
+  }
+
+  TEST_CASE("apt: unknown packages and versions fail before anything is removed") {
+    Machine machine;
+    machine.offer(
+        {{"t-app", "1.0"}, {"t-app", "1.1"}, {"t-old", "1.0"}, {"t-provider", "1", "Provides: t-virtual\n"}});
+    CHECK(machine.have(R"("t-old")").ok);
+    // The lists are fresh by now, so the plan knows.
+    Outcome outcome = machine.have(R"({"t-nothing": "", "t-nowhere": "1", "t-old": "removed"})");
+    CHECK(outcome.first == Verdict::fail);
+    CHECK(outcome.message == "Unknown package(s): t-nothing, t-nowhere");
+    StateHarness next_round(StateHarness::RunningSystem{});
+    outcome =
+        next_round.converge(kState, R"({"name": {"t-nothing": "", "t-virtual": "", "t-old": "removed"}})");
+    CHECK(outcome.first == Verdict::change);
+    CHECK(outcome.message == "Unknown package(s): t-nothing, t-virtual");
+    outcome = machine.have(R"({"t-app": "3", "t-old": "purged"})");
+    CHECK_FALSE(outcome.ok);
+    CHECK(outcome.message == "Version 3 of t-app is not available (available: 1.1, 1.0)");
+    CHECK(machine.have(R"({"t-app": ">=1.2"})").message ==
+          "Version >= 1.2 of t-app is not available (available: 1.1, 1.0)");
+    CHECK(Machine::found("t-old") == "installed 1.0");
+    // Apt would take a name with a dash behind it for an order to remove.
+    CHECK(machine.have(R"("t-old-")").message == "Unknown package(s): t-old-");
+    CHECK(Machine::found("t-old") == "installed 1.0");
+  }
+
+  TEST_CASE("apt: a failing postinst fails the state, and the next round repairs it") {
+    Machine machine;
+    machine.offer({{"t-bad", "1.0", "", "echo cannot go on; test -e /srv/let-it-pass || exit 3\n"}});
+    Outcome outcome = machine.have(R"("t-bad")");
+    CHECK_FALSE(outcome.ok);
+    CHECK(contains(outcome.message,
+                   "apt-get install failed (exit 100): E: Sub-process /usr/bin/dpkg returned"));
+    CHECK(contains(outcome.message, "error processing package t-bad"));
+    CHECK(contains(outcome.message, "exit status 3"));
+    CHECK(contains(outcome.output, "cannot go on"));
+    CHECK(machine.plan_of(R"("t-bad")").changes.at(0).before == "half-configured (1.0)");
+    put("/srv/let-it-pass", "");
+    outcome = machine.have(R"("t-bad")");
+    CHECK(outcome.ok);
+    CHECK(outcome.message == "Installed: t-bad (1.0)");
+  }
+
+  TEST_CASE("apt: what an interrupted dpkg left behind is finished first") {
+    Machine machine;
+    machine.offer({{"t-app", "1.0"}});
+    const std::string file =
+        build({"t-killer", "1.0", "", "test -e /srv/let-it-pass || kill -KILL $PPID\n"}, "/srv/files");
+    shell("dpkg -i " + file + " >/dev/null 2>&1 || true");
+    REQUIRE(shell("ls /var/lib/dpkg/updates") != "");
+    CHECK(machine.plan_of(R"("t-killer")").verdict == Verdict::change);
+    put("/srv/let-it-pass", "");
+    const Outcome outcome = machine.have(R"("t-app")");
+    CHECK(outcome.ok);
+    CHECK(outcome.message == "Installed: t-app (1.0)");
+    CHECK(contains(outcome.output, "dpkg was interrupted"));
+    CHECK(Machine::found("t-killer") == "installed 1.0");
+  }
+
+  TEST_CASE("apt: a dpkg that is interrupted again and again fails the state") {
+    Machine machine;
+    const std::string file = build({"t-killer", "1.0", "", "kill -KILL $PPID\n"}, "/srv/files");
+    shell("dpkg -i " + file + " >/dev/null 2>&1 || true");
+    REQUIRE(shell("ls /var/lib/dpkg/updates") != "");
+    const Outcome outcome = machine.have(R"({"t-killer": "purged"})");
+    CHECK_FALSE(outcome.ok);  // its script kills every dpkg that tries
+    CHECK(contains(outcome.message, "dpkg was interrupted"));
+  }
+
+  TEST_CASE("apt: a lock that another process holds is waited for, and its holder named") {
+    Machine machine;
+    machine.offer({{"t-app", "1.0"}});
+    for (const char* lock : {"/var/lib/dpkg/lock-frontend", "/var/lib/apt/lists/lock"}) {
+      CAPTURE(lock);
+      const Holder holder(lock);
+      const Outcome outcome = machine.converge(impatient(), R"({"name": "t-app"})");
+      CHECK_FALSE(outcome.ok);
+      CHECK(outcome.message == "Timed out waiting for the " +
+                                   std::string(contains(lock, "lists") ? "package lists" : "dpkg") +
+                                   " lock (held by " + holder.name() + ")");
+      CHECK(Machine::found("t-app").empty());
+      // A source edited in place makes the lists stale, so that the next turn gets as far as their lock.
+      put(kSources, shell("cat " + std::string(kSources)) + "\n");
+    }
+    for (const char* lock : {"/var/lib/dpkg/lock-frontend", "/var/lib/apt/lists/lock"}) {
+      CAPTURE(lock);
+      const Holder holder(lock, 1);
+      StateHarness next_round(StateHarness::RunningSystem{});
+      CHECK(next_round.converge(impatient(), R"({"name": "t-app"})").ok);
+      CHECK(next_round.converge(kState, R"({"name": {"t-app": "purged"}})").ok);
+    }
+  }
+
+  TEST_CASE("apt: the state's own time limit ends the wait for a lock") {
+    Machine machine;
+    machine.offer({{"t-app", "1.0"}});
+    const Holder holder("/var/lib/dpkg/lock-frontend");
+    machine.timeout = std::chrono::seconds(3);
+    const Plan plan = machine.plan_of(R"("t-app")");
+    const states::Applied applied = machine.apply(kState, R"({"name": "t-app"})", plan);
+    CHECK(applied.end == states::AppliedEnd::timed_out);
+    CHECK(contains(applied.comment, ": apt-get"));
+  }
+
+  TEST_CASE("apt: debconf answers are loaded before an installation, and only then") {
+    Machine machine;
+    machine.offer(
+        {{"t-ask", "1.0", "Depends: debconf\n",
+          ". /usr/share/debconf/confmodule\ndb_get t-ask/colour\necho \"$RET\" >/srv/answer\n",
+          ". /usr/share/debconf/confmodule\ndb_input high t-ask/colour || true\ndb_go || true\n",
+          "Template: t-ask/colour\nType: string\nDefault: grey\nDescription: colour\n A colour.\n"}});
+    put("/srv/answers", "t-ask t-ask/colour string green\n");
+    const auto json = R"({"name": "t-ask", "deb-conf-file": "/srv/answers"})";
+    CHECK(machine.converge(kState, json).message == "Installed: t-ask (1.0)");
+    CHECK(shell("cat /srv/answer") == "green");
+    put("/srv/answers", "t-ask t-ask/colour string red\n");
+    CHECK(machine.converge(kState, json).first == Verdict::kept);
+    CHECK(contains(shell("echo GET t-ask/colour | debconf-communicate"), "green"));
+    CHECK(machine.have(R"({"t-ask": "purged"})").ok);
+    fs::remove("/srv/answers");
+    CHECK(machine.converge(kState, json).message == "debconf file /srv/answers cannot be read");
+    put("/srv/answers", "complete nonsense\n");
+    CHECK(machine.converge(kState, json).message.starts_with("debconf-set-selections failed (exit "));
+  }
+
+  TEST_CASE("apt: a changed repository makes the lists stale for the next installation of the round") {
+    Machine machine;
+    machine.offer({{"t-app", "1.0"}});
+    CHECK(machine.have(R"("t-app")").ok);
+    build({"t-second", "1.0"}, "/srv/second-repo");
+    Machine::index("/srv/second-repo");
+    CHECK(machine.have(R"("t-second")").message == "Unknown package(s): t-second");
+    const Outcome repo =
+        machine.converge(states::linux_apt_repo::kState,
+                         R"({"name": "second", "content": "deb [trusted=yes] copy:/srv/second-repo ./"})");
+    CHECK(repo.changed);
+    CHECK(machine.have(R"("t-second")").message == "Installed: t-second (1.0)");
+    // And a round that has fresh lists does not refresh them again.
+    machine.offer({{"t-third", "1.0"}});
+    CHECK(machine.have(R"("t-third")").message == "Unknown package(s): t-third");
+  }
+
+  TEST_CASE("apt: a mirror that fails is a warning unless the installation fails, too") {
+    Machine machine;
+    machine.offer({{"t-app", "1.0"}});
+    put("/etc/apt/sources.list.d/gone.list", "deb [trusted=yes] file:/srv/no-such-repo ./\n");
+    Outcome outcome = machine.have(R"("t-app")");
+    CHECK(outcome.ok);
+    CHECK(outcome.message.starts_with(
+        "Installed: t-app (1.0)\nWarning: apt-get update failed (exit 100): E: "));
+    outcome = machine.have(R"("t-nothing")");
+    CHECK_FALSE(outcome.ok);
+    CHECK(
+        outcome.message.starts_with("Unknown package(s): t-nothing\napt-get update failed (exit 100): E: "));
+    CHECK(machine.have(R"({"t-app": "latest"})").first == Verdict::kept);
+  }
+
+  TEST_CASE("apt: unauthenticated packages need the permission of the agent's configuration") {
+    Machine machine;
+    machine.offer({{"t-app", "1.0"}});
+    shell("cd /srv/test-repo && apt-ftparchive release . >/tmp/Release && mv /tmp/Release .");
+    put(kSources, "deb copy:" + std::string(kRepo) + " ./\n");
+    const auto json = R"({"name": "t-app", "verify-gpg": false})";
+    Outcome outcome = machine.converge(kState, json);
+    CHECK_FALSE(outcome.ok);
+    CHECK(Machine::found("t-app").empty());
+    machine.host().allow_unauthenticated_packages = true;
+    CHECK_FALSE(machine.converge(kState, R"({"name": "t-app", "verify-gpg": "yes"})").ok);
+    outcome = machine.converge(kState, json);
+    CHECK(outcome.ok);
+    CHECK(contains(outcome.output, "unauthenticated packages are accepted"));
+    CHECK(Machine::found("t-app") == "installed 1.0");
+  }
+
+  TEST_CASE("apt: verify-gpg: false without permission is remarked upon and changes nothing") {
+    Machine machine;
+    machine.offer({{"t-app", "1.0"}});
+    const Outcome outcome = machine.converge(kState, R"({"name": "t-app", "verify_gpg": "n"})");
+    CHECK(outcome.ok);
+    CHECK(contains(outcome.output, "verify-gpg: false is not honoured"));
+  }
+
+  TEST_CASE("apt: repo selects the release to install from") {
+    Machine machine;
+    machine.offer({{"t-app", "1.0"}});
+    build({"t-app", "2.0"}, "/srv/special");
+    Machine::index("/srv/special");
+    shell(
+        "cd /srv/special && apt-ftparchive -o APT::FTPArchive::Release::Suite=special "
+        "-o APT::FTPArchive::Release::NotAutomatic=yes release . >/tmp/Release && mv /tmp/Release .");
+    put("/etc/apt/sources.list.d/special.list", "deb [trusted=yes] copy:/srv/special ./\n");
+    CHECK(machine.have(R"({"t-app": "latest"})").message == "Installed: t-app (1.0)");
+    CHECK(machine.converge(kState, R"({"name": {"t-app": "latest"}, "repo": "special"})").message ==
+          "Upgraded: t-app (1.0 -> 2.0)");
+    CHECK(machine.have(R"({"t-app": "latest"})").first == Verdict::kept);
+    CHECK(machine.have(R"({"t-app": "purged"})").ok);
+    const Outcome outcome = machine.converge(kState, R"({"name": "t-app", "fromrepo": "nowhere"})");
+    CHECK_FALSE(outcome.ok);
+    CHECK(contains(outcome.message, "'nowhere' is invalid for APT::Default-Release"));
+  }
+
+  TEST_CASE("apt: a package on hold is not changed, and apt's reason is told") {
+    Machine machine;
+    machine.offer({{"t-app", "1.0"}});
+    CHECK(machine.have(R"("t-app")").ok);
+    shell("apt-mark hold t-app");
+    machine.offer({{"t-app", "2.0"}});
+    StateHarness next_round(StateHarness::RunningSystem{});
+    const Outcome outcome = next_round.converge(kState, R"({"name": {"t-app": "2.0"}})");
+    CHECK_FALSE(outcome.ok);
+    CHECK(contains(outcome.message, "Held packages were changed"));
+    CHECK(Machine::found("t-app") == "installed 1.0");
+  }
+}
