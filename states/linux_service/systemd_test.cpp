@@ -392,6 +392,16 @@ TEST_SUITE("system") {
     CHECK(steady_clock::now() - begin < std::chrono::seconds(4));
   }
 
+  TEST_CASE("linux.service goes over the system bus where systemd's own socket is not to be had") {
+    const Unit web("web.service", kPlain);
+    std::filesystem::rename("/run/systemd/private", "/run/systemd/private.away");
+    const auto outcome = converge(R"({"name": "web"})");
+    std::filesystem::rename("/run/systemd/private.away", "/run/systemd/private");
+    CHECK(outcome.ok);
+    CHECK(outcome.message == "web started");
+    CHECK(web.runs());
+  }
+
   TEST_CASE("linux.service starts no program for a kept state") {
     const Unit web("web.service", kPlain);
     web.start();
