@@ -67,6 +67,8 @@ TEST_CASE("the summary of a round names what happened and how long it took") {
   end.counts[static_cast<std::size_t>(Outcome::kept)] = 4;
   end.duration = std::chrono::milliseconds(1234);
   CHECK(cli::round_summary(end) == "1 failed, 3 changed, 4 kept, 2 not reached in 1.23 s");
+  CHECK(cli::duration_text(std::chrono::microseconds(1500)) == "1.5 ms");
+  CHECK(cli::duration_text(std::chrono::milliseconds(130)) == "130 ms");
   CHECK(cli::duration_text(std::chrono::seconds(65)) == "65 s");
   CHECK(cli::duration_text(std::chrono::seconds(605)) == "10 min 5 s");
 }
