@@ -63,10 +63,13 @@ int apply_command(const Options& options, Console& console) {
                  .journal_name = "apply",
                  .expected_plans = std::move(target->expected_plans)},
                 console.redactor);
+  // All at once: the worker must not have finished the recipe before it hears that it should stop then.
+  std::vector<Command> commands;
   for (const std::string& id : options.assume_done)
-    worker.commands().push(WaitDone{.state_id = id});
-  worker.commands().push(RunRecipe{.recipe = target->recipe, .resume = false});
-  worker.commands().push(Stop{Stop::When::end});
+    commands.push_back(WaitDone{.state_id = id});
+  commands.push_back(RunRecipe{.recipe = target->recipe, .resume = false});
+  commands.push_back(Stop{Stop::When::end});
+  worker.commands().push_all(std::move(commands));
 
   const auto view = options.json ? make_json_view(console) : make_text_view(options, console);
   pump(worker, signals, *view);

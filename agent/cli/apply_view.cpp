@@ -47,13 +47,21 @@ std::string duration_text(std::chrono::microseconds duration) {
   const double seconds = static_cast<double>(duration.count()) / 1e6;
   const auto whole = static_cast<long long>(seconds);
   int length = 0;
-  if (seconds < 10)
+  if (seconds < 0.01)
+    length = std::snprintf(text.data(), text.size(), "%.1f ms", seconds * 1000);
+  else if (seconds < 1)
+    length = std::snprintf(text.data(), text.size(), "%.0f ms", seconds * 1000);
+  else if (seconds < 10)
     length = std::snprintf(text.data(), text.size(), "%.2f s", seconds);
   else if (seconds < 120)
     length = std::snprintf(text.data(), text.size(), "%.0f s", seconds);
   else
     length = std::snprintf(text.data(), text.size(), "%lld min %lld s", whole / 60, whole % 60);
   return {text.data(), static_cast<std::size_t>(length)};
+}
+
+std::string states_text(std::size_t number) {
+  return std::to_string(number) + (number == 1 ? " state" : " states");
 }
 
 std::string round_summary(const RoundEnd& end) {

@@ -23,8 +23,10 @@ class ApplyView : public EventView {
 std::unique_ptr<ApplyView> make_text_view(const Options& options, Console& console);
 std::unique_ptr<ApplyView> make_json_view(Console& console);
 
-// "2 changed, 7 kept, 1 not reached in 0.13 s"
+// "2 changed, 7 kept, 1 not reached in 1.23 s"
 std::string round_summary(const RoundEnd& end);
 std::string duration_text(std::chrono::microseconds duration);
+// "1 state", "2 states"
+std::string states_text(std::size_t number);
 
 }  // namespace agent::cli

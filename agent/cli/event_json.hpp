@@ -1,4 +1,4 @@
-// Plans, events and problems as JSON for programs. docs/json.md names the fields.
+// Plans, events and problems as JSON for programs. docs/command-line.md names the fields.
 #pragma once
 
 #include <string>

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 
 #include <spdlog/logger.h>
@@ -20,6 +21,7 @@ namespace {
 
 constexpr std::size_t kLogFileSize = 10 * 1024 * 1024;
 constexpr std::size_t kLogFiles = 5;  // with the one that is being written
+constexpr mode_t kLogFileMode = 0640;
 constexpr const char* kPattern = "%Y-%m-%dT%H:%M:%S.%e%z %-7l %v";
 
 spdlog::level::level_enum level_of(LogLevel level) {
@@ -81,10 +83,12 @@ base::Result<Log> Log::open(LogLevel level, const std::string& file,
   logger.sinks().push_back(std::move(terminal));
   if (!file.empty()) {
     try {
-      const mode_t mask = ::umask(0077);
-      auto rotating =
-          std::make_shared<spdlog::sinks::rotating_file_sink_mt>(file, kLogFileSize, kLogFiles - 1);
-      ::umask(mask);
+      spdlog::file_event_handlers handlers;
+      handlers.after_open = [](const spdlog::filename_t&, std::FILE* opened) {
+        [[maybe_unused]] const int set = ::fchmod(::fileno(opened), kLogFileMode);
+      };
+      auto rotating = std::make_shared<spdlog::sinks::rotating_file_sink_mt>(file, kLogFileSize,
+                                                                             kLogFiles - 1, false, handlers);
       rotating->set_pattern(kPattern);
       logger.sinks().push_back(std::move(rotating));
     } catch (const std::exception& error) {

@@ -218,7 +218,7 @@ constexpr std::array kCommands{
                    "FILE is a recipe in YAML or JSON, or - for standard input.\n\n"
                    "Exit status: 0 nothing to do, 2 there are changes, 1 something is wrong.",
                .examples = "opsagent plan web.yaml\n"
-                           "opsagent plan web.yaml --out web.plan && opsagent apply web.plan\n"
+                           "opsagent plan web.yaml --out web.plan; opsagent apply web.plan\n"
                            "opsagent plan image.yaml --root /mnt/image"},
     CommandRow{.command = CommandName::apply,
                .name = "apply",

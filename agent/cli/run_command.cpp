@@ -42,7 +42,7 @@ class DaemonView final : public EventView {
       log_.error(describe(problem, options_.recipe));
     if (!loaded.recipe)
       return log_.error("the recipe was not read again because of these problems; the old one stays");
-    log_.info("the recipe was read again: " + std::to_string(loaded.recipe->states().size()) + " states");
+    log_.info("the recipe was read again: " + states_text(loaded.recipe->states().size()));
     worker_.commands().push(RunRecipe{
         .recipe = loaded.recipe, .version = ++version_, .on_change = options_.on_change, .resume = false});
   }
@@ -124,8 +124,8 @@ int run_command(const Options& options, Console& console) {
     return kFailure;
   }
 
-  log->info("keeping " + quoted(options.recipe) + " true: " + std::to_string(recipe->states().size()) +
-            " states, a round every " + std::to_string(options.round_delay.count()) + " s");
+  log->info("keeping " + quoted(options.recipe) + " true: " + states_text(recipe->states().size()) +
+            ", a round every " + std::to_string(options.round_delay.count()) + " s");
   Worker worker({.host = std::move(*host),
                  .state_dir = options.state_dir,
                  .journal_name = "run",

@@ -1,3 +1,4 @@
+#include "agent/cli/apply_view.hpp"
 #include "agent/cli/commands.hpp"
 #include "agent/cli/event_json.hpp"
 #include "agent/cli/recipe_input.hpp"
@@ -12,8 +13,7 @@ int validate_command(const Options& options, Console& console) {
   } else {
     show_problems(loaded, options.argument, console);
     if (ok && !options.quiet)
-      console.out.line(options.argument + ": fine, " + std::to_string(loaded.recipe->states().size()) +
-                       " states");
+      console.out.line(options.argument + ": fine, " + states_text(loaded.recipe->states().size()));
   }
   return ok ? kOk : kFailure;
 }
