@@ -55,7 +55,12 @@ class Handler {
       return fail("a number is out of range", token_start());
     return add(Value::integer(static_cast<std::int64_t>(value)));
   }
-  bool number_float(json::number_float_t value, const std::string&) { return add(Value::real(value)); }
+  bool number_float(json::number_float_t value, const std::string& text) {
+    // A whole number that fits no integer type comes here, and would lose its last digits.
+    if (text.find_first_of(".eE") == std::string::npos)
+      return fail("a number is out of range", token_start());
+    return add(Value::real(value));
+  }
   bool string(std::string& text) {
     if (text.size() > std::numeric_limits<std::uint32_t>::max())
       return fail("a text is too long", token_start());
@@ -100,7 +105,7 @@ class Handler {
     const std::uint32_t start = token_start();
     token_end_ = static_cast<std::size_t>(seen_ - text_.data());
     std::string wrong = action(start);
-    return wrong.empty() || fail(std::move(wrong), start);
+    return wrong.empty() || fail(std::move(wrong), builder_.problem_offset().value_or(start));
   }
   bool add(Value value) {
     return step([&](std::uint32_t at) { return builder_.add(value.at(at)); });

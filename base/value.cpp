@@ -201,8 +201,10 @@ std::string ValueBuilder::end_object() {
   const Open open = open_.back();
   open_.pop_back();
   const auto added = std::span<const Member>(members_).subspan(open.first);
-  if (const Member* twice = find_duplicate(added))
+  if (const Member* twice = find_duplicate(added)) {
+    problem_offset_ = twice->offset;
     return "the key '" + std::string(twice->key) + "' stands twice in one object";
+  }
   const auto members = arena_.copy(added);
   members_.resize(open.first);
   return add(Value::object(members).at(open.offset));

@@ -112,6 +112,8 @@ class ValueBuilder {
   // The value that was completed last, for anchors.
   const Value& last() const { return last_; }
   std::size_t depth() const { return open_.size(); }
+  // Where the error of the last call is, if not at what that call was about: the second of two equal keys.
+  std::optional<std::uint32_t> problem_offset() const { return problem_offset_; }
 
  private:
   struct Open {
@@ -129,6 +131,7 @@ class ValueBuilder {
   std::size_t count_ = 0;
   Value root_;
   Value last_;
+  std::optional<std::uint32_t> problem_offset_;
 };
 
 }  // namespace base
