@@ -113,7 +113,9 @@ TEST_SUITE("system") {
   TEST_CASE("linux.group says what the tool said when it fails") {
     StateHarness machine{StateHarness::RunningSystem{}};
     std::filesystem::rename("/etc/group", "/etc/group.away");
+    std::filesystem::create_directory("/etc/group");
     const auto outcome = machine.converge(kState, R"({"groupname": "g-fail"})");
+    std::filesystem::remove("/etc/group");
     std::filesystem::rename("/etc/group.away", "/etc/group");
     CHECK_FALSE(outcome.ok);
     CHECK(outcome.message == "groupadd failed (exit 10): cannot open /etc/group");
