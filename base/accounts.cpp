@@ -14,12 +14,18 @@ namespace base {
 
 namespace {
 
+// Not every source of accounts fills every field.
+std::string text_of(const char* field) {
+  return field ? field : "";
+}
+
 User user_from(const passwd& entry) {
-  return {entry.pw_name, entry.pw_uid, entry.pw_gid, entry.pw_gecos, entry.pw_dir, entry.pw_shell};
+  return {text_of(entry.pw_name),  entry.pw_uid,          entry.pw_gid,
+          text_of(entry.pw_gecos), text_of(entry.pw_dir), text_of(entry.pw_shell)};
 }
 
 Group group_from(const group& entry) {
-  Group found{entry.gr_name, entry.gr_gid, {}};
+  Group found{text_of(entry.gr_name), entry.gr_gid, {}};
   for (char** member = entry.gr_mem; member && *member; ++member)
     found.members.emplace_back(*member);
   return found;

@@ -82,10 +82,8 @@ std::vector<std::string_view> split_words(std::string_view text) {
 
 std::string join(std::span<const std::string> parts, std::string_view separator) {
   std::string out;
-  for (const std::string& part : parts) {
-    if (!out.empty()) out += separator;
-    out += part;
-  }
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    out.append(i == 0 ? "" : separator).append(parts[i]);
   return out;
 }
 

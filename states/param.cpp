@@ -30,41 +30,53 @@ bool is_absent(const Value& value) {
                              (value.text().empty() || value.text() == "~" || value.text() == "null"));
 }
 
-// The texts of a list; a bare text is a list with one element. Elements that are null or empty are skipped.
+// Programs and system calls end a text at a NUL, so that what is checked would not be what is used; only
+// longer texts such as file contents may have one.
+Result<std::string_view> without_nul(const Param& param, std::string_view text) {
+  if (param.wire != Wire::text && text.find('\0') != std::string_view::npos)
+    return Error(ErrorCode::invalid, "Parameter '" + std::string(param.name) + "' must not contain NUL");
+  return text;
+}
+
+Result<std::string_view> read_line(const Param& param, const Value& value, base::Arena& arena) {
+  const auto line = value.as_line(arena);
+  if (!line) return wrong_type(param);
+  return without_nul(param, *line);
+}
+
+// The texts of a list; a bare text is a list with one element. Elements that are null or empty are skipped; a
+// list of nothing else (the empty row of a form) counts as not given.
 Result<bool> read_texts(std::vector<std::string_view>& texts, const Param& param, const Value& value,
                         base::Arena& arena) {
   if (is_absent(value)) return false;
   if (!value.is_list()) {
-    const auto line = value.as_line(arena);
-    if (!line) return wrong_type(param);
-    if (line->empty()) return false;
-    texts.push_back(*line);
-    return true;
+    auto line = read_line(param, value, arena);
+    if (!line) return std::move(line).error();
+    if (!line->empty()) texts.push_back(*line);
+    return !line->empty();
   }
   for (const Value& item : value.items()) {
     if (is_absent(item)) continue;
-    const auto line = item.as_line(arena);
-    if (!line) return wrong_type(param);
+    auto line = read_line(param, item, arena);
+    if (!line) return std::move(line).error();
     if (!line->empty()) texts.push_back(*line);
   }
-  return true;
+  return !texts.empty() || value.items().empty();
 }
 
 // The value of a pair: null, missing and "" are all "no value".
 Result<std::string_view> pair_value(const Param& param, const Value& value, base::Arena& arena) {
   if (is_absent(value)) return std::string_view();
   if (value.kind() == Value::Kind::boolean) return std::string_view(*value.as_bool() ? "true" : "false");
-  const auto line = value.as_line(arena);
-  if (!line) return wrong_type(param);
-  return *line;
+  return read_line(param, value, arena);
 }
 
 Result<bool> read_pair_item(std::vector<Pair>& pairs, const Param& param, const Value& item,
                             base::Arena& arena) {
   if (is_absent(item)) return false;
   if (!item.is_object()) {
-    const auto key = item.as_line(arena);
-    if (!key) return wrong_type(param);
+    auto key = read_line(param, item, arena);
+    if (!key) return std::move(key).error();
     if (!key->empty()) pairs.push_back({*key, {}});
     return true;
   }
@@ -79,8 +91,8 @@ Result<bool> read_pair_item(std::vector<Pair>& pairs, const Param& param, const 
     return true;
   }
   if (!key || is_absent(*key)) return false;
-  const auto name = key->as_line(arena);
-  if (!name) return wrong_type(param);
+  auto name = read_line(param, *key, arena);
+  if (!name) return std::move(name).error();
   auto text = value ? pair_value(param, *value, arena) : Result<std::string_view>(std::string_view());
   if (!text) return std::move(text).error();
   if (!name->empty()) pairs.push_back({*name, *text});
@@ -132,11 +144,12 @@ Result<bool> read_field(std::string_view& field, const Param& param, const Value
     std::string joined;
     for (std::string_view line : lines)
       joined.append(joined.empty() ? "" : "\n").append(line);
+    if (joined.empty()) return false;
     field = arena.copy(joined);
-    return !field.empty();
+    return true;
   }
-  const auto line = value.as_line(arena);
-  if (!line) return wrong_type(param);
+  auto line = read_line(param, value, arena);
+  if (!line) return std::move(line).error();
   if (line->empty() && !param.keeps_empty) return false;
   field = *line;
   return true;
@@ -153,9 +166,10 @@ Result<bool> read_field(bool& field, const Param& param, const Value& value, bas
 Result<bool> read_field(List& field, const Param& param, const Value& value, base::Arena& arena) {
   std::vector<std::string_view> texts;
   auto counts = read_texts(texts, param, value, arena);
-  if (!counts || !*counts) return counts;
-  if (texts.empty() && param.is_required)
+  if (!counts) return counts;
+  if (value.is_list() && texts.empty() && param.is_required)
     return Error(ErrorCode::invalid, "Parameter '" + std::string(param.name) + "' has no usable entry");
+  if (!*counts) return false;
   field = arena.copy(List(texts));
   return true;
 }
@@ -181,6 +195,9 @@ Result<bool> read_field(Pairs& field, const Param& param, const Value& value, ba
   } else {
     return wrong_type(param);
   }
+  for (const Pair& pair : pairs)  // their keys may be keys of the document, which nobody has looked at yet
+    for (const std::string_view text : {pair.key, pair.value})
+      if (auto clean = without_nul(param, text); !clean) return std::move(clean).error();
   if (pairs.empty() && param.is_required)
     return Error(ErrorCode::invalid, "Parameter '" + std::string(param.name) + "' has no usable entry");
   field = arena.copy(std::span<const Pair>(pairs));
@@ -248,7 +265,7 @@ const void* read_params(const StateType& type, const Value& parameter, base::Are
       if (by_alias ? param.name == member.key || !param.is_called(member.key) : param.name != member.key)
         continue;
       const std::uint64_t bit = std::uint64_t{1} << i;
-      if ((given & bit) != 0) return true;  // the first name wins
+      if ((given & bit) != 0 || is_absent(member.value)) return true;  // the first name that is given wins
       given |= bit;
       if (auto stored = param.store(params, param, member.value, arena); !stored)
         problems.push_back({stored.error().message(), member.value.offset()});
@@ -264,9 +281,11 @@ const void* read_params(const StateType& type, const Value& parameter, base::Are
     (warnings ? *warnings : problems).push_back({unknown_parameter(type, member->key), member->offset});
   }
   for (std::size_t i = 0; i < type.params.size(); ++i)
-    if (type.params[i].is_required && (given & (std::uint64_t{1} << i)) == 0)
-      problems.push_back(
-          {"Missing parameter '" + std::string(type.params[i].name) + "'", parameter.offset()});
+    if (type.params[i].is_required && (given & (std::uint64_t{1} << i)) == 0) {
+      const Value* null = parameter.find(type.params[i].name);
+      problems.push_back({"Missing parameter '" + std::string(type.params[i].name) + "'",
+                          null ? null->offset() : parameter.offset()});
+    }
   if (problems.size() == problems_before && type.check) {
     if (auto checked = type.check(params); !checked)
       problems.push_back({checked.error().message(), parameter.offset()});

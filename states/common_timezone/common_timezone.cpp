@@ -1,0 +1,161 @@
+// common.timezone: the time zone of the system, and what its hardware clock keeps.
+#include <unistd.h>
+
+#include "base/text.hpp"
+#include "states/common_timezone/hardware_clock.hpp"
+#include "states/common_timezone/zone.hpp"
+#include "states/state.hpp"
+#include "states/tool_sequence.hpp"
+
+namespace states::common_timezone {
+
+namespace {
+
+struct Params {
+  std::string_view name;
+  std::optional<bool> use_utc;
+};
+
+constexpr std::array kParams{
+    param<&Params::name>("name", "the zone, as in Europe/Berlin").required(),
+    param<&Params::use_utc>("use-utc", "whether the hardware clock keeps UTC; false: local time")
+        .alias("use_utc")
+        .fallback("not managed"),
+};
+
+constexpr std::string_view kLocaltime = "/etc/localtime";
+constexpr std::string_view kTimezone = "/etc/timezone";  // Debian's own note of the name
+
+struct Steps {
+  bool link = false;
+  bool note = false;
+  bool clock = false;
+  std::string before;  // the zone that was set
+};
+
+base::Result<void> check(const Params& params) {
+  if (is_zone_name(params.name)) return {};
+  return base::Error(base::ErrorCode::invalid, "Unknown time zone '" + std::string(params.name) + "'");
+}
+
+std::optional<Plan> stop_for_earlier_states(const Params& params, Context& context) {
+  const auto depends = [&](std::string_view path) -> std::optional<Plan> {
+    const Overlay::Entry* earlier = context.overlay.path(path);
+    if (!earlier) return std::nullopt;
+    return Plan::unknown(earlier->state_id,
+                         std::string(path) + " depends on what an earlier state does to it");
+  };
+  if (auto stop = depends(kLocaltime)) return stop;
+  if (auto stop = depends(kTimezone)) return stop;
+  return params.use_utc ? depends(kAdjtime) : std::nullopt;
+}
+
+Plan no_such_zone(const Params& params, Context& context) {
+  const std::string name(params.name);
+  std::string message = "Unknown time zone '" + name + "'";
+  if (const Overlay::Entry* provider = context.overlay.provider(EffectKind::file, zone_path(name)))
+    return Plan::unknown(provider->state_id, message + " yet");
+  const auto tree = context.tree.look(kZoneFolder);
+  if (tree && !*tree) message += ": " + std::string(kZoneFolder) + " is missing (package tzdata)";
+  return Plan::fail(message);
+}
+
+// What /etc/timezone says; "" when it says nothing.
+base::Result<std::string> noted_zone(Context& context) {
+  constexpr std::size_t kLimit = 4096;
+  auto text = context.tree.read(kTimezone, kLimit);
+  if (text) return std::string(base::trim(*text));
+  if (text.error().code() == base::ErrorCode::not_found) return std::string();
+  return std::move(text).error();
+}
+
+std::string clock_text(bool utc) {
+  return utc ? "UTC" : "local time";
+}
+
+Plan plan(const Params& params, Context& context) {
+  const std::string name(params.name);
+  if (auto stop = stop_for_earlier_states(params, context)) return std::move(*stop);
+  auto zone = read_zone(name, context.tree);
+  if (!zone) return Plan::fail(zone.error());
+  if (!*zone) return no_such_zone(params, context);
+  auto present = read_localtime(context.tree);
+  if (!present) return Plan::fail(present.error());
+
+  const bool has_note = context.host.os.family == base::OsRelease::Family::debian;
+  auto noted = has_note ? noted_zone(context) : base::Result<std::string>(name);
+  if (!noted) return Plan::fail(noted.error());
+  Steps steps;
+  steps.before = !present->name.empty() ? present->name : has_note && !noted->empty() ? *noted : "unknown";
+  steps.note = *noted != name;
+  // Zones with the same rules have the same bytes. Where a name is kept beside them, the link must agree with
+  // it.
+  steps.link = present->bytes != **zone || (steps.note && !present->name.empty() && present->name != name);
+
+  Plan plan{.verdict = Verdict::change, .message = "Set the time zone to " + name};
+  if (steps.link) {
+    plan.changes.push_back({.what = "time zone", .before = steps.before, .after = name});
+    plan.effects.push_back({.kind = EffectKind::link, .name = std::string(kLocaltime)});
+    plan.scratch.push_back(base::TreeWriter::scratch_path(kLocaltime));
+  }
+  if (steps.note) {
+    plan.changes.push_back({.what = "content of " + std::string(kTimezone), .before = *noted, .after = name});
+    plan.effects.push_back({.kind = EffectKind::file, .name = std::string(kTimezone)});
+    plan.scratch.push_back(base::TreeWriter::scratch_path(kTimezone));
+  }
+  if (params.use_utc) {
+    auto utc = clock_keeps_utc(context.tree);
+    if (!utc) return Plan::fail(utc.error());
+    steps.clock = *utc != *params.use_utc;
+    if (steps.clock) {
+      plan.changes.push_back(
+          {.what = "hardware clock", .before = clock_text(*utc), .after = clock_text(*params.use_utc)});
+      plan.effects.push_back({.kind = EffectKind::file, .name = std::string(kAdjtime)});
+      plan.scratch.push_back(base::TreeWriter::scratch_path(kAdjtime));
+    }
+  }
+  if (plan.changes.empty())
+    return Plan::kept(
+        "Time zone " + name + " is already set" +
+        (params.use_utc ? ", as is " + clock_text(*params.use_utc) + " in the hardware clock" : ""));
+  plan.steps = std::move(steps);
+  return plan;
+}
+
+Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
+  const std::string name(params.name);
+  const Steps& steps = plan.steps_as<Steps>();
+  const base::Attributes ours{.uid = ::geteuid(), .gid = ::getegid(), .mode = 0644};
+  std::vector<std::string> comments;
+  if (steps.link)
+    if (auto linked = context.files.make_link(kLocaltime, zone_path(name), {}); !linked)
+      return Applied::failed(linked.error());
+  if (steps.note)
+    if (auto written = context.files.write_file(kTimezone, name + "\n", ours); !written)
+      return Applied::failed(written.error());
+  if (steps.link || steps.note)
+    comments.push_back("Time zone set to " + name + " (was " + steps.before + ")");
+  ToolSequence tools(context.commands);
+  if (steps.clock) {
+    if (auto set = set_clock(*params.use_utc, tools, context); !set)
+      return Applied::failed(set.error(), tools.output());
+    comments.push_back("Hardware clock set to " + clock_text(*params.use_utc));
+  }
+  return Applied::done(base::join(comments, "\n\n"), tools.output());
+}
+
+}  // namespace
+
+extern const StateType kState;
+const StateType kState{
+    .name = "common.timezone",
+    .summary = "The time zone of the system, and what its hardware clock keeps",
+    .params = kParams,
+    .works_below_root = true,
+    .make_params = make_params<Params>,
+    .check = check_with<Params, check>,
+    .plan = plan_with<Params, plan>,
+    .apply = apply_with<Params, apply>,
+};
+
+}  // namespace states::common_timezone

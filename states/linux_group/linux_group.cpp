@@ -1,0 +1,104 @@
+// linux.group: a group of the system, with this id.
+#include "states/account_values.hpp"
+#include "states/state.hpp"
+#include "states/tool_sequence.hpp"
+
+namespace states::linux_group {
+
+namespace {
+
+struct Params {
+  std::string_view groupname;
+  std::optional<std::string_view> gid;
+  bool system_group = false;
+};
+
+constexpr std::array kParams{
+    param<&Params::groupname>("groupname", "name of the group").required(),
+    param<&Params::gid>("gid", "its number").fallback("kept; the system chooses when created"),
+    param<&Params::system_group>("system-group",
+                                 "take the number of a new group from those for system groups")
+        .alias("system")
+        .fallback("false"),
+};
+
+struct Steps {
+  std::vector<std::string> argv;
+};
+
+base::Result<void> check(const Params& params) {
+  if (auto name = check_account_name("groupname", params.groupname); !name) return name;
+  if (params.gid && !parse_account_id(*params.gid))
+    return base::Error(base::ErrorCode::invalid, "Illegal gid '" + std::string(*params.gid) + "'");
+  return {};
+}
+
+std::optional<gid_t> wanted_gid(const Params& params) {
+  return params.gid ? parse_account_id(*params.gid) : std::nullopt;
+}
+
+Plan plan(const Params& params, Context& context) {
+  const std::string name(params.groupname);
+  if (const Overlay::Entry* earlier = context.overlay.find(EffectKind::group, name))
+    return Plan::unknown(earlier->state_id, "Group " + name + " depends on what an earlier state does to it");
+  const base::Group* found = context.accounts.group(name);
+  const std::optional<gid_t> gid = wanted_gid(params);
+  if (found && (!gid || *gid == found->gid)) return Plan::kept("Group " + name + " is as wanted");
+  if (gid) {
+    if (const base::Group* other = context.accounts.group_by_id(*gid))
+      return Plan::fail("gid " + std::to_string(*gid) + " is already used by group " + other->name);
+  }
+
+  Plan plan{.verdict = Verdict::change};
+  // The number too: a later linux.user may name its group by it.
+  plan.effects = {{.kind = EffectKind::group, .name = name}};
+  if (gid) plan.effects.push_back({.kind = EffectKind::group, .name = std::to_string(*gid)});
+  Steps steps;
+  if (found) {
+    plan.message = "Change the gid of " + name;
+    plan.changes = {
+        {.what = "gid of " + name, .before = std::to_string(found->gid), .after = std::to_string(*gid)}};
+    steps.argv = {"groupmod", "-g", std::to_string(*gid), name};
+  } else {
+    plan.message = "Create group " + name;
+    plan.changes = {{.what = "group " + name,
+                     .before = "absent",
+                     .after = gid ? "gid " + std::to_string(*gid) : "present"}};
+    steps.argv = {"groupadd"};
+    if (params.system_group) steps.argv.emplace_back("-r");
+    if (gid) steps.argv.insert(steps.argv.end(), {"-g", std::to_string(*gid)});
+    steps.argv.push_back(name);
+  }
+  plan.steps = std::move(steps);
+  return plan;
+}
+
+Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
+  const std::string name(params.groupname);
+  ToolSequence tools(context.commands);
+  if (auto ran = tools.run(plan.steps_as<Steps>().argv); !ran)
+    return Applied::failed(ran.error(), tools.output());
+  context.accounts.forget();
+  const Change& change = plan.changes.front();
+  if (change.what != "group " + name)
+    return Applied::done("gid of " + name + " changed " + change.before + " -> " + change.after,
+                         tools.output());
+  const base::Group* made = context.accounts.group(name);
+  if (!made) return Applied::failed("groupadd succeeded, but there is no group " + name, tools.output());
+  return Applied::done("Group " + name + " created (gid " + std::to_string(made->gid) + ")", tools.output());
+}
+
+}  // namespace
+
+extern const StateType kState;
+const StateType kState{
+    .name = "linux.group",
+    .summary = "A group of the system",
+    .params = kParams,
+    .make_params = make_params<Params>,
+    .check = check_with<Params, check>,
+    .plan = plan_with<Params, plan>,
+    .apply = apply_with<Params, apply>,
+};
+
+}  // namespace states::linux_group

@@ -1,0 +1,351 @@
+// linux.user: an account of the system with these attributes.
+#include <algorithm>
+#include <set>
+
+#include "base/text.hpp"
+#include "states/account_values.hpp"
+#include "states/linux_user/password.hpp"
+#include "states/linux_user/user_home.hpp"
+#include "states/state.hpp"
+#include "states/tool_sequence.hpp"
+
+namespace states::linux_user {
+
+namespace {
+
+struct Params {
+  std::string_view username;
+  std::string_view password;
+  std::optional<std::string_view> fullname;
+  std::optional<std::string_view> uid;
+  std::optional<std::string_view> gid;
+  std::optional<std::string_view> home;
+  std::optional<std::string_view> shell;
+  bool no_login = false;
+  std::optional<List> groups;
+  bool system_account = false;
+};
+
+constexpr std::array kParams{
+    param<&Params::username>("username", "login name").required(),
+    param<&Params::password>("password",
+                             "a crypt hash, * or !, stored as it is; any other text is the clear password; "
+                             "empty: not managed")
+        .required()
+        .keep_empty()
+        .secret(),
+    param<&Params::fullname>("fullname", "full name; with commas in it, the whole GECOS field")
+        .fallback("kept"),
+    param<&Params::uid>("uid", "number of the user").fallback("kept; the system chooses when created"),
+    param<&Params::gid>("gid", "primary group, number or name; it must exist")
+        .fallback("kept; when created the group of the user's name"),
+    param<&Params::home>("home", "home directory; $username is replaced by the login name")
+        .fallback("kept; /home/<username> when created"),
+    param<&Params::shell>("shell", "login shell").fallback("kept; the system's default when created"),
+    param<&Params::no_login>("no-login", "the shell is nologin (or /bin/false); false does not undo it")
+        .fallback("false"),
+    param<&Params::groups>("groups", "exactly these supplementary groups; [] removes all").fallback("kept"),
+    param<&Params::system_account>("system-account",
+                                   "take the number of a new user from those for the system")
+        .fallback("false"),
+};
+
+constexpr std::string_view kHidden = "***";
+constexpr std::size_t kLongestPassword = 511;  // libcrypt's
+
+struct Steps {
+  std::vector<std::string> argv;     // useradd or usermod; empty when only the password differs
+  std::vector<std::string> folders;  // to be made before, outermost first, for root
+  bool is_new = false;
+  bool make_home = false;  // usermod does not
+  bool own_home = false;   // useradd leaves a folder that is there alone
+  bool set_password = false;
+  std::string home;
+  base::Attributes home_attributes;
+};
+
+base::Result<std::string> home_path(const Params& params) {
+  const std::string name(params.username);
+  std::string home(params.home.value_or("/home/" + name));
+  for (const std::string_view variable : {std::string_view("${username}"), std::string_view("$username")})
+    if (const std::size_t at = home.find(variable); at != std::string::npos)
+      home.replace(at, variable.size(), name);
+  auto clean = base::clean_path(home);
+  if (!clean || !is_passwd_field(home)) return illegal_value("home", home);
+  return clean;
+}
+
+base::Result<void> check(const Params& params) {
+  using base::Error;
+  using base::ErrorCode;
+  if (auto name = check_account_name("username", params.username); !name) return name;
+  if (params.uid && !parse_account_id(*params.uid))
+    return Error(ErrorCode::invalid, "Illegal uid '" + std::string(*params.uid) + "'");
+  if (params.fullname && !is_passwd_field(*params.fullname))
+    return illegal_value("fullname", *params.fullname);
+  if (auto home = home_path(params); !home) return std::move(home).error();
+  if (params.shell && (!is_passwd_field(*params.shell) || !params.shell->starts_with('/')))
+    return illegal_value("shell", *params.shell);
+  if (is_hash(params.password) && !is_passwd_field(params.password))
+    return illegal_value("password", kHidden);
+  if (params.password.size() > kLongestPassword)
+    return Error(ErrorCode::invalid, "Parameter 'password' must not be longer than 511 bytes");
+  return {};
+}
+
+// The groups that are asked for: by name, with their number unless an earlier state has yet to make them.
+struct WantedGroup {
+  std::string name;
+  std::optional<gid_t> gid;
+};
+struct WantedGroups {
+  std::optional<WantedGroup> primary;
+  std::set<std::string> others;
+};
+
+std::optional<WantedGroup> find_group(std::string_view text, Context& context) {
+  const base::Group* found = context.accounts.group(text);
+  if (const auto number = found ? std::nullopt : parse_account_id(text))
+    found = context.accounts.group_by_id(*number);
+  if (found) return WantedGroup{found->name, found->gid};
+  for (const EffectKind kind :
+       {EffectKind::group, EffectKind::user}) {  // useradd makes a group of the same name
+    const Overlay::Entry* planned = context.overlay.find(kind, text);
+    if (planned && planned->effect.present) return WantedGroup{std::string(text), std::nullopt};
+  }
+  return std::nullopt;
+}
+
+std::variant<WantedGroups, Plan> resolve_groups(const Params& params, const base::User* user,
+                                                Context& context) {
+  WantedGroups wanted;
+  std::vector<std::string> missing;
+  if (params.gid) {
+    wanted.primary = find_group(*params.gid, context);
+    if (!wanted.primary) missing.emplace_back(*params.gid);
+  }
+  // Everybody is in the primary group anyway, whether /etc/group says so once more or not.
+  const std::string primary = wanted.primary ? wanted.primary->name
+                              : user         ? context.accounts.group_name(user->gid)
+                                             : std::string(params.username);
+  for (const std::string_view text : params.groups.value_or(List())) {
+    if (text == primary) continue;
+    const auto group = find_group(text, context);
+    if (!group)
+      missing.emplace_back(text);
+    else if (group->name != primary)
+      wanted.others.insert(group->name);
+  }
+  if (missing.empty()) return wanted;
+  const std::string message = "Group(s) do not exist: " + base::join(missing, ", ");
+  for (const std::string& name : missing)
+    if (!context.overlay.provider(EffectKind::group, name)) return Plan::fail(message);
+  const Overlay::Entry* provider = context.overlay.provider(EffectKind::group, missing.front());
+  return Plan::unknown(provider->state_id, message + " yet");
+}
+
+base::Result<std::optional<std::string>> wanted_shell(const Params& params, Context& context) {
+  using Shell = std::optional<std::string>;
+  if (!params.no_login) return params.shell ? Shell(*params.shell) : Shell();
+  for (const char* candidate : {"/usr/sbin/nologin", "/sbin/nologin", "/bin/false"}) {
+    auto found = context.tree.look(candidate);
+    if (!found) return std::move(found).error();
+    if (*found) return Shell(candidate);
+  }
+  return base::Error(base::ErrorCode::not_found, "Neither nologin nor /bin/false exists");
+}
+
+// The GECOS field with this full name; its other parts (room, telephone) stay.
+std::string gecos_with(std::string_view fullname, const std::string& gecos) {
+  if (fullname.find(',') != std::string_view::npos) return std::string(fullname);
+  const std::size_t comma = gecos.find(',');
+  return std::string(fullname) + (comma == std::string::npos ? "" : gecos.substr(comma));
+}
+
+std::string listed(const std::set<std::string>& names, std::string_view separator) {
+  return base::join(std::vector<std::string>(names.begin(), names.end()), separator);
+}
+
+Plan plan_new(const Params& params, const WantedGroups& groups, const std::optional<std::string>& shell,
+              Context& context) {
+  const std::string name(params.username);
+  const std::string home = *home_path(params);
+  auto place = look_at_home(home, context);
+  if (!place) return Plan::fail(place.error());
+  Steps steps{.argv = {"useradd", "-m", "-d", home}, .is_new = true, .home = home};
+  steps.folders = place->missing_parents;
+  steps.own_home = place->is_folder && !is_system_folder(home);
+  steps.set_password = !params.password.empty();
+  std::string described = "home " + home;
+  const auto option = [&](const char* flag, const std::string& value, const char* word) {
+    steps.argv.insert(steps.argv.end(), {flag, value});
+    described += std::string(", ") + word + " " + value;
+  };
+  if (params.uid) option("-u", std::to_string(*parse_account_id(*params.uid)), "uid");
+  if (groups.primary)
+    option("-g", groups.primary->name, "group");
+  else if (find_group(name, context))  // useradd refuses to make it a second time
+    option("-g", name, "group");
+  if (params.system_account) steps.argv.emplace_back("-r");
+  if (shell) option("-s", *shell, "shell");
+  if (params.fullname) option("-c", std::string(*params.fullname), "name");
+  if (!groups.others.empty()) option("-G", listed(groups.others, ","), "groups");
+  steps.argv.push_back(name);
+
+  Plan plan{.verdict = Verdict::change, .message = "Create user " + name};
+  plan.changes.push_back({.what = "user " + name, .before = "absent", .after = described});
+  if (steps.set_password)
+    plan.changes.push_back({.what = "password of " + name, .after = std::string(kHidden)});
+  if (steps.own_home)
+    plan.changes.push_back({.what = "owner of " + home, .before = place->owner, .after = name});
+  plan.effects = {{.kind = EffectKind::user, .name = name}, {.kind = EffectKind::directory, .name = home}};
+  for (const std::string& folder : steps.folders)
+    plan.effects.push_back({.kind = EffectKind::directory, .name = folder});
+  plan.steps = std::move(steps);
+  return plan;
+}
+
+base::Result<bool> password_differs(const Params& params) {
+  if (params.password.empty()) return false;
+  auto stored = stored_hash(std::string(params.username));
+  if (!stored) return std::move(stored).error();
+  if (!*stored) return true;
+  return is_hash(params.password) ? **stored != params.password : !is_password_of(params.password, **stored);
+}
+
+Plan plan_existing(const Params& params, const base::User& user, const WantedGroups& groups,
+                   const std::optional<std::string>& shell, Context& context) {
+  Plan plan{.verdict = Verdict::change};
+  Steps steps{.argv = {"usermod"}};
+  const auto change = [&](const char* flag, const char* what, std::string before, std::string after) {
+    if (before == after) return;
+    steps.argv.insert(steps.argv.end(), {flag, after});
+    plan.changes.push_back({.what = std::string(what) + " of " + user.name,
+                            .before = std::move(before),
+                            .after = std::move(after)});
+  };
+  if (params.fullname) change("-c", "full name", user.gecos, gecos_with(*params.fullname, user.gecos));
+  if (params.uid)
+    change("-u", "uid", std::to_string(user.uid), std::to_string(*parse_account_id(*params.uid)));
+  if (groups.primary && groups.primary->gid != user.gid)
+    change("-g", "primary group", context.accounts.group_name(user.gid), groups.primary->name);
+  if (shell) change("-s", "shell", user.shell, *shell);
+  if (params.groups) {
+    std::set<std::string> present;
+    for (const base::Group& group : context.accounts.groups_of(user.name))
+      if (group.gid != user.gid) present.insert(group.name);
+    change("-G", "groups", listed(present, ","), listed(groups.others, ","));
+  }
+  const std::string home = *home_path(params);
+  const auto present_home = base::clean_path(user.home);
+  if (params.home && (present_home ? *present_home : user.home) != home) {
+    auto place = look_at_home(home, context);
+    if (!place) return Plan::fail(place.error());
+    change("-d", "home", user.home, home);
+    steps.home = home;
+    steps.make_home = !place->exists;
+    steps.folders = place->missing_parents;
+    steps.home_attributes = {.uid = params.uid ? *parse_account_id(*params.uid) : user.uid,
+                             .gid = groups.primary ? groups.primary->gid : user.gid,
+                             .mode = kNewHomeMode};
+    if (steps.make_home) plan.effects.push_back({.kind = EffectKind::directory, .name = home});
+  }
+  if (plan.changes.empty()) steps.argv.clear();
+  auto differs = password_differs(params);
+  if (!differs) return Plan::fail(differs.error());
+  steps.set_password = *differs;
+  if (*differs)
+    plan.changes.push_back(
+        {.what = "password of " + user.name, .before = std::string(kHidden), .after = std::string(kHidden)});
+  if (plan.changes.empty()) return Plan::kept("User " + user.name + " is as wanted");
+  if (!steps.argv.empty()) steps.argv.push_back(user.name);
+  plan.message = "Update user " + user.name;
+  plan.effects.push_back({.kind = EffectKind::user, .name = user.name});
+  plan.steps = std::move(steps);
+  return plan;
+}
+
+Plan plan(const Params& params, Context& context) {
+  const std::string name(params.username);
+  if (const Overlay::Entry* earlier = context.overlay.find(EffectKind::user, name))
+    return Plan::unknown(earlier->state_id, "User " + name + " depends on what an earlier state does to it");
+  const base::User* user = context.accounts.user(name);
+  if (params.uid) {
+    const base::User* owner = context.accounts.user_by_id(*parse_account_id(*params.uid));
+    if (owner && owner->name != name)
+      return Plan::fail("uid " + std::string(*params.uid) + " is already used by " + owner->name);
+  }
+  auto resolved = resolve_groups(params, user, context);
+  if (auto* stop = std::get_if<Plan>(&resolved)) return std::move(*stop);
+  const WantedGroups& groups = std::get<WantedGroups>(resolved);
+  auto shell = wanted_shell(params, context);
+  if (!shell) return Plan::fail(shell.error());
+  return user ? plan_existing(params, *user, groups, *shell, context)
+              : plan_new(params, groups, *shell, context);
+}
+
+// The hash goes through a pipe: an argument could be read by everybody on the machine.
+base::Result<void> set_password(const Params& params, ToolSequence& tools) {
+  std::string hash(params.password);
+  if (!is_hash(hash)) {
+    auto made = hash_of(params.password);
+    if (!made) return std::move(made).error();
+    hash = std::move(*made);
+  }
+  base::Command command;
+  command.argv = {"chpasswd", "-e"};
+  command.input = std::string(params.username) + ":" + hash + "\n";
+  return tools.run(std::move(command));
+}
+
+base::Result<void> execute(const Params& params, const Steps& steps, ApplyContext& context,
+                           ToolSequence& tools) {
+  // Folders first: were we killed in between, the next plan would still find the home to be changed.
+  if (auto made = make_parents(steps.folders, context); !made) return made;
+  if (steps.make_home)
+    if (auto made = context.files.make_folder(steps.home, steps.home_attributes); !made) return made;
+  if (!steps.argv.empty()) {
+    auto ran = tools.run(steps.argv);
+    context.accounts.forget();
+    if (!ran) return ran;
+  }
+  const base::User* user = context.accounts.user(params.username);
+  if (!user)
+    return base::Error(base::ErrorCode::not_found,
+                       "There is no user " + std::string(params.username) + " after useradd");
+  if (steps.own_home)
+    if (auto owned = context.files.set_attributes(steps.home, {.uid = user->uid, .gid = user->gid}); !owned)
+      return owned;
+  return steps.set_password ? set_password(params, tools) : base::Result<void>();
+}
+
+Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
+  const std::string name(params.username);
+  const Steps& steps = plan.steps_as<Steps>();
+  ToolSequence tools(context.commands);
+  if (auto done = execute(params, steps, context, tools); !done)
+    return Applied::failed(done.error(), tools.output());
+  if (steps.is_new)
+    return Applied::done(
+        "User " + name + " created (uid " + std::to_string(context.accounts.user(name)->uid) + ")",
+        tools.output());
+  std::vector<std::string> attributes;
+  for (const Change& change : plan.changes)
+    attributes.push_back(change.what.substr(0, change.what.find(" of ")));
+  return Applied::done("User " + name + " updated: " + base::join(attributes, ", "), tools.output());
+}
+
+}  // namespace
+
+extern const StateType kState;
+const StateType kState{
+    .name = "linux.user",
+    .summary = "An account of the system with these attributes",
+    .params = kParams,
+    .make_params = make_params<Params>,
+    .check = check_with<Params, check>,
+    .plan = plan_with<Params, plan>,
+    .apply = apply_with<Params, apply>,
+};
+
+}  // namespace states::linux_user

@@ -1,0 +1,346 @@
+#include <pwd.h>
+#include <shadow.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "states/linux_user/password.hpp"
+#include "states/linux_user/user_home.hpp"
+#include "states/state.hpp"
+#include "states/tool_sequence.hpp"
+#include "tests/support/state_harness.hpp"
+
+namespace states::linux_user {
+extern const StateType kState;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+using states::EffectKind;
+using states::Verdict;
+using states::linux_user::kState;
+using tests::StateHarness;
+
+// {"username": NAME, "password": "", MORE}
+std::string user(const std::string& name, const std::string& more = {}) {
+  return R"({"username": ")" + name + R"(", "password": "")" + (more.empty() ? "" : ", " + more) + "}";
+}
+
+std::string shown(const states::Plan& plan) {
+  std::string text = plan.message;
+  for (const states::Change& change : plan.changes)
+    text += "\n" + change.what + " " + change.before + " " + change.after;
+  return text;
+}
+
+}  // namespace
+
+// These only plan, so they may look at the machine they run on.
+
+TEST_CASE("linux.user keeps root as it is when nothing but its name is given") {
+  StateHarness machine{StateHarness::RunningSystem{}};
+  const auto plan = machine.plan(kState, user("root"));
+  CHECK(plan.verdict == Verdict::kept);
+  CHECK(plan.message == "User root is as wanted");
+}
+
+TEST_CASE("linux.user keeps an account whose given attributes match, in every form that recipes use") {
+  StateHarness machine{StateHarness::RunningSystem{}};
+  const std::string home = ::getpwnam("root")->pw_dir;
+  for (const std::string& more :
+       {std::string(R"("uid": "0", "gid": "0")"), std::string(R"("uid": 0, "gid": 0)"),
+        std::string(R"("gid": "root")"),
+        std::string(R"("uid": "", "gid": null, "home": "", "shell": null, "groups": null, "fullname": "")"),
+        std::string(R"("no-login": "False", "system-account": "y")"), std::string(R"("groups": "")"),
+        std::string(R"("groups": [""])"), R"("home": ")" + home + R"(/")"}) {
+    CAPTURE(more);
+    CHECK(machine.plan(kState, user("root", more)).verdict == Verdict::kept);
+  }
+}
+
+TEST_CASE("linux.user plans a new account with its home, and tells later states of both") {
+  StateHarness machine{StateHarness::RunningSystem{}};
+  const auto plan =
+      machine.plan(kState, R"({"username": "opsagent-none", "password": "very secret", "uid": "64321",
+                               "home": "/opsagent-none/homes/$username", "shell": "/bin/sh", "fullname": "No One"})");
+  CHECK(plan.verdict == Verdict::change);
+  CHECK(plan.message == "Create user opsagent-none");
+  REQUIRE(plan.changes.size() == 2);
+  CHECK(plan.changes[0].after ==
+        "home /opsagent-none/homes/opsagent-none, uid 64321, shell /bin/sh, name No One");
+  CHECK(plan.changes[1].what == "password of opsagent-none");
+  CHECK(shown(plan).find("secret") == std::string::npos);
+  std::set<std::string> names;
+  for (const states::Effect& effect : plan.effects)
+    names.insert(effect.name);
+  CHECK(names == std::set<std::string>{"opsagent-none", "/opsagent-none", "/opsagent-none/homes",
+                                       "/opsagent-none/homes/opsagent-none"});
+  CHECK_FALSE(::getpwnam("opsagent-none"));
+  CHECK_FALSE(fs::exists("/opsagent-none"));
+}
+
+TEST_CASE("linux.user names all groups that do not exist") {
+  StateHarness machine{StateHarness::RunningSystem{}};
+  const auto plan =
+      machine.plan(kState, user("opsagent-none", R"("gid": "64999", "groups": ["root", "no-a", "no-b"])"));
+  CHECK(plan.verdict == Verdict::fail);
+  CHECK(plan.message == "Group(s) do not exist: 64999, no-a, no-b");
+  CHECK(machine.plan(kState, user("root", R"("groups": "no-a")")).message == "Group(s) do not exist: no-a");
+}
+
+TEST_CASE("linux.user counts on groups that earlier states would create") {
+  StateHarness machine{StateHarness::RunningSystem{}};
+  machine.overlay().add(
+      "g", {{.kind = EffectKind::group, .name = "app"}, {.kind = EffectKind::group, .name = "64999"}});
+  CHECK(machine.plan(kState, user("opsagent-none", R"("gid": "app")")).verdict == Verdict::change);
+  CHECK(machine.plan(kState, user("opsagent-none", R"("gid": "64999")")).verdict == Verdict::change);
+  CHECK(machine.plan(kState, user("opsagent-none", R"("groups": ["app"])")).verdict == Verdict::change);
+  machine.overlay().add("pkg", {{.kind = EffectKind::package, .name = "nginx"}});
+  const auto plan = machine.plan(kState, user("opsagent-none", R"("groups": ["www"])"));
+  CHECK(plan.verdict == Verdict::unknown);
+  CHECK(plan.depends_on == "pkg");
+}
+
+TEST_CASE("linux.user after a state about the same user is unknown") {
+  StateHarness machine{StateHarness::RunningSystem{}};
+  machine.overlay().add("one", {{.kind = EffectKind::user, .name = "opsagent-none"}});
+  CHECK(machine.plan(kState, user("opsagent-none")).verdict == Verdict::unknown);
+}
+
+TEST_CASE("linux.user refuses a uid that another user has") {
+  StateHarness machine{StateHarness::RunningSystem{}};
+  CHECK(machine.plan(kState, user("opsagent-none", R"("uid": "0")")).message ==
+        "uid 0 is already used by root");
+}
+
+TEST_CASE("linux.user refuses values that cannot be") {
+  StateHarness machine;
+  for (const char* name : {"-x", "+", "~a", "a:b", "a b", "a,b", "a/b", "a\\nb", "."})
+    CHECK(machine.problems(kState, user(name)).starts_with("Illegal value for 'username': '"));
+  for (const char* uid : {"-1", "bob", "4294967295", "1.5"})
+    CHECK(machine.problems(kState, user("a", R"("uid": ")" + std::string(uid) + "\"")) ==
+          "Illegal uid '" + std::string(uid) + "'");
+  CHECK(machine.problems(kState, user("a", R"("home": "relative")")) ==
+        "Illegal value for 'home': 'relative'");
+  CHECK(machine.problems(kState, user("a", R"("home": "/a/../b")")) == "Illegal value for 'home': '/a/../b'");
+  CHECK(machine.problems(kState, user("a", R"("home": "/a:b")")) == "Illegal value for 'home': '/a:b'");
+  CHECK(machine.problems(kState, user("a", R"("shell": "bash")")) == "Illegal value for 'shell': 'bash'");
+  CHECK(machine.problems(kState, user("a", R"("fullname": "a:b")")) == "Illegal value for 'fullname': 'a:b'");
+  CHECK(machine.problems(kState, R"({"username": "a"})") == "Missing parameter 'password'");
+  CHECK(machine.problems(kState, R"({"password": ""})") == "Missing parameter 'username'");
+  CHECK(machine.problems(kState, user("a", R"("no-login": 7)")) ==
+        "Parameter 'no-login' must be true or false");
+}
+
+TEST_CASE("linux.user shows no password in its problems, and marks it as a secret") {
+  StateHarness machine;
+  CHECK(machine.problems(kState, R"({"username": "a", "password": "$6$a:b"})") ==
+        "Illegal value for 'password': '***'");
+  CHECK(machine.problems(kState, R"({"username": "a", "password": "$6$a\nroot:x"})") ==
+        "Illegal value for 'password': '***'");
+  CHECK(machine.problems(kState, R"({"username": "a", "password": ")" + std::string(512, 'p') + "\"}") ==
+        "Parameter 'password' must not be longer than 511 bytes");
+  for (const states::Param& param : kState.params)
+    CHECK(param.is_secret == (param.name == "password"));
+}
+
+TEST_CASE("system folders are told from homes") {
+  using states::linux_user::is_system_folder;
+  for (const char* path : {"/", "/usr/sbin", "/bin", "/etc/x", "/var", "/home", "/tmp", "/dev/null", "/root"})
+    CHECK(is_system_folder(path));
+  for (const char* path :
+       {"/home/bob", "/var/www", "/srv/app", "/opt/app", "/binary", "/usrx", "/var/lib/app"})
+    CHECK_FALSE(is_system_folder(path));
+}
+
+TEST_SUITE("system") {
+  TEST_CASE("linux.user creates an account with all attributes, once") {
+    StateHarness machine{StateHarness::RunningSystem{}};
+    const char* json =
+        R"({"username": "u-full", "password": "$6$saltsalt$hash", "fullname": "Full Name", "uid": "4711",
+        "gid": "100", "home": "/srv/a/b/${username}", "shell": "/bin/sh", "groups": ["adm", "audio", "users"]})";
+    const auto outcome = machine.converge(kState, json);
+    CHECK(outcome.ok);
+    CHECK(outcome.message == "User u-full created (uid 4711)");
+    const passwd* entry = ::getpwnam("u-full");
+    REQUIRE(entry);
+    CHECK(entry->pw_uid == 4711);
+    CHECK(entry->pw_gid == 100);
+    CHECK(std::string(entry->pw_gecos) == "Full Name");
+    CHECK(std::string(entry->pw_dir) == "/srv/a/b/u-full");
+    CHECK(std::string(entry->pw_shell) == "/bin/sh");
+    CHECK(std::string(::getspnam("u-full")->sp_pwdp) == "$6$saltsalt$hash");
+    struct stat st {};
+    REQUIRE(::stat("/srv/a/b/u-full", &st) == 0);
+    CHECK(st.st_uid == 4711);
+    REQUIRE(::stat("/srv/a", &st) == 0);
+    CHECK(st.st_uid == 0);
+    CHECK((st.st_mode & 07777) == 0755);
+    CHECK(fs::exists("/srv/a/b/u-full/.profile"));
+    const auto again = machine.converge(kState, json);
+    CHECK(again.first == Verdict::kept);
+    CHECK(again.message == "User u-full is as wanted");
+  }
+
+  TEST_CASE("linux.user keeps home, groups and all else that is not given") {
+    StateHarness machine{StateHarness::RunningSystem{}};
+    CHECK(
+        machine
+            .converge(kState, user("u-keep", R"("groups": ["adm"], "home": "/srv/keep", "shell": "/bin/sh")"))
+            .ok);
+    CHECK(machine.converge(kState, user("u-keep")).first == Verdict::kept);
+    CHECK(machine.converge(kState, user("u-keep", R"("fullname": "K")")).message ==
+          "User u-keep updated: full name");
+    CHECK(std::string(::getpwnam("u-keep")->pw_dir) == "/srv/keep");
+    CHECK(machine.accounts().groups_of("u-keep").size() == 1);
+    CHECK(machine.converge(kState, user("root")).first == Verdict::kept);
+    CHECK(std::string(::getpwnam("root")->pw_dir) == "/root");
+  }
+
+  TEST_CASE("linux.user updates what differs and nothing else") {
+    StateHarness machine{StateHarness::RunningSystem{}};
+    CHECK(machine.converge(kState, user("u-mod", R"("uid": "4720")")).ok);
+    const auto outcome = machine.converge(
+        kState,
+        user("u-mod", R"("uid": "4721", "gid": "users", "shell": "/bin/dash", "groups": ["adm", "cdrom"])"));
+    CHECK(outcome.ok);
+    CHECK(outcome.message == "User u-mod updated: uid, primary group, shell, groups");
+    CHECK(::getpwnam("u-mod")->pw_uid == 4721);
+    CHECK(machine.converge(kState, user("u-mod", R"("groups": "cdrom")")).message ==
+          "User u-mod updated: groups");
+    CHECK(machine.converge(kState, user("u-mod", R"("groups": [])")).message == "User u-mod updated: groups");
+    CHECK(machine.accounts().groups_of("u-mod").empty());
+    CHECK(machine.converge(kState, user("u-mod", R"("groups": [])")).first == Verdict::kept);
+    CHECK(machine.converge(kState, user("u-mod", R"("groups": ["users"])")).first == Verdict::kept);
+  }
+
+  TEST_CASE("linux.user takes a full name without the rest of the GECOS field") {
+    StateHarness machine{StateHarness::RunningSystem{}};
+    CHECK(machine.converge(kState, user("u-gecos", R"("fullname": "Old,Room 1,123")")).ok);
+    CHECK(machine.converge(kState, user("u-gecos", R"("fullname": "Old")")).first == Verdict::kept);
+    CHECK(machine.converge(kState, user("u-gecos", R"("fullname": "New")")).ok);
+    CHECK(std::string(::getpwnam("u-gecos")->pw_gecos) == "New,Room 1,123");
+  }
+
+  TEST_CASE("linux.user takes the group of the user's name when it exists already") {
+    StateHarness machine{StateHarness::RunningSystem{}};
+    CHECK(machine.converge(kState, user("operator")).ok);
+    CHECK(::getpwnam("operator")->pw_gid == 37);
+  }
+
+  TEST_CASE("linux.user lets a new user name its own group among its groups") {
+    StateHarness machine{StateHarness::RunningSystem{}};
+    CHECK(machine.converge(kState, user("u-own", R"("groups": ["u-own", "adm"])")).ok);
+    CHECK(machine.converge(kState, user("u-own", R"("groups": ["u-own", "adm"])")).first == Verdict::kept);
+  }
+
+  TEST_CASE("linux.user sets a clear password once and recognises it afterwards") {
+    StateHarness machine{StateHarness::RunningSystem{}};
+    const char* json = R"({"username": "u-clear", "password": "correct horse: battery"})";
+    CHECK(machine.converge(kState, json).ok);
+    const std::string stored = ::getspnam("u-clear")->sp_pwdp;
+    CHECK(stored.starts_with("$y$"));
+    CHECK(machine.converge(kState, json).first == Verdict::kept);
+    CHECK(stored == ::getspnam("u-clear")->sp_pwdp);
+    const auto other = machine.converge(kState, R"({"username": "u-clear", "password": "another one"})");
+    CHECK(other.ok);
+    CHECK(other.message == "User u-clear updated: password");
+    CHECK(other.output.find("another") == std::string::npos);
+    CHECK(states::linux_user::is_password_of("another one", ::getspnam("u-clear")->sp_pwdp));
+    CHECK(machine.converge(kState, user("u-clear")).first == Verdict::kept);
+  }
+
+  TEST_CASE("linux.user stores hashes, * and ! as they are") {
+    StateHarness machine{StateHarness::RunningSystem{}};
+    for (const char* hash : {"$6$saltsalt$one", "*", "!", "$y$j9T$salt$two"}) {
+      const std::string json = R"({"username": "u-hash", "password": ")" + std::string(hash) + "\"}";
+      const auto outcome = machine.converge(kState, json);
+      CAPTURE(hash);
+      CHECK(outcome.ok);
+      CHECK(std::string(::getspnam("u-hash")->sp_pwdp) == hash);
+      CHECK(machine.converge(kState, json).first == Verdict::kept);
+    }
+  }
+
+  TEST_CASE("linux.user gives a home that is there to the new user, but no system folder and no link") {
+    StateHarness machine{StateHarness::RunningSystem{}};
+    fs::create_directories("/home/u-old/sub");
+    const auto plan = machine.plan(kState, user("u-old"));
+    CHECK(plan.changes.back().what == "owner of /home/u-old");
+    CHECK(machine.converge(kState, user("u-old")).ok);
+    struct stat st {};
+    REQUIRE(::stat("/home/u-old", &st) == 0);
+    CHECK(st.st_uid == ::getpwnam("u-old")->pw_uid);
+    REQUIRE(::stat("/home/u-old/sub", &st) == 0);
+    CHECK(st.st_uid == 0);
+    CHECK(machine.converge(kState, user("u-root-home", R"("home": "/")")).ok);
+    REQUIRE(::stat("/", &st) == 0);
+    CHECK(st.st_uid == 0);
+    fs::create_symlink("/home/u-old", "/home/u-link");
+    CHECK(machine.converge(kState, user("u-link")).ok);
+    REQUIRE(::lstat("/home/u-link", &st) == 0);
+    CHECK(st.st_uid == 0);
+  }
+
+  TEST_CASE("linux.user creates a changed home that is missing, and moves nothing") {
+    StateHarness machine{StateHarness::RunningSystem{}};
+    CHECK(machine.converge(kState, user("u-home")).ok);
+    CHECK(machine.converge(kState, user("u-home", R"("home": "/srv/x/y/u-home")")).message ==
+          "User u-home updated: home");
+    CHECK(fs::exists("/home/u-home"));
+    struct stat st {};
+    REQUIRE(::stat("/srv/x/y/u-home", &st) == 0);
+    CHECK(st.st_uid == ::getpwnam("u-home")->pw_uid);
+    CHECK((st.st_mode & 07777) == 0700);
+    CHECK(machine.converge(kState, user("u-home", R"("home": "/tmp")")).ok);
+    REQUIRE(::stat("/tmp", &st) == 0);
+    CHECK(st.st_uid == 0);
+  }
+
+  TEST_CASE("linux.user makes accounts without a login and for the system") {
+    StateHarness machine{StateHarness::RunningSystem{}};
+    CHECK(machine.converge(kState, user("u-sys", R"("system-account": true, "no-login": "yes")")).ok);
+    CHECK(::getpwnam("u-sys")->pw_uid < 1000);
+    CHECK(std::string(::getpwnam("u-sys")->pw_shell) == "/usr/sbin/nologin");
+    CHECK(machine.converge(kState, user("u-sys", R"("no-login": false)")).first == Verdict::kept);
+    CHECK(machine.converge(kState, user("u-sys", R"("shell": "/bin/sh")")).message ==
+          "User u-sys updated: shell");
+  }
+
+  TEST_CASE("linux.user says why usermod refuses to change a user who is at work") {
+    StateHarness machine{StateHarness::RunningSystem{}};
+    CHECK(machine.converge(kState, user("u-busy", R"("uid": "5730")")).ok);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      if (::setuid(5730) == 0) ::pause();
+      ::_exit(1);
+    }
+    ::usleep(100'000);
+    const auto outcome = machine.converge(kState, user("u-busy", R"("uid": "5731")"));
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    CHECK_FALSE(outcome.ok);
+    CHECK(outcome.message ==
+          "usermod failed (exit 8): user u-busy is currently used by process " + std::to_string(child));
+  }
+
+  TEST_CASE("linux.user run by somebody who may not read passwords says so") {
+    StateHarness machine{StateHarness::RunningSystem{}};
+    const pid_t child = ::fork();
+    if (child == 0) {
+      if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(2);
+      const auto plan = machine.plan(kState, R"({"username": "root", "password": "x"})");
+      ::_exit(plan.message == "cannot read the password of root: Permission denied" ? 0 : 1);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    CHECK(WEXITSTATUS(status) == 0);
+  }
+}
