@@ -15,8 +15,8 @@ struct SyntaxProblem {
   std::uint32_t offset = 0;
 };
 
-// The values live in `arena` and in `text`, which must both stay. Refused: anything but one JSON value, duplicate keys, invalid UTF-8, numbers
-// out of range.
+// The values live in `arena` and in `text`, which must both stay. Refused: anything but one JSON value,
+// duplicate keys, invalid UTF-8, numbers out of range.
 std::variant<Value, SyntaxProblem> parse_json(std::string_view text, Arena& arena,
                                               DocumentLimits limits = {});
 

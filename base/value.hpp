@@ -113,12 +113,7 @@ class ValueBuilder {
   const Value& root() const { return root_; }
   // The value that was completed last, for anchors.
   const Value& last() const { return last_; }
-<<<<<<< HEAD
-  // Where the last error is, when that is not where the parser stands.
-=======
-  std::size_t depth() const { return open_.size(); }
   // Where the error of the last call is, if not at what that call was about: the second of two equal keys.
->>>>>>> accounts
   std::optional<std::uint32_t> problem_offset() const { return problem_offset_; }
 
  private:
