@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "base/text.hpp"
+
 namespace base {
 
 namespace {
@@ -134,6 +136,12 @@ std::string valid_utf8(std::string_view text) {
 
 std::string clean_output(std::string_view raw) {
   return valid_utf8(without_progress(without_escape_sequences(raw)));
+}
+
+std::string_view last_line(std::string_view output) {
+  const std::string_view text = trim(output);
+  const std::size_t before = text.find_last_of('\n');
+  return trim(before == std::string_view::npos ? text : text.substr(before + 1));
 }
 
 }  // namespace base

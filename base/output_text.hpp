@@ -12,4 +12,8 @@ namespace base {
 // U+FFFD.
 std::string clean_output(std::string_view raw);
 
+// The last line with anything on it, trimmed: programs say at the end why they gave up. Empty if there is
+// none.
+std::string_view last_line(std::string_view output);
+
 }  // namespace base

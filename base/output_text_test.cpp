@@ -77,4 +77,11 @@ TEST_CASE("what is not UTF-8 becomes the replacement character") {
         "\xED\x9F\xBF\xEE\x80\x80\xF4\x8F\xBF\xBF");
 }
 
+TEST_CASE("the last line that says anything is found") {
+  CHECK(last_line("") == "");
+  CHECK(last_line("\n \n") == "");
+  CHECK(last_line("one") == "one");
+  CHECK(last_line("one\n  two \n\n \n") == "two");
+}
+
 }  // namespace base

@@ -3,6 +3,7 @@
 
 #include "base/diff.hpp"
 #include "base/text.hpp"
+#include "states/missing_folders.hpp"
 #include "states/ownership.hpp"
 #include "states/state.hpp"
 
@@ -47,22 +48,6 @@ base::Result<void> check(const Params& params) {
   if (!clean) return std::move(clean).error();
   if (*clean == "/") return base::Error(base::ErrorCode::invalid, "/ is a directory");
   return {};
-}
-
-// Folders that are missing on the way to `path`, outermost first; those that earlier states would create are
-// not missing.
-base::Result<std::vector<std::string>> missing_folders(std::string_view path, Context& context) {
-  std::vector<std::string> missing;
-  for (std::string_view folder = base::split_path(path).folder; folder != "/";
-       folder = base::split_path(folder).folder) {
-    const Overlay::Entry* planned = context.overlay.path(folder);
-    if (planned && planned->effect.present && planned->effect.kind == EffectKind::directory) break;
-    auto found = context.tree.look(folder);
-    if (!found) return std::move(found).error();
-    if (*found) break;
-    missing.insert(missing.begin(), std::string(folder));
-  }
-  return missing;
 }
 
 // A diff for people, unless the content is binary, huge or not for everybody's eyes.

@@ -1,0 +1,227 @@
+// linux.cmd: a shell command, run in every round while its guards hold.
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/output_text.hpp"
+#include "base/text.hpp"
+#include "states/linux_cmd/run_as.hpp"
+#include "states/missing_folders.hpp"
+#include "states/state.hpp"
+
+namespace states::linux_cmd {
+
+namespace {
+
+struct Params {
+  std::string_view cmd;
+  std::string_view shell = "/bin/sh";
+  std::optional<std::string_view> cwd;
+  std::optional<std::string_view> user;
+  std::optional<std::string_view> group;
+  Pairs env;
+  std::optional<Seconds> timeout;
+  List if_path_present;
+  List if_path_absent;
+};
+
+constexpr std::array kParams{
+    param<&Params::cmd>("cmd", "the command, handed to the shell as it is; a list is joined by newlines")
+        .multiline()
+        .join_lists()
+        .required(),
+    param<&Params::shell>("shell", "absolute path of the shell, run as `<shell> -c <cmd>`")
+        .fallback("/bin/sh"),
+    param<&Params::cwd>("cwd", "absolute path of the working directory")
+        .fallback("`tmp` in the agent's state directory, created when missing"),
+    param<&Params::user>("user", "whom to run as, with that user's groups").fallback("the agent's"),
+    param<&Params::group>("group", "primary group to run with").fallback("the user's, else the agent's"),
+    param<&Params::env>("env", "additional environment; entries without a value are skipped").split_words(),
+    param<&Params::timeout>("timeout", "seconds after which it is ended with all that it started")
+        .fallback("600"),
+    param<&Params::if_path_present>("if-path-present", "run only if all of these exist"),
+    param<&Params::if_path_absent>("if-path-absent", "run only if none of these exists"),
+};
+
+constexpr std::size_t kLongestShown = 200;  // of a command or a line of output, in comments
+
+struct Steps {
+  std::string cwd;
+  std::vector<std::string> folders;  // of the default working directory, to be created
+};
+
+base::Error invalid(std::string message) {
+  return {base::ErrorCode::invalid, std::move(message)};
+}
+
+base::Result<void> check(const Params& params) {
+  std::vector<std::string_view> paths{params.shell};
+  if (params.cwd) paths.push_back(*params.cwd);
+  paths.insert(paths.end(), params.if_path_present.begin(), params.if_path_present.end());
+  paths.insert(paths.end(), params.if_path_absent.begin(), params.if_path_absent.end());
+  for (std::string_view path : paths)
+    if (!path.starts_with('/') || path.find('\0') != std::string_view::npos)
+      return invalid("'" + std::string(path) + "' is not an absolute path");
+  if (params.cmd.find('\0') != std::string_view::npos) return invalid("Illegal cmd: it contains NUL");
+  for (const Pair& pair : params.env) {
+    const bool illegal = pair.key.find_first_of(std::string_view("=\0", 2)) != std::string_view::npos ||
+                         pair.value.find('\0') != std::string_view::npos;
+    if (illegal && !pair.value.empty())
+      return invalid("Illegal value for 'env': '" + std::string(pair.key) + "'");
+  }
+  return {};
+}
+
+std::optional<std::chrono::seconds> time_limit(const Params& params) {
+  return params.timeout ? std::optional(params.timeout->value) : std::nullopt;
+}
+
+// Long texts are cut, between characters.
+std::string shortened(std::string_view text) {
+  std::size_t end = 0;
+  while (end < text.size() && end < kLongestShown)
+    end += std::max<std::size_t>(base::utf8_length(text, end), 1);
+  return std::string(text.substr(0, end)) + (end < text.size() ? "…" : "");
+}
+
+// What stat() says of a path, links followed; nothing when it fails.
+std::optional<struct stat> found_at(std::string_view path, const Context& context) {
+  struct stat st {};
+  if (::stat((context.host.root + std::string(path)).c_str(), &st) != 0) return std::nullopt;
+  return st;
+}
+
+// What an earlier state of the recipe would have done to this very path.
+const Overlay::Entry* planned_at(std::string_view path, const Context& context) {
+  if (context.overlay.empty()) return nullptr;
+  auto clean = base::clean_path(path);
+  return clean ? context.overlay.path(*clean) : nullptr;
+}
+
+bool exists(std::string_view path, const Context& context) {
+  if (const Overlay::Entry* planned = planned_at(path, context)) return planned->effect.present;
+  return found_at(path, context).has_value();
+}
+
+// `message` as a failure, or as "unknown" when an earlier state may yet provide the path.
+Plan not_there(std::string_view path, std::string message, const Context& context) {
+  if (const Overlay::Entry* provider = context.overlay.provider(EffectKind::file, path))
+    return Plan::unknown(provider->state_id, message + " yet");
+  return Plan::fail(std::move(message));
+}
+
+// The plan to do nothing, when a guard says so.
+std::optional<Plan> held_back(const Params& params, Context& context) {
+  for (std::string_view path : params.if_path_present) {
+    if (exists(path, context)) continue;
+    const std::string message = std::string(path) + " is missing";
+    const Overlay::Entry* provider = context.overlay.provider(EffectKind::file, path);
+    if (provider && !planned_at(path, context)) return Plan::unknown(provider->state_id, message + " as yet");
+    return Plan::kept("Skipped: " + message);
+  }
+  for (std::string_view path : params.if_path_absent)
+    if (exists(path, context)) return Plan::kept("Skipped: " + std::string(path) + " exists");
+  return std::nullopt;
+}
+
+// Why the command could not be started, as far as can be seen beforehand.
+std::optional<Plan> obstacle(const Params& params, const std::string& cwd, Context& context) {
+  const std::string shell(params.shell);
+  if (!base::find_program(shell) && !planned_at(shell, context))
+    return not_there(shell, "Shell " + shell + " is not executable", context);
+  auto runner = run_as(params.user, params.group, context);
+  if (auto* stop = std::get_if<Plan>(&runner)) return std::move(*stop);
+  if (!params.cwd || planned_at(cwd, context)) return std::nullopt;
+  const auto folder = found_at(cwd, context);
+  if (!folder) return not_there(cwd, "Working directory " + cwd + " does not exist", context);
+  if (!S_ISDIR(folder->st_mode)) return Plan::fail("Working directory " + cwd + " is not a directory");
+  return std::nullopt;
+}
+
+Plan plan(const Params& params, Context& context) {
+  if (auto skipped = held_back(params, context)) return std::move(*skipped);
+  Steps steps{.cwd = params.cwd ? std::string(*params.cwd) : context.host.state_dir + "/tmp"};
+  if (auto stop = obstacle(params, steps.cwd, context)) return std::move(*stop);
+  if (!params.cwd) {
+    auto missing = missing_folders(steps.cwd + "/.", context);  // with the directory itself
+    if (!missing) return Plan::fail(missing.error());
+    steps.folders = std::move(*missing);
+  }
+  Plan plan{.verdict = Verdict::change, .message = "Run a command (runs every round)"};
+  plan.changes = {{.what = "command", .before = "", .after = shortened(params.cmd)}};
+  plan.effects = {{.kind = EffectKind::anything}};
+  plan.steps = std::move(steps);
+  return plan;
+}
+
+// Replaces an entry of the same name, so that no program sees two.
+void set_variable(std::vector<std::string>& environment, std::string_view name, std::string_view value) {
+  const std::string prefix = std::string(name) + "=";
+  std::erase_if(environment, [&](const std::string& entry) { return entry.starts_with(prefix); });
+  environment.push_back(prefix + std::string(value));
+}
+
+std::vector<std::string> environment_for(const Params& params, const Runner& runner) {
+  auto environment = base::clean_environment(runner.home);
+  if (!runner.name.empty()) {
+    set_variable(environment, "USER", runner.name);
+    set_variable(environment, "LOGNAME", runner.name);
+    set_variable(environment, "SHELL", runner.shell);
+  }
+  for (const Pair& pair : params.env)
+    if (!pair.value.empty()) set_variable(environment, pair.key, pair.value);
+  return environment;
+}
+
+Applied judge(const base::Completed& completed) {
+  std::string output = base::clean_output(completed.output);
+  if (completed.ok()) return Applied::done("Command succeeded", std::move(output));
+  std::string comment = "Command failed (exit " + std::to_string(completed.exit_code) + ")";
+  if (completed.ending == base::Ending::signalled) {
+    const char* name = ::sigabbrev_np(completed.signal);
+    comment = "Command failed (signal " + (name ? std::string(name) : std::to_string(completed.signal)) + ")";
+  }
+  if (const std::string_view line = base::last_line(output); !line.empty()) comment += ": " + shortened(line);
+  return Applied::failed(std::move(comment), std::move(output));
+}
+
+Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
+  const Steps& steps = plan.steps_as<Steps>();
+  for (const std::string& folder : steps.folders)
+    if (auto made = context.files.make_folder(folder, {.uid = ::geteuid(), .gid = ::getegid(), .mode = 0755});
+        !made)
+      return Applied::failed(made.error());
+  auto found = run_as(params.user, params.group, context);
+  if (auto* stop = std::get_if<Plan>(&found)) return Applied::failed(stop->message);
+  const Runner& runner = std::get<Runner>(found);
+
+  base::Command command;
+  command.argv = {std::string(params.shell), "-c", std::string(params.cmd)};
+  command.env = environment_for(params, runner);
+  command.cwd = steps.cwd;
+  command.identity = runner.identity;
+  command.timeout = params.timeout ? params.timeout->value : context.commands.time_left();
+  auto completed = context.commands.run(std::move(command));
+  if (!completed)
+    return Applied::failed(completed.error(), base::clean_output(context.commands.interrupted_output()));
+  return judge(*completed);
+}
+
+}  // namespace
+
+extern const StateType kState;
+const StateType kState{
+    .name = "linux.cmd",
+    .summary = "A shell command, run in every round while its guards hold",
+    .params = kParams,
+    .rereadable = false,
+    .make_params = make_params<Params>,
+    .check = check_with<Params, check>,
+    .plan = plan_with<Params, plan>,
+    .apply = apply_with<Params, apply>,
+    .time_limit = time_limit_with<Params, time_limit>,
+};
+
+}  // namespace states::linux_cmd

@@ -1,0 +1,28 @@
+// Whom a command runs as.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/process.hpp"
+#include "states/context.hpp"
+#include "states/plan.hpp"
+
+namespace states::linux_cmd {
+
+struct Runner {
+  std::optional<base::Identity> identity;  // absent: as the agent is
+  std::string name;                        // empty when the agent's user has no account
+  std::string home = "/";
+  std::string shell;
+};
+
+// Looks the account up (a name, or the number of one that exists). One that nobody has is a Plan with `fail`,
+// or with `unknown` when an earlier state might create it. With a user that an earlier state *would* create
+// the answer is the agent's own, good for planning only.
+std::variant<Runner, Plan> run_as(std::optional<std::string_view> user, std::optional<std::string_view> group,
+                                  Context& context);
+
+}  // namespace states::linux_cmd

@@ -1,0 +1,43 @@
+// The text of a crontab, and the jobs that we manage in it. Text only; nothing is read or written here.
+//
+// What is above the marker line belongs to people and is kept byte for byte. Jobs below it are known by their
+// command.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace states::linux_cronjob {
+
+// The text that `crontab -l` would show of a spool file: without the three lines that Debian's crontab puts
+// on top of what it installs.
+std::string_view without_header(std::string_view spooled);
+
+// Every run of blanks (newlines included) as one, none at the ends.
+std::string squeezed(std::string_view text);
+
+enum class JobState { present, updated, added };
+
+class Crontab {
+ public:
+  explicit Crontab(std::string_view text);
+
+  struct Put {
+    JobState state = JobState::present;
+    std::string before;  // updated: the line as it was
+  };
+  // Makes sure that the command (squeezed) runs at these times ("*/5 * * * *", lower case). Below the marker
+  // the line of this command is rewritten or a new one appended; a line above it that says just the same will
+  // do.
+  Put put(std::string_view times, std::string_view command);
+
+  // As it should be installed: with our marker, every line ended.
+  std::string text() const;
+
+ private:
+  std::string above_;
+  std::vector<std::string> managed_;  // lines below the marker
+};
+
+}  // namespace states::linux_cronjob

@@ -1,0 +1,180 @@
+// linux.cronjob: commands in a user's crontab.
+#include <algorithm>
+#include <cctype>
+
+#include "base/output_text.hpp"
+#include "base/text.hpp"
+#include "states/linux_cronjob/crontab.hpp"
+#include "states/prerequisite.hpp"
+#include "states/state.hpp"
+
+namespace states::linux_cronjob {
+
+namespace {
+
+struct Params {
+  std::string_view user = "root";
+  List cmd;
+  std::string_view minute = "*";
+  std::string_view hour = "*";
+  std::string_view day_of_month = "*";
+  std::string_view month = "*";
+  std::string_view day_of_week = "*";
+};
+
+constexpr std::array kParams{
+    param<&Params::user>("user", "whose crontab").fallback("root"),
+    param<&Params::cmd>("cmd", "commands; one job each, all at the same times").required(),
+    param<&Params::minute>("minute", "0-59, lists, ranges and steps as cron takes them").fallback("*"),
+    param<&Params::hour>("hour", "0-23").fallback("*"),
+    param<&Params::day_of_month>("day-of-month", "1-31").fallback("*"),
+    param<&Params::month>("month", "1-12, or names").fallback("*"),
+    param<&Params::day_of_week>("day-of-week", "0-7, or names").fallback("*"),
+};
+
+constexpr Prerequisite kNeeded{"linux.cronjob", "crontab", "cron", "cronie"};
+constexpr std::size_t kLargestCrontab = 1024 * 1024;  // cron itself takes less
+
+struct Steps {
+  std::string user;
+  std::string text;  // of the whole crontab, to be installed
+  std::vector<std::string> comments;
+};
+
+base::Error invalid(std::string message) {
+  return {base::ErrorCode::invalid, std::move(message)};
+}
+
+// The values are cron's to judge, but each must be one field and no more.
+bool is_one_field(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("*,-/~?").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+}
+
+base::Result<void> check(const Params& params) {
+  const std::pair<std::string_view, std::string_view> fields[] = {{"minute", params.minute},
+                                                                  {"hour", params.hour},
+                                                                  {"day-of-month", params.day_of_month},
+                                                                  {"month", params.month},
+                                                                  {"day-of-week", params.day_of_week}};
+  for (const auto& [name, value] : fields)
+    if (!is_one_field(base::trim(value)))
+      return invalid("Illegal " + std::string(name) + " '" + std::string(value) + "'");
+  for (std::string_view command : params.cmd) {
+    if (command.find('\0') != std::string_view::npos) return invalid("Illegal cmd: it contains NUL");
+    if (base::trim(command).empty()) return invalid("Empty command");
+  }
+  return {};
+}
+
+std::string times_of(const Params& params) {
+  std::string times;
+  for (std::string_view field :
+       {params.minute, params.hour, params.day_of_month, params.month, params.day_of_week})
+    times.append(times.empty() ? "" : " ").append(base::trim(field));
+  std::ranges::transform(times, times.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return times;
+}
+
+// The user's crontab as crontab(1) would list it; empty when there is none.
+base::Result<std::string> read_crontab(const std::string& user, Context& context) {
+  const bool debian = context.host.os.family == base::OsRelease::Family::debian;
+  const std::string path = (debian ? "/var/spool/cron/crontabs/" : "/var/spool/cron/") + user;
+  auto found = context.tree.look(path);
+  if (!found) return std::move(found).error();
+  if (!*found) return std::string();
+  auto spooled = context.tree.read(path, kLargestCrontab);
+  if (!spooled) return std::move(spooled).error();
+  return std::string(without_header(*spooled));
+}
+
+// The account's name, or the plan that stops here. Nothing for a user that an earlier state would create.
+std::variant<std::optional<std::string>, Plan> account_of(std::string_view user, Context& context) {
+  if (const base::User* account = context.accounts.user(user)) return account->name;
+  const Overlay::Entry* planned = context.overlay.find(EffectKind::user, user);
+  if (planned && planned->effect.present) return std::nullopt;
+  const std::string message = "User '" + std::string(user) + "' does not exist";
+  if (const Overlay::Entry* provider = context.overlay.provider(EffectKind::user, user))
+    return Plan::unknown(provider->state_id, message + " yet");
+  return Plan::fail(message);
+}
+
+std::string comment_on(const Crontab::Put& put, const std::string& user, const std::string& line) {
+  const std::string_view what = put.state == JobState::added     ? "Job added for "
+                                : put.state == JobState::updated ? "Job updated for "
+                                                                 : "Job already present for ";
+  return std::string(what) + user + ": " + line;
+}
+
+Plan plan(const Params& params, Context& context) {
+  auto account = account_of(params.user, context);
+  if (auto* stop = std::get_if<Plan>(&account)) return std::move(*stop);
+  const auto& name = std::get<std::optional<std::string>>(account);
+  Steps steps{.user = name.value_or(std::string(params.user))};
+  auto present = name ? read_crontab(steps.user, context) : base::Result<std::string>(std::string());
+  if (!present) return Plan::fail(present.error());
+
+  Crontab crontab(*present);
+  const std::string times = times_of(params);
+  Plan plan;
+  for (std::string_view given : params.cmd) {
+    const std::string command = squeezed(given);
+    const std::string line = times + " " + command;
+    const Crontab::Put put = crontab.put(times, command);
+    steps.comments.push_back(comment_on(put, steps.user, line));
+    if (put.state == JobState::present) continue;
+    plan.changes.push_back({.what = "cron job of " + steps.user,
+                            .before = put.state == JobState::added ? "absent" : put.before,
+                            .after = line});
+  }
+  plan.message = base::join(steps.comments, "; ");
+  if (plan.changes.empty()) return plan;
+
+  auto package = plan_program(context, kNeeded);
+  if (!package) return Plan::fail(package.error());
+  if (*package) plan.changes.insert(plan.changes.begin(), std::move(**package));
+  plan.verdict = Verdict::change;
+  steps.text = crontab.text();
+  plan.steps = std::move(steps);
+  return plan;
+}
+
+Applied apply(const Params&, const Plan& plan, ApplyContext& context) {
+  const Steps& steps = plan.steps_as<Steps>();
+  auto installed = ensure_program(context, kNeeded);
+  if (!installed) return Applied::failed(installed.error());
+  base::Command command;
+  command.argv = {std::string(kNeeded.program), "-u", steps.user, "-"};
+  command.input = steps.text;
+  auto completed = context.commands.run(std::move(command));
+  if (!completed) return Applied::failed(completed.error(), std::move(installed->output));
+  const std::string said = base::clean_output(completed->output);
+  std::string output = std::move(installed->output) + said;
+  if (!completed->ok()) {
+    // The first line names the place and the reason, the ones after it only that it was not installed.
+    const std::string_view why = base::trim(said);
+    return Applied::failed("crontab refused the entry: " + std::string(why.substr(0, why.find('\n'))),
+                           std::move(output));
+  }
+  std::string comment = installed->comment;
+  comment.append(comment.empty() ? "" : "\n\n").append(base::join(steps.comments, "\n\n"));
+  return Applied::done(std::move(comment), std::move(output));
+}
+
+}  // namespace
+
+extern const StateType kState;
+const StateType kState{
+    .name = "linux.cronjob",
+    .summary = "Commands in a user's crontab",
+    .params = kParams,
+    .make_params = make_params<Params>,
+    .check = check_with<Params, check>,
+    .plan = plan_with<Params, plan>,
+    .apply = apply_with<Params, apply>,
+};
+
+}  // namespace states::linux_cronjob

@@ -1,0 +1,184 @@
+// linux.symlink: a symbolic link with this destination and owner.
+//
+// The names are those of the wire: `target` is the link, `source` is what it points to.
+#include <unistd.h>
+
+#include <climits>
+
+#include "states/ownership.hpp"
+#include "states/state.hpp"
+
+namespace states::linux_symlink {
+
+namespace {
+
+struct Params {
+  std::optional<std::string_view> source;
+  std::string_view target;
+  std::optional<std::string_view> user;
+  std::optional<std::string_view> group;
+  std::optional<std::string_view> mode;
+  bool absent = false;
+};
+
+constexpr std::array kParams{
+    param<&Params::source>("source",
+                           "what the link points to, stored as it is; may be relative, need not exist")
+        .fallback("required unless `absent`"),
+    param<&Params::target>("target", "absolute path of the link itself").required(),
+    param<&Params::user>("user", "owner of the link, name or number").fallback("kept; root when created"),
+    param<&Params::group>("group", "group of the link, name or number").fallback("kept; root when created"),
+    param<&Params::mode>("mode", "accepted and ignored: links have no mode").fallback("ignored"),
+    param<&Params::absent>("absent", "remove the link; all other parameters are ignored").fallback("false"),
+};
+
+// What apply has to do.
+struct Steps {
+  std::string path;
+  bool make = false;            // else only the owner
+  base::Attributes attributes;  // complete when making
+};
+
+base::Error invalid(std::string message) {
+  return {base::ErrorCode::invalid, std::move(message)};
+}
+
+base::Result<void> check(const Params& params) {
+  auto clean = base::clean_path(params.target);
+  if (!clean) return std::move(clean).error();
+  if (*clean == "/") return invalid("/ exists and is not a symlink");
+  if (params.absent) return {};
+  if (!params.source) return invalid("Missing parameter 'source'");
+  if (params.source->find('\0') != std::string_view::npos || params.source->size() >= PATH_MAX)
+    return invalid("Illegal source: it must not contain NUL and must be shorter than 4096 bytes");
+  return {};
+}
+
+std::string not_a_link(const std::string& path) {
+  return path + " exists and is not a symlink";
+}
+
+Plan plan_absent(const std::string& path, Context& context) {
+  auto found = context.tree.look(path);
+  if (!found) return Plan::fail(found.error());
+  if (!*found) return Plan::kept(path + " is already absent");
+  if (!S_ISLNK((*found)->st_mode)) return Plan::fail(not_a_link(path));
+  auto destination = context.tree.read_link(path);
+  if (!destination) return Plan::fail(destination.error());
+  Plan plan{.verdict = Verdict::change, .message = "Remove " + path};
+  plan.changes = {{.what = path, .before = "link to " + *destination, .after = "absent"}};
+  plan.effects = {{.kind = EffectKind::link, .name = path, .present = false}};
+  plan.steps = Steps{.path = path};
+  return plan;
+}
+
+// Nothing when the folder of the link is there, or would be.
+std::optional<Plan> missing_folder(std::string_view path, Context& context) {
+  const std::string folder(base::split_path(path).folder);
+  const Overlay::Entry* planned = context.overlay.path(folder);
+  if (planned && planned->effect.present) return std::nullopt;
+  auto opened = context.tree.folder(folder);
+  if (opened) return std::nullopt;
+  if (opened.error().code() != base::ErrorCode::not_found) return Plan::fail(opened.error());
+  const std::string message = "Directory " + folder + " does not exist";
+  if (const Overlay::Entry* provider = context.overlay.provider(EffectKind::directory, folder))
+    return Plan::unknown(provider->state_id, message + " yet");
+  return Plan::fail(message);
+}
+
+std::string wanted_owner(const Params& params, const base::Attributes& wanted, Context& context) {
+  const auto name = [](std::optional<std::string_view> given, const std::string& other) {
+    return given ? std::string(*given) : other;
+  };
+  return name(params.user, context.accounts.user_name(wanted.uid.value_or(::geteuid()))) + ":" +
+         name(params.group, context.accounts.group_name(wanted.gid.value_or(::getegid())));
+}
+
+Plan plan_new(const Params& params, const std::string& path, base::Attributes wanted, Context& context) {
+  if (auto stop = missing_folder(path, context)) return std::move(*stop);
+  if (!wanted.uid) wanted.uid = ::geteuid();
+  if (!wanted.gid) wanted.gid = ::getegid();
+  Plan plan{.verdict = Verdict::change, .message = "Create " + path + " -> " + std::string(*params.source)};
+  plan.changes = {
+      {.what = path,
+       .before = "absent",
+       .after = "link to " + std::string(*params.source) + ", " + wanted_owner(params, wanted, context)}};
+  plan.effects = {{.kind = EffectKind::link, .name = path}};
+  plan.scratch = {base::TreeWriter::scratch_path(path)};
+  plan.steps = Steps{.path = path, .make = true, .attributes = wanted};
+  return plan;
+}
+
+Plan plan(const Params& params, Context& context) {
+  auto clean = base::clean_path(params.target);
+  if (!clean) return Plan::fail(clean.error());
+  const std::string& path = *clean;
+  if (const Overlay::Entry* earlier = context.overlay.path(path))
+    return Plan::unknown(earlier->state_id, path + " depends on what an earlier state does to it");
+  if (params.absent) return plan_absent(path, context);
+
+  auto resolved = resolve_owner(params.user, params.group, std::nullopt, context);
+  if (auto* stop = std::get_if<Plan>(&resolved)) return std::move(*stop);
+  base::Attributes wanted = std::get<base::Attributes>(resolved);
+  auto looked = context.tree.look(path);
+  if (!looked) return Plan::fail(looked.error());
+  if (!*looked) return plan_new(params, path, wanted, context);
+  const struct stat& found = **looked;
+  if (!S_ISLNK(found.st_mode)) return Plan::fail(not_a_link(path));
+  auto destination = context.tree.read_link(path);
+  if (!destination) return Plan::fail(destination.error());
+
+  Plan plan;
+  const bool make = *destination != *params.source;
+  if (make)
+    plan.changes.push_back(
+        {.what = "destination of " + path, .before = *destination, .after = std::string(*params.source)});
+  compare_attributes(found, wanted, path, context.accounts, plan.changes);
+  const bool pending_owner = (params.user && !wanted.uid) || (params.group && !wanted.gid);
+  if (pending_owner)
+    plan.changes.push_back({.what = "owner of " + path,
+                            .before = owner_text(found.st_uid, found.st_gid, context.accounts),
+                            .after = wanted_owner(params, wanted, context)});
+  if (plan.changes.empty()) return Plan::kept(path + " is as wanted");
+
+  plan.verdict = Verdict::change;
+  plan.message = "Update " + path + " (" + summarise(plan.changes) + ")";
+  plan.effects = {{.kind = EffectKind::link, .name = path}};
+  if (make) {
+    if (!wanted.uid) wanted.uid = found.st_uid;
+    if (!wanted.gid) wanted.gid = found.st_gid;
+    plan.scratch = {base::TreeWriter::scratch_path(path)};
+  }
+  plan.steps = Steps{.path = path, .make = make, .attributes = wanted};
+  return plan;
+}
+
+Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
+  const Steps& steps = plan.steps_as<Steps>();
+  if (params.absent) {
+    if (auto removed = context.files.remove(steps.path); !removed) return Applied::failed(removed.error());
+    return Applied::done("Removed " + steps.path);
+  }
+  auto done = steps.make ? context.files.make_link(steps.path, *params.source, steps.attributes)
+                         : context.files.set_attributes(steps.path, steps.attributes);
+  if (!done) return Applied::failed(done.error());
+  const bool is_new = plan.changes.front().what == steps.path;
+  return Applied::done(is_new ? "Created " + steps.path + " -> " + std::string(*params.source)
+                              : "Updated " + steps.path + " (" + summarise(plan.changes) + ")");
+}
+
+}  // namespace
+
+extern const StateType kState;
+const StateType kState{
+    .name = "linux.symlink",
+    .summary = "A symbolic link with this destination and owner",
+    .params = kParams,
+    .works_below_root = true,
+    .make_params = make_params<Params>,
+    .check = check_with<Params, check>,
+    .plan = plan_with<Params, plan>,
+    .apply = apply_with<Params, apply>,
+};
+
+}  // namespace states::linux_symlink
