@@ -173,7 +173,8 @@ TEST_SUITE("system") {
     outcome = machine.converge(kState, R"({"cmd": ["a b", "c"], "minute": 5})");
     CHECK(outcome.first == Verdict::kept);
 
-    { std::ofstream(kSpool) << "# mine\n0 0 * * * mine\n" << text(); }
+    const std::string by_hand = "# mine\n0 0 * * * mine\n" + text();
+    std::ofstream(kSpool) << by_hand;
     outcome = machine.converge(kState, R"({"cmd": "c", "hour": "3", "minute": "0"})");
     CHECK_MESSAGE(outcome.ok, outcome.message);
     CHECK(outcome.message == "Job updated for root: 0 3 * * * c");
@@ -186,5 +187,19 @@ TEST_SUITE("system") {
     CHECK(outcome.message.find("bad minute") != std::string::npos);
     CHECK(text() == before);
     std::filesystem::remove(kSpool);
+  }
+
+  TEST_CASE("linux.cronjob says so when crontab is missing and cannot be installed") {
+    StateHarness machine{StateHarness::RunningSystem{}};
+    std::filesystem::rename("/usr/bin/crontab", "/usr/bin/crontab.away");
+    const auto plan = machine.plan(kState, R"({"cmd": "a"})");
+    const auto outcome = machine.converge(kState, R"({"cmd": "a"})");  // there is no network here
+    std::filesystem::rename("/usr/bin/crontab.away", "/usr/bin/crontab");
+    REQUIRE(plan.changes.size() == 2);
+    CHECK(plan.changes[0].what == "package cron");
+    CHECK_FALSE(outcome.ok);
+    CHECK(
+        outcome.message.starts_with("Cannot run linux.cronjob: 'crontab' is missing and package 'cron' could "
+                                    "not be installed"));
   }
 }
