@@ -81,8 +81,11 @@ base::Result<Message> Bus::call(Message request, std::string_view what, Context&
   auto waited = wait_until([&] { return reply.message != nullptr; }, what, context);
   library_.slot_unref(slot);  // a reply that comes after we gave up is dropped
   if (!waited) return std::move(waited).error();
-  if (const sd_bus_error* refusal = library_.message_get_error(reply.message.get()))
+  if (const sd_bus_error* refusal = library_.message_get_error(reply.message.get())) {
+    // The library's own answer to calls that are open when the connection ends.
+    lost_ = refusal->name == std::string_view(SD_BUS_ERROR_NO_REPLY);
     return base::Error(base::ErrorCode::io, refusal->message ? refusal->message : refusal->name);
+  }
   return std::move(reply.message);
 }
 

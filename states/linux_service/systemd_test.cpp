@@ -15,6 +15,7 @@
 #include <doctest/doctest.h>
 
 #include "base/unique_fd.hpp"
+#include "states/linux_service/systemd_session.hpp"
 #include "states/state.hpp"
 #include "tests/support/state_harness.hpp"
 
@@ -101,6 +102,12 @@ class StopAfter final : public base::Interrupt {
 
  private:
   base::UniqueFd timer_;
+};
+
+class NobodyWaits final : public states::Waits {
+ public:
+  bool is_done(std::string_view) override { return false; }
+  base::Result<void> wait(std::string_view) override { return {}; }
 };
 
 bool contains(const std::string& text, std::string_view part) {
@@ -400,6 +407,36 @@ TEST_SUITE("system") {
     CHECK(outcome.ok);
     CHECK(outcome.message == "web started");
     CHECK(web.runs());
+  }
+
+  TEST_CASE("a session with systemd survives that systemd executes itself anew") {
+    const Unit web("web.service", kPlain);
+    web.start();
+    const states::Host host;
+    const states::Overlay overlay;
+    base::Tree tree;
+    base::Accounts accounts;
+    base::NoInterrupt none;
+    states::Cache cache;
+    NobodyWaits waits;
+    states::Commands commands(steady_clock::now() + std::chrono::seconds(20), none, {}, {});
+    states::Context context{.state_id = "test",
+                            .host = host,
+                            .tree = tree,
+                            .accounts = accounts,
+                            .overlay = overlay,
+                            .commands = commands,
+                            .interrupt = none,
+                            .facts = cache,
+                            .notes = cache,
+                            .waits = waits};
+    states::linux_service::SystemdSession session;
+    REQUIRE(session.properties("web.service", context));
+    REQUIRE(shell("systemctl daemon-reexec"));
+    const auto again = session.properties("web.service", context);
+    REQUIRE(again);
+    CHECK(again->active_state == "active");
+    CHECK(again->sub_state == "running");
   }
 
   TEST_CASE("linux.service starts no program for a kept state") {
