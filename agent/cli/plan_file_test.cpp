@@ -10,6 +10,7 @@ namespace {
 
 using agent::PlannedState;
 using agent::PlanResult;
+using agent::cli::make_plan_file;
 using agent::cli::PlanFile;
 using states::Verdict;
 
