@@ -2,7 +2,7 @@
  *
  * floor_check MANIFEST: stats every directory; opens, stats, reads and compares every file.
  * Exit status 0 when all are as the manifest says, 1 when one is not, 2 on an error. */
-#include "manifest.h"
+#include "bench/converge/manifest.h"
 
 static char buffer[1 << 16];
 

@@ -5,7 +5,7 @@
  * its name, sets its mode and renames it; then one syncfs of the file system that holds ROOT. */
 #include <limits.h>
 
-#include "manifest.h"
+#include "bench/converge/manifest.h"
 
 static void create_file(const struct entry* wanted) {
   char temporary[PATH_MAX];

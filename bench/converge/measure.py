@@ -49,7 +49,7 @@ class Series:
 def compile_programs(folder):
     """The C programs, by name."""
     for name in C_PROGRAMS:
-        subprocess.run(["cc", *C_FLAGS, HERE / f"{name}.c", "-o", folder / name], check=True)
+        subprocess.run(["cc", *C_FLAGS, f"-I{HERE.parent.parent}", HERE / f"{name}.c", "-o", folder / name], check=True)
     return {name: folder / name for name in C_PROGRAMS}
 
 
