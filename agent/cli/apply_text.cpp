@@ -147,10 +147,7 @@ class TextView final : public ApplyView {
     if (result.outcome == Outcome::timed_out || result.outcome == Outcome::cancelled)
       text.insert(0, result.outcome == Outcome::timed_out ? "timed out: " : "cancelled: ");
     if (result.resumed) text += " (by an earlier run that was interrupted)";
-    std::string shown = printable(text, true);
-    for (std::size_t at = 0; (at = shown.find('\n', at)) != std::string::npos; at += 5)
-      shown.replace(at, 1, "\n    ");
-    return shown;
+    return join_lines(printable(text, true), "\n    ");
   }
 
   // The end of what its programs printed: where the reason usually is.

@@ -103,7 +103,8 @@ base::Result<Log> Log::open(LogLevel level, const std::string& file,
 void Log::write(LogLevel level, std::string_view text) {
   if (!sinks_->logger.should_log(level_of(level))) return;
   // One event is one line, whatever programs print.
-  sinks_->logger.log(level_of(level), spdlog::string_view_t(printable(sinks_->redactor->redact(text))));
+  const std::string line = printable(join_lines(sinks_->redactor->redact(text), "; "));
+  sinks_->logger.log(level_of(level), spdlog::string_view_t(line));
 }
 
 bool is_journal(int fd, const char* journal_stream) {

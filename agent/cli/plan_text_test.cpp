@@ -90,5 +90,6 @@ TEST_CASE("text is filled to the width, and colours take no room") {
   using agent::cli::wrap;
   CHECK(wrap("one two three", "- ", "  ", 9) == "- one two\n  three");
   CHECK(wrap("\x1b[1mone\x1b[0m two", "", "", 7) == "\x1b[1mone\x1b[0m two");
+  CHECK(agent::cli::join_lines("a\n\nb\n", "; ") == "a; b");
   CHECK(wrap("averyverylongword x", "", "", 5) == "averyverylongword\nx");
 }

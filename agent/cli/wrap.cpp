@@ -37,6 +37,13 @@ std::string wrap(std::string_view text, std::string_view first, std::string_view
   return out;
 }
 
+std::string join_lines(std::string_view text, std::string_view separator) {
+  std::vector<std::string> lines;
+  for (const std::string_view line : base::split(text, '\n'))
+    if (!base::trim(line).empty()) lines.emplace_back(line);
+  return base::join(lines, separator);
+}
+
 std::string printable(std::string_view text, bool keep_newlines) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   const auto is_fine = [&](char c) {

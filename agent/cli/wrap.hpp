@@ -17,4 +17,7 @@ std::string wrap(std::string_view text, std::string_view first, std::string_view
 // terminal. Tabs stay; newlines too with `keep_newlines`.
 std::string printable(std::string_view text, bool keep_newlines = false);
 
+// The lines that are not empty, joined: "a\n\nb" with "; " is "a; b".
+std::string join_lines(std::string_view text, std::string_view separator);
+
 }  // namespace agent::cli
