@@ -23,13 +23,6 @@ std::string_view first_line_with(std::string_view output, std::string_view begin
   return {};
 }
 
-std::string_view last_line(std::string_view output) {
-  std::string_view last;
-  for (const std::string_view line : base::split(output, '\n'))
-    if (!base::trim(line).empty()) last = base::trim(line);
-  return last;
-}
-
 // "dpkg: error processing package x (--configure):" and the line behind it, which has the reason.
 std::string dpkg_reason(std::string_view output) {
   const std::size_t at = output.find("dpkg: error processing ");
@@ -61,7 +54,7 @@ std::string failure_text(std::string_view what, const base::Completed& completed
               : " failed (exit " + std::to_string(completed.exit_code) + ")";
   const std::string output = base::clean_output(completed.output);
   std::string_view reason = first_line_with(output, "E:");
-  if (reason.empty()) reason = last_line(output);
+  if (reason.empty()) reason = base::last_line(output);
   if (!reason.empty()) text.append(": ").append(reason);
   if (const std::string dpkg = dpkg_reason(output); !dpkg.empty()) text.append("\n").append(dpkg);
   return text;

@@ -1,8 +1,10 @@
 #include "states/prerequisite.hpp"
 
+#include <functional>
 #include <vector>
 
 #include "base/output_text.hpp"
+#include "states/apt_get.hpp"
 
 namespace states {
 
@@ -26,37 +28,25 @@ base::Error missing(const Prerequisite& needed, const std::string& why) {
                                           std::string(needed.program) + "' is missing" + why};
 }
 
-// Runs one command of the package manager and collects what it prints. Its exit status decides nothing: what
-// counts is whether the program is there in the end.
-base::Result<void> run_step(ApplyContext& context, std::vector<std::string> argv, std::string& output) {
-  base::Command command;
-  command.argv = std::move(argv);
-  command.env = base::clean_environment();
-  for (const char* setting :
-       {"DEBIAN_FRONTEND=noninteractive", "APT_LISTCHANGES_FRONTEND=none", "NEEDRESTART_SUSPEND=1"})
-    command.env.emplace_back(setting);
-  command.timeout = context.commands.time_left();  // a package may take longer than other commands
-  auto completed = context.commands.run(std::move(command));
-  if (completed) output += base::clean_output(completed->output);
-  if (!completed && completed.error().code() != base::ErrorCode::not_found)
-    return std::move(completed).error();
-  return {};
+// A package manager that fails is no reason to stop: what counts is whether the program is there in the end.
+base::Result<void> unless_stopped(base::Result<void> done) {
+  const bool stopped = !done && (done.error().code() == base::ErrorCode::cancelled ||
+                                 done.error().code() == base::ErrorCode::timed_out);
+  return stopped ? std::move(done) : base::Result<void>();
 }
 
-// In order, until the program is there: plain; then with what may have been lacking.
-std::vector<std::vector<std::string>> steps_for(Family family, const std::string& package) {
-  if (family == Family::rhel) {
-    const std::string dnf = base::find_program("dnf") ? "dnf" : "yum";
-    const std::vector<std::string> install = {dnf, "-y", "install", package};
-    return {install, {dnf, "-y", "install", "epel-release"}, install};
+// Each of the steps is tried until the program is there: plain, then with what may have been lacking.
+using Step = std::function<base::Result<void>(AptGet&)>;
+std::vector<Step> steps_for(Family family, const std::string& package) {
+  if (family == Family::debian) {
+    const Step install = [=](AptGet& apt) { return apt.run("install", {package}); };
+    return {install, [](AptGet& apt) { return apt.refresh_lists(); }, install};
   }
-  const std::vector<std::string> install = {"apt-get", "install",
-                                            "-y",      "-q",
-                                            "-o",      "Dpkg::Options::=--force-confdef",
-                                            "-o",      "Dpkg::Options::=--force-confold",
-                                            "-o",      "DPkg::Lock::Timeout=600",
-                                            package};
-  return {install, {"apt-get", "update", "-q", "-o", "DPkg::Lock::Timeout=600"}, install};
+  const std::string dnf = base::find_program("dnf") ? "dnf" : "yum";
+  const auto install = [=](const std::string& name) -> Step {
+    return [=](AptGet& runner) { return runner.run_program(dnf + " install", {dnf, "-y", "install", name}); };
+  };
+  return {install(package), install("epel-release"), install(package)};
 }
 
 }  // namespace
@@ -72,14 +62,12 @@ base::Result<Installation> ensure_program(ApplyContext& context, const Prerequis
   if (base::find_program(needed.program)) return Installation{};
   const std::string package(package_for(context, needed));
   if (package.empty()) return missing(needed, {});
-  Installation made;
-  for (auto& argv : steps_for(context.host.os.family, package)) {
-    if (auto ran = run_step(context, std::move(argv), made.output); !ran) return std::move(ran).error();
-    if (!base::find_program(needed.program)) continue;
-    made.comment = "Installed " + package;
-    return made;
+  AptGet runner(context);
+  for (const Step& step : steps_for(context.host.os.family, package)) {
+    if (auto ran = unless_stopped(step(runner)); !ran) return std::move(ran).error();
+    if (base::find_program(needed.program)) return Installation{"Installed " + package, runner.output()};
   }
-  const std::string_view why = base::last_line(made.output);
+  const std::string_view why = base::last_line(runner.output());
   return missing(needed, " and package '" + package + "' could not be installed" +
                              (why.empty() ? "" : ": " + std::string(why)));
 }

@@ -8,8 +8,8 @@
 #include "base/output_text.hpp"
 #include "base/text.hpp"
 #include "states/linux_cmd/run_as.hpp"
-#include "states/missing_folders.hpp"
 #include "states/state.hpp"
+#include "states/working_folder.hpp"
 
 namespace states::linux_cmd {
 
@@ -46,11 +46,6 @@ constexpr std::array kParams{
 };
 
 constexpr std::size_t kLongestShown = 200;  // of a command or a line of output, in comments
-
-struct Steps {
-  std::string cwd;
-  std::vector<std::string> folders;  // of the default working directory, to be created
-};
 
 base::Error invalid(std::string message) {
   return {base::ErrorCode::invalid, std::move(message)};
@@ -127,13 +122,14 @@ std::optional<Plan> held_back(const Params& params, Context& context) {
 }
 
 // Why the command could not be started, as far as can be seen beforehand.
-std::optional<Plan> obstacle(const Params& params, const std::string& cwd, Context& context) {
+std::optional<Plan> obstacle(const Params& params, Context& context) {
   const std::string shell(params.shell);
   if (!base::find_program(shell) && !planned_at(shell, context))
     return not_there(shell, "Shell " + shell + " is not executable", context);
   auto runner = run_as(params.user, params.group, context);
   if (auto* stop = std::get_if<Plan>(&runner)) return std::move(*stop);
-  if (!params.cwd || planned_at(cwd, context)) return std::nullopt;
+  if (!params.cwd || planned_at(*params.cwd, context)) return std::nullopt;
+  const std::string cwd(*params.cwd);
   const auto folder = found_at(cwd, context);
   if (!folder) return not_there(cwd, "Working directory " + cwd + " does not exist", context);
   if (!S_ISDIR(folder->st_mode)) return Plan::fail("Working directory " + cwd + " is not a directory");
@@ -142,17 +138,10 @@ std::optional<Plan> obstacle(const Params& params, const std::string& cwd, Conte
 
 Plan plan(const Params& params, Context& context) {
   if (auto skipped = held_back(params, context)) return std::move(*skipped);
-  Steps steps{.cwd = params.cwd ? std::string(*params.cwd) : context.host.state_dir + "/tmp"};
-  if (auto stop = obstacle(params, steps.cwd, context)) return std::move(*stop);
-  if (!params.cwd) {
-    auto missing = missing_folders(steps.cwd + "/.", context);  // with the directory itself
-    if (!missing) return Plan::fail(missing.error());
-    steps.folders = std::move(*missing);
-  }
+  if (auto stop = obstacle(params, context)) return std::move(*stop);
   Plan plan{.verdict = Verdict::change, .message = "Run a command (runs every round)"};
   plan.changes = {{.what = "command", .before = "", .after = shortened(params.cmd)}};
   plan.effects = {{.kind = EffectKind::anything}};
-  plan.steps = std::move(steps);
   return plan;
 }
 
@@ -187,12 +176,9 @@ Applied judge(const base::Completed& completed) {
   return Applied::failed(std::move(comment), std::move(output));
 }
 
-Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
-  const Steps& steps = plan.steps_as<Steps>();
-  for (const std::string& folder : steps.folders)
-    if (auto made = context.files.make_folder(folder, {.uid = ::geteuid(), .gid = ::getegid(), .mode = 0755});
-        !made)
-      return Applied::failed(made.error());
+Applied apply(const Params& params, const Plan&, ApplyContext& context) {
+  auto cwd = params.cwd ? base::Result<std::string>(std::string(*params.cwd)) : working_folder(context);
+  if (!cwd) return Applied::failed(cwd.error());
   auto found = run_as(params.user, params.group, context);
   if (auto* stop = std::get_if<Plan>(&found)) return Applied::failed(stop->message);
   const Runner& runner = std::get<Runner>(found);
@@ -200,9 +186,9 @@ Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
   base::Command command;
   command.argv = {std::string(params.shell), "-c", std::string(params.cmd)};
   command.env = environment_for(params, runner);
-  command.cwd = steps.cwd;
+  command.cwd = std::move(*cwd);
   command.identity = runner.identity;
-  command.timeout = params.timeout ? params.timeout->value : context.commands.time_left();
+  command.timeout = context.commands.time_left();  // by time_limit(), or what the recipe says
   auto completed = context.commands.run(std::move(command));
   if (!completed)
     return Applied::failed(completed.error(), base::clean_output(context.commands.interrupted_output()));

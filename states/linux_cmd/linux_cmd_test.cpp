@@ -210,8 +210,8 @@ TEST_CASE("linux.cmd guards count what earlier states would have done") {
 
 TEST_CASE("linux.cmd ends a command whose time is up, with all that it started") {
   Machine machine;
-  const std::string parameter =
-      machine.json(R"({"cmd": "echo begun; (sleep 3; touch @/late) & sleep 30", "timeout": "1"})");
+  const std::string parameter = machine.json(R"({"cmd": "echo begun; (sleep 3; touch @/late) & sleep 30"})");
+  machine.timeout = std::chrono::seconds(1);
   const auto applied = machine.apply(kState, parameter, machine.plan(kState, parameter));
   CHECK(applied.end == AppliedEnd::timed_out);
   CHECK(applied.comment == "Timed out after 1 s: /bin/sh");
