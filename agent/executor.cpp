@@ -164,7 +164,10 @@ void Executor::run(Attempt& attempt) {
   states::Plan plan = guarded([&] { return state.type->plan(state.params, attempt.context); },
                               [](std::string text) { return states::Plan::fail(std::move(text)); });
   result.comment = plan.message;
-  if (!attempt.job.expected_plan.empty() && fingerprint(plan) != attempt.job.expected_plan) {
+  result.changes = plan.changes;
+  hide(state, parts_.redactor, result.changes);
+  const std::string_view expected = attempt.job.expected_plan;
+  if (!expected.empty() && fingerprint(plan.verdict, result.changes) != expected) {
     result.outcome = Outcome::failed;
     result.comment = "The machine is not as it was when the plan was made: " + plan.message + ". Plan again.";
     return;
@@ -192,17 +195,15 @@ void Executor::run(Attempt& attempt) {
 void Executor::apply(Attempt& attempt, const states::Plan& plan) {
   const recipe::State& state = attempt.job.state;
   StateResult& result = attempt.result;
-  result.changes = plan.changes;
 
   Journal::Entry entry{.digest = attempt.job.recipe.digest(),
                        .root = parts_.machine.host().root,
                        .round = attempt.job.round,
                        .index = attempt.job.index,
                        .id = result.id,
-                       .plan = fingerprint(plan),
-                       .changes = without_diffs(plan.changes),
+                       .plan = fingerprint(plan.verdict, result.changes),
+                       .changes = without_diffs(result.changes),
                        .scratch = plan.scratch};
-  hide(state, parts_.redactor, entry.changes);
   if (auto begun = parts_.journal.begin(entry); !begun) {
     result.outcome = Outcome::failed;
     result.comment = "Not changed, because it cannot be journalled: " + begun.error().message();

@@ -63,11 +63,11 @@ class Planner {
 
 }  // namespace
 
-std::string fingerprint(const states::Plan& plan) {
-  std::string text(verdict_name(plan.verdict));
-  if (plan.changes.empty()) return text;
+std::string fingerprint(states::Verdict verdict, const std::vector<states::Change>& shown) {
+  std::string text(verdict_name(verdict));
+  if (shown.empty()) return text;
   base::Sha256 hash;
-  for (const states::Change& change : plan.changes)
+  for (const states::Change& change : shown)
     for (const std::string* part : {&change.what, &change.before, &change.after, &change.diff}) {
       hash.add(std::to_string(part->size()) + ":");
       hash.add(*part);
@@ -92,11 +92,11 @@ PlanResult plan_recipe(const recipe::Recipe& recipe, const states::Host& host, c
       planned.depends_on = plan->depends_on;
       planned.message =
           redactor.is_needed(plan->message) ? redactor.redact(plan->message) : std::move(plan->message);
-      // What an unknown state will see cannot be known: its fingerprint stays empty and matches everything.
-      if (options.fingerprints && plan->verdict != states::Verdict::unknown)
-        planned.fingerprint = fingerprint(*plan);
       planned.changes = std::move(plan->changes);
       hide(state, redactor, planned.changes);
+      // What an unknown state will see cannot be known: its fingerprint stays empty and matches everything.
+      if (options.fingerprints && plan->verdict != states::Verdict::unknown)
+        planned.fingerprint = fingerprint(plan->verdict, planned.changes);
     }
     if (each) each(planned);
     result.states.push_back(std::move(planned));

@@ -21,8 +21,8 @@ PlanResult plan_recipe(const recipe::Recipe& recipe, const states::Host& host, c
                        base::Interrupt& interrupt, const PlanOptions& options,
                        const std::function<void(const PlannedState&)>& each = {});
 
-// SHA-256 over what a plan sees and wants. Two plans with the same fingerprint would do the same to the same
-// machine.
-std::string fingerprint(const states::Plan& plan);
+// SHA-256 over what may be shown of a plan (see hide() in secrets.hpp): two plans with the same fingerprint
+// saw the same and want the same. Nothing secret goes into it, so it cannot be used to guess at secrets.
+std::string fingerprint(states::Verdict verdict, const std::vector<states::Change>& shown);
 
 }  // namespace agent

@@ -13,6 +13,7 @@ constexpr std::size_t kLargest = 4 * 1024 * 1024;
 }  // namespace
 
 WaitBoard::WaitBoard(std::string path) : path_(std::move(path)) {
+  if (path_.empty()) return;
   const auto text = base::read_file(path_, kLargest);
   if (!text) return;
   base::Arena arena;
@@ -44,6 +45,7 @@ base::Result<void> WaitBoard::forget_before(std::int64_t version) {
 }
 
 base::Result<void> WaitBoard::store() const {
+  if (path_.empty()) return {};
   std::string json = "[";
   for (const auto& [version, ids] : done_)
     for (const std::string& id : ids)

@@ -14,7 +14,7 @@ namespace agent {
 
 class WaitBoard {
  public:
-  // `path`: where it is kept; read now when it is there.
+  // `path`: where it is kept; read now when it is there. Empty: nowhere.
   explicit WaitBoard(std::string path);
 
   // Heard from the backend; kept durably.

@@ -23,7 +23,8 @@ WorkerLoop::WorkerLoop(const WorkerSettings& settings, base::Redactor& redactor,
     : settings_(settings),
       redactor_(redactor),
       journal_(std::move(journal)),
-      waits_(settings.state_dir + "/waits"),
+      // Without a backend a wait is only declared done for this run.
+      waits_(settings.has_backend ? settings.state_dir + "/waits" : std::string()),
       inbox_(commands, waits_),
       machine_(settings.host, sync_),
       watches_(settings.state_dir + "/watch"),
@@ -63,6 +64,7 @@ void WorkerLoop::run() {
     const Clock::time_point next_round = Clock::now() + next_round_in_;
     while (Clock::now() < next_round && !inbox_.has_next() && !inbox_.stop())
       inbox_.wait_until(next_round);
+    if (inbox_.stop() && !inbox_.has_next()) break;
   }
   committer_.flush();
 }

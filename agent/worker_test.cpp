@@ -74,6 +74,13 @@ class Bench {
     return std::nullopt;
   }
 
+  // All events until the worker has stopped.
+  template <class Each>
+  void drain(Each each) {
+    while (auto event = worker_->events().pop())
+      each(*event);
+  }
+
   // One round of a recipe, as `opsagent apply` does it.
   std::vector<StateResult> apply(const std::string& yaml, bool resume = false) {
     stop();
@@ -179,6 +186,17 @@ TEST_CASE("a new recipe replaces the old one; the same version again is a no-op"
   REQUIRE(end);
   CHECK(end->version == 2);
   CHECK(fs::exists(bench.path("/dir/x")));
+}
+
+TEST_CASE("a stop at the end that arrives between two rounds starts no further round") {
+  Bench bench;
+  bench.settings().round_delay = 1h;
+  bench.run(kTwoFiles);
+  REQUIRE(bench.next<RoundEnd>());
+  bench.send(Stop{Stop::When::end});
+  std::size_t rounds = 0;
+  bench.drain([&](const Event& event) { rounds += std::holds_alternative<RoundStarted>(event); });
+  CHECK(rounds == 0);
 }
 
 TEST_CASE("a header-only message moves the version and nothing else") {
