@@ -64,7 +64,7 @@ class Bench:
     def measure(self, tools, count):
         """All series of one size; of the phase EMPTY when the count is 0."""
         workload = Workload(self.scratch / "tree", count)
-        workload.wipe()
+        workload.start_afresh()
         for tool in tools:
             folder = self.scratch / f"{tool.key}-{count}"
             folder.mkdir()
@@ -94,7 +94,7 @@ class Bench:
     @staticmethod
     def _create(workload):
         """The converged tree, by nobody in particular."""
-        workload.wipe()
+        workload.start_afresh()
         for path, content in workload.in_order():
             if content is None:
                 os.mkdir(path)
@@ -105,7 +105,7 @@ class Bench:
 
     def _run(self, tool, workload, phase):
         if phase == COLD:
-            workload.wipe()
+            workload.start_afresh()
         # Also what keeps the page cache warm: it reads everything.
         elif found := workload.problems():
             raise NotConverged(f"before {tool.label}, {phase}: {found[0]}")

@@ -198,7 +198,6 @@ class Ansible(Tool):
     processes, so that 10,000 files would take the better part of an hour."""
 
     key, label, package, program = "ansible", "Ansible", "ansible-core", "ansible-playbook"
-    largest = 1000
 
     def prepare(self, workload, folder):
         self.playbook = folder / "play.json"
