@@ -53,7 +53,14 @@ class Unit {
     std::ofstream(path_) << "[Service]\nEnvironment=LOG=" << log() << "\n" << text;
   }
   bool runs() const { return shell("systemctl is-active --quiet " + name_); }
-  void start() const { REQUIRE(shell("systemctl start " + name_)); }
+  // Until its program has noted that it runs: systemd is content as soon as there is a process.
+  void start() const {
+    const std::string before = noted();
+    REQUIRE(shell("systemctl start " + name_));
+    for (int i = 0; i < 500 && noted() == before; ++i)
+      ::usleep(10'000);
+    REQUIRE(noted() != before);
+  }
   std::string noted() const {
     std::ifstream file(log());
     std::string all;
@@ -220,6 +227,8 @@ TEST_SUITE("system") {
     }
     SUBCASE("which somebody else has just started") {
       REQUIRE(shell("systemctl start --no-block slow"));
+      while (!shell("systemctl show -p ActiveState slow | grep -q activating"))
+        ::usleep(10'000);
       const auto outcome = converge(R"({"name": "slow"})");
       CHECK(outcome.first == Verdict::kept);
       CHECK(slow.runs());
@@ -305,9 +314,10 @@ TEST_SUITE("system") {
   }
 
   TEST_CASE("linux.service says when a unit does not survive its restart or reload") {
-    const Unit web("web.service",
-                   "ExecStart=/bin/sh -c 'test ! -e /run/poison && exec sleep infinity; exit 9'\n"
-                   "ExecReload=/bin/kill -TERM $MAINPID\n");
+    const Unit web(
+        "web.service",
+        "ExecStart=/bin/sh -c 'test -e /run/poison && exit 9; echo run >>$LOG; exec sleep infinity'\n"
+        "ExecReload=/bin/kill -TERM $MAINPID\n");
     web.start();
     auto outcome = triggered(R"({"name": {"web": "reload"}})");
     CHECK_FALSE(outcome.ok);
