@@ -102,10 +102,12 @@ std::variant<std::optional<std::string>, Plan> account_of(std::string_view user,
   return Plan::fail(message);
 }
 
-std::string comment_on(const Crontab::Put& put, const std::string& user, const std::string& line) {
-  const std::string_view what = put.state == JobState::added     ? "Job added for "
-                                : put.state == JobState::updated ? "Job updated for "
-                                                                 : "Job already present for ";
+// What to say of a job, before or after it was put there.
+std::string describe(JobState state, bool done, const std::string& user, const std::string& line) {
+  const std::string_view what = state == JobState::present ? "Job already present for "
+                                : state == JobState::added
+                                    ? (done ? "Job added for " : "Add a job for ")
+                                    : (done ? "Job updated for " : "Update the job of ");
   return std::string(what) + user + ": " + line;
 }
 
@@ -124,13 +126,13 @@ Plan plan(const Params& params, Context& context) {
     const std::string command = squeezed(given);
     const std::string line = times + " " + command;
     const Crontab::Put put = crontab.put(times, command);
-    steps.comments.push_back(comment_on(put, steps.user, line));
+    steps.comments.push_back(describe(put.state, true, steps.user, line));
+    plan.message += (plan.message.empty() ? "" : "; ") + describe(put.state, false, steps.user, line);
     if (put.state == JobState::present) continue;
     plan.changes.push_back({.what = "cron job of " + steps.user,
                             .before = put.state == JobState::added ? "absent" : put.before,
                             .after = line});
   }
-  plan.message = base::join(steps.comments, "; ");
   if (plan.changes.empty()) return plan;
 
   auto package = plan_program(context, kNeeded);

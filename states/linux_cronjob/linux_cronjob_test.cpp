@@ -98,7 +98,7 @@ TEST_CASE("linux.cronjob plans what is missing, without writing") {
       kState,
       R"({"user": "root", "cmd": ["a   b\n c", "d"], "minute": 30, "hour": "2", "day-of-week": "MON-Fri"})");
   CHECK(plan.verdict == Verdict::change);
-  CHECK(plan.message == "Job added for root: 30 2 * * mon-fri a b c; Job added for root: 30 2 * * mon-fri d");
+  CHECK(plan.message == "Add a job for root: 30 2 * * mon-fri a b c; Add a job for root: 30 2 * * mon-fri d");
   REQUIRE(jobs(plan).size() == 2);
   CHECK(jobs(plan)[0].before == "absent");
   CHECK(jobs(plan)[0].after == "30 2 * * mon-fri a b c");
