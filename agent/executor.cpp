@@ -222,9 +222,11 @@ void Executor::apply(Attempt& attempt, const states::Plan& plan) {
 
   const states::Commands::Usage& usage = attempt.commands.usage();
   result.outcome = outcome_of(applied.end);
-  result.comment = applied.comment;
-  result.output = base::clean_output(
-      applied.output.empty() && !applied.ok() ? attempt.commands.interrupted_output() : applied.output);
+  result.comment = std::move(applied.comment);
+  result.output =
+      applied.output.empty() && !applied.ok() ? attempt.commands.interrupted_output() : applied.output;
+  // Of programs only: a diff is shown as it is.
+  if (usage.programs > 0) result.output = base::clean_output(result.output);
   result.exit_code = usage.last_exit_code;
   result.cpu = usage.cpu;
   result.max_rss_kb = usage.max_rss_kb;

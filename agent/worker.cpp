@@ -16,7 +16,7 @@ base::Result<void> make_state_dir(const std::string& path) {
   for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
     if (::mkdir(path.substr(0, slash).c_str(), 0755) != 0 && errno != EEXIST)
       return base::os_error(errno, "cannot create " + path.substr(0, slash));
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+  if (::mkdir(path.c_str(), 0711) != 0 && errno != EEXIST)
     return base::os_error(errno, "cannot create " + path);
   return {};
 }

@@ -67,42 +67,42 @@ std::string json_quote(std::string_view text) {
   std::string out;
   out.reserve(text.size() + 2);
   out += '"';
+  std::size_t plain = 0;  // where the run of bytes that need no escape began
+  const auto replace = [&](std::size_t at, std::size_t length, std::string_view by) {
+    out.append(text, plain, at - plain).append(by);
+    plain = at + length;
+  };
   for (std::size_t at = 0; at < text.size();) {
     const auto byte = static_cast<unsigned char>(text[at]);
     if (byte >= 0x80) {
       const std::size_t length = utf8_length(text, at);
-      out += length == 0 ? "\uFFFD" : text.substr(at, length);
+      if (length == 0) replace(at, 1, "\uFFFD");
       at += length == 0 ? 1 : length;
       continue;
     }
-    ++at;
     switch (byte) {
       case '"':
-        out += "\\\"";
+        replace(at, 1, "\\\"");
         break;
       case '\\':
-        out += "\\\\";
+        replace(at, 1, "\\\\");
         break;
       case '\n':
-        out += "\\n";
+        replace(at, 1, "\\n");
         break;
       case '\t':
-        out += "\\t";
+        replace(at, 1, "\\t");
         break;
       case '\r':
-        out += "\\r";
+        replace(at, 1, "\\r");
         break;
       default:
-        if (byte < 0x20 || byte == 0x7f) {
-          out += "\\u00";
-          out += kDigits[byte >> 4];
-          out += kDigits[byte & 15];
-        } else {
-          out += static_cast<char>(byte);
-        }
+        if (byte < 0x20 || byte == 0x7f)
+          replace(at, 1, std::string("\\u00") + kDigits[byte >> 4] + kDigits[byte & 15]);
     }
+    ++at;
   }
-  return out += '"';
+  return out.append(text, plain).append("\"");
 }
 
 std::string to_json(const Value& value) {

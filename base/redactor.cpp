@@ -207,6 +207,7 @@ std::size_t Redactor::redact_part(std::string_view text, bool is_last, std::size
 
 bool Redactor::is_needed(std::string_view text) const {
   const std::shared_lock lock(mutex_);
+  if (forms_.empty() && text.find("://") == std::string_view::npos) return false;
   for (std::size_t at = 0; at < text.size(); ++at)
     if (match_at(text, at).length > 0) return true;
   return false;

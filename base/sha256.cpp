@@ -25,11 +25,23 @@ struct Sha256::State {
   EVP_MD_CTX* context;
 };
 
+namespace {
+
+// Fetched once: looking the algorithm up costs more than hashing a few hundred bytes.
+const EVP_MD* sha256_algorithm() {
+  static const EVP_MD* const algorithm = [] {
+    // Hashing needs nothing of openssl.cnf; not reading it keeps the first hash of a process cheap.
+    OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+    return EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  }();
+  return algorithm;
+}
+
+}  // namespace
+
 Sha256::Sha256() : state_(std::make_unique<State>()) {
-  // Hashing needs nothing of openssl.cnf; not reading it keeps the first hash of a process cheap.
-  OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   state_->context = EVP_MD_CTX_new();
-  EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr);
+  EVP_DigestInit_ex(state_->context, sha256_algorithm(), nullptr);
 }
 
 Sha256::~Sha256() {

@@ -164,12 +164,15 @@ Result<void> TreeWriter::write_file(std::string_view path, std::string_view cont
   };
   if (auto written = write_all(file.get(), content); !written) return give_up(std::move(written).error());
   if (auto set = set_by_descriptor(file.get(), attributes); !set) return give_up(std::move(set).error());
-  const bool replaces = ::faccessat(*folder, name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-  if (replaces && ::fsync(file.get()) != 0) return give_up(os_error(errno, "cannot write to disk"));
-  if (auto noted = note(*folder); !noted) return give_up(std::move(noted).error());
-  if (::renameat(*folder, scratch.c_str(), *folder, name.c_str()) != 0)
-    return give_up(os_error(errno, "cannot rename"));
-  return {};
+  // What is new has no old content that a power cut could take: it is synced with its group. What replaces a
+  // file is synced before the rename. (File systems that do not know the flag get the safe way, too.)
+  if (::renameat2(*folder, scratch.c_str(), *folder, name.c_str(), RENAME_NOREPLACE) != 0) {
+    if (::fsync(file.get()) != 0) return give_up(os_error(errno, "cannot write to disk"));
+    if (::renameat(*folder, scratch.c_str(), *folder, name.c_str()) != 0)
+      return give_up(os_error(errno, "cannot rename"));
+  }
+  // After the change: a flush between note and change would leave the change out.
+  return note(*folder);
 }
 
 Result<void> TreeWriter::make_folder(std::string_view path, const Attributes& attributes) {
