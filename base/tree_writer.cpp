@@ -140,8 +140,11 @@ std::string TreeWriter::scratch_path(std::string_view path) {
   return std::string(parts.folder == "/" ? "" : parts.folder) + "/" + scratch_name(parts.name);
 }
 
-Result<void> TreeWriter::note(int folder) {
-  return sync_.note(folder);
+// After the change, never before it: a flush in between would take a change for synced that is yet to come.
+Result<void> TreeWriter::note_change(int folder, bool link_is_gone) {
+  auto noted = sync_.note(folder);
+  if (link_is_gone) tree_.forget();  // folders that were reached through it
+  return noted;
 }
 
 Result<void> TreeWriter::write_file(std::string_view path, std::string_view content,
@@ -164,12 +167,12 @@ Result<void> TreeWriter::write_file(std::string_view path, std::string_view cont
   };
   if (auto written = write_all(file.get(), content); !written) return give_up(std::move(written).error());
   if (auto set = set_by_descriptor(file.get(), attributes); !set) return give_up(std::move(set).error());
-  const bool replaces = ::faccessat(*folder, name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+  struct stat old {};
+  const bool replaces = ::fstatat(*folder, name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0;
   if (replaces && ::fsync(file.get()) != 0) return give_up(os_error(errno, "cannot write to disk"));
-  if (auto noted = note(*folder); !noted) return give_up(std::move(noted).error());
   if (::renameat(*folder, scratch.c_str(), *folder, name.c_str()) != 0)
     return give_up(os_error(errno, "cannot rename"));
-  return {};
+  return note_change(*folder, replaces && S_ISLNK(old.st_mode));
 }
 
 Result<void> TreeWriter::make_folder(std::string_view path, const Attributes& attributes) {
@@ -193,7 +196,7 @@ Result<void> TreeWriter::make_folder(std::string_view path, const Attributes& at
   if (renamed != 0 && (errno == EINVAL || errno == ENOSYS))
     renamed = ::renameat(*folder, scratch.c_str(), *folder, name.c_str());
   if (renamed != 0) return give_up(os_error(errno, "cannot rename"));
-  return note(made.get());
+  return note_change(made.get());
 }
 
 Result<void> TreeWriter::make_link(std::string_view path, std::string_view destination,
@@ -220,7 +223,7 @@ Result<void> TreeWriter::make_link(std::string_view path, std::string_view desti
     return give_up(std::move(set).error());
   if (::renameat(*folder, scratch.c_str(), *folder, std::string(parts.name).c_str()) != 0)
     return give_up(os_error(errno, "cannot rename"));
-  return note(*folder);
+  return note_change(*folder, true);
 }
 
 Result<void> TreeWriter::set_attributes(std::string_view path, const Attributes& attributes) {
@@ -234,7 +237,7 @@ Result<void> TreeWriter::set_attributes(std::string_view path, const Attributes&
   if (!target || ::fstat(target.get(), &st) != 0) return os_error(errno, context);
   if (auto set = set_by_path_descriptor(target.get(), st, attributes); !set)
     return std::move(set).error().with_context(context);
-  return note(*folder);
+  return note_change(*folder);
 }
 
 Result<void> TreeWriter::set_folder_attributes(std::string_view path, const Attributes& attributes) {
@@ -245,7 +248,7 @@ Result<void> TreeWriter::set_folder_attributes(std::string_view path, const Attr
   if (::fstat(*folder, &st) != 0) return os_error(errno, context);
   if (auto set = set_by_path_descriptor(*folder, st, attributes); !set)
     return std::move(set).error().with_context(context);
-  return note(*folder);
+  return note_change(*folder);
 }
 
 Result<std::size_t> TreeWriter::set_attributes_below(std::string_view path, const Choose& choose,
@@ -273,7 +276,7 @@ Result<std::size_t> TreeWriter::set_attributes_below(std::string_view path, cons
     return {};
   };
   auto walked = walk_below(*folder, path, interrupt, visit);
-  if (auto noted = note(*folder); !noted) return std::move(noted).error();
+  if (auto noted = note_change(*folder); !noted) return std::move(noted).error();
   if (!walked) return std::move(walked).error();
   return changed;
 }
@@ -283,9 +286,13 @@ Result<void> TreeWriter::remove(std::string_view path) {
   auto folder = tree_.folder(parts.folder);
   if (!folder)
     return folder.error().code() == ErrorCode::not_found ? Result<void>() : std::move(folder).error();
-  if (::unlinkat(*folder, std::string(parts.name).c_str(), 0) != 0 && errno != ENOENT)
+  const std::string name(parts.name);
+  struct stat old {};
+  const bool is_link =
+      ::fstatat(*folder, name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(old.st_mode);
+  if (::unlinkat(*folder, name.c_str(), 0) != 0 && errno != ENOENT)
     return os_error(errno, "cannot remove " + std::string(path));
-  return note(*folder);
+  return note_change(*folder, is_link);
 }
 
 Result<void> TreeWriter::remove_tree(std::string_view path, Interrupt& interrupt) {
@@ -304,7 +311,7 @@ Result<void> TreeWriter::remove_tree(std::string_view path, Interrupt& interrupt
   if (auto emptied = empty_folder(std::move(top), std::string(path), interrupt, 0); !emptied) return emptied;
   if (::unlinkat(folder.get(), name.c_str(), AT_REMOVEDIR) != 0)
     return os_error(errno, "cannot remove " + std::string(path));
-  return note(folder.get());
+  return note_change(folder.get());
 }
 
 }  // namespace base
