@@ -24,5 +24,7 @@ PlanResult plan_recipe(const recipe::Recipe& recipe, const states::Host& host, c
 // SHA-256 over what a plan sees and wants. Two plans with the same fingerprint would do the same to the same
 // machine.
 std::string fingerprint(const states::Plan& plan);
+// In the place of one, for a state whose condition does not hold.
+inline constexpr std::string_view kSkippedFingerprint = "skipped";
 
 }  // namespace agent
