@@ -55,13 +55,14 @@ void Committer::journal_written() {
   work_.notify_one();
 }
 
-void Committer::flush() {
+bool Committer::flush() {
   std::unique_lock lock(mutex_);
   if (!waiting_.empty()) {
     due_ = Clock::time_point::min();
     work_.notify_one();
   }
   left_.wait(lock, [&] { return waiting_.empty() && !busy_; });
+  return all_heard_;
 }
 
 void Committer::run() {
@@ -77,14 +78,15 @@ void Committer::run() {
     due_.reset();
     busy_ = true;
     lock.unlock();
-    commit(std::move(batch));
+    const bool heard = commit(std::move(batch));
     lock.lock();
     busy_ = false;
+    all_heard_ = all_heard_ && heard;
     left_.notify_all();
   }
 }
 
-void Committer::commit(std::vector<Event> batch) {
+bool Committer::commit(std::vector<Event> batch) {
   std::optional<std::size_t> last_changed;
   for (const Event& event : batch)
     if (const auto* result = std::get_if<StateResult>(&event); result && result->outcome != Outcome::kept)
@@ -100,8 +102,9 @@ void Committer::commit(std::vector<Event> batch) {
         result->comment += "\nChanged, but not on disk: " + synced.error().message();
       }
   }
-  out_.push_all(std::move(batch));
+  if (!out_.push_all(std::move(batch))) return false;  // the journal keeps what nobody has heard
   if (journal_ && last_changed && synced) synced = journal_->done(*last_changed);
+  return true;
 }
 
 }  // namespace agent

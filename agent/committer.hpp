@@ -32,8 +32,8 @@ class Committer {
   void submit_output(StateOutput output);
   // A record was written to the journal: it will be on disk in kLongestDelay.
   void journal_written();
-  // Returns when all that was submitted has left.
-  void flush();
+  // Returns when all that was submitted has left. False: the reader is gone, and not all of it was heard.
+  bool flush();
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -43,7 +43,7 @@ class Committer {
   static constexpr std::size_t kMostWaiting = 16 * kLargestBatch;
 
   void run();
-  void commit(std::vector<Event> batch);
+  bool commit(std::vector<Event> batch);
 
   base::Channel<Event>& out_;
   base::SyncGroup& sync_;
@@ -54,6 +54,7 @@ class Committer {
   std::vector<Event> waiting_;            // guarded by mutex_, as all below
   std::optional<Clock::time_point> due_;  // when the batch must leave
   bool busy_ = false;
+  bool all_heard_ = true;
   bool closing_ = false;
   std::thread thread_;
 };

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <exception>
 
 #include "agent/planner.hpp"
@@ -42,11 +43,26 @@ Outcome outcome_of(states::AppliedEnd end) {
   return Outcome::failed;
 }
 
-std::string still_different(const states::Plan& plan) {
+std::string still_different(const states::Plan& plan, const std::vector<states::Change>& shown) {
   std::string text = "Did not converge: " + plan.message;
-  for (const states::Change& change : plan.changes)
+  for (const states::Change& change : shown)
     text += "\n" + change.what + " is still " + change.before + ", wanted " + change.after;
   return text;
+}
+
+std::string not_as_planned(const std::string& found) {
+  return "The machine is not as it was when the plan was made: " + found + ". Plan again.";
+}
+
+// What is planned now, after what was begun before and is not to be done any more.
+std::vector<states::Change> added_to(const std::vector<states::Change>& begun,
+                                     const std::vector<states::Change>& planned) {
+  std::vector<states::Change> all;
+  for (const states::Change& change : begun)
+    if (std::ranges::find(planned, change.what, &states::Change::what) == planned.end())
+      all.push_back(change);
+  all.insert(all.end(), planned.begin(), planned.end());
+  return all;
 }
 
 std::vector<states::Change> without_diffs(std::vector<states::Change> changes) {
@@ -59,9 +75,11 @@ std::vector<states::Change> without_diffs(std::vector<states::Change> changes) {
 
 // One try at a state, with what it needs around it.
 struct Executor::Attempt {
-  Attempt(Parts& parts, const Job& attempted, StateResult& into, const WatchState& watch)
+  Attempt(Parts& parts, const Job& attempted, StateResult& into, std::vector<states::Change>& begun_before,
+          const WatchState& watch)
       : job(attempted),
         result(into),
+        begun(begun_before),
         redacting{base::RedactingStream(parts.redactor), base::RedactingStream(parts.redactor)},
         commands(
             Clock::now() + time_limit(attempted.state), parts.interrupt,
@@ -73,7 +91,8 @@ struct Executor::Attempt {
                                        .interrupt = parts.interrupt,
                                        .waits = parts.waits,
                                        .watch_triggered = watch.triggered,
-                                       .watch_changed = watch.changed})) {}
+                                       .watch_changed = watch.changed,
+                                       .sensitive = attempted.state.sensitive})) {}
 
   static std::chrono::seconds time_limit(const recipe::State& state) {
     if (state.timeout) return *state.timeout;
@@ -102,6 +121,7 @@ struct Executor::Attempt {
 
   const Job& job;
   StateResult& result;
+  std::vector<states::Change>& begun;  // by earlier attempts, or a run that was killed; not reported yet
   base::RedactingStream redacting[2];
   states::Commands commands;
   states::ApplyContext context;
@@ -129,8 +149,11 @@ StateResult Executor::execute(const Job& job) {
     return std::move(result);
   };
 
-  if (state.when && !parts_.machine.holds(*state.when, kNothingPlanned))
-    return finish(Outcome::skipped, "Skipped: its condition does not hold");
+  if (state.when && !parts_.machine.check(*state.when, kNothingPlanned).holds) {
+    if (job.expected_plan.empty() || job.expected_plan == kSkippedFingerprint)
+      return finish(Outcome::skipped, "Skipped: its condition does not hold");
+    return finish(Outcome::failed, not_as_planned("the condition of the state does not hold any more"));
+  }
   if (auto refused = parts_.machine.refusal(*state.type)) return finish(Outcome::failed, std::move(*refused));
 
   WatchState watch;
@@ -141,11 +164,12 @@ StateResult Executor::execute(const Job& job) {
     watch = std::move(*evaluated);
   }
 
+  std::vector<states::Change> begun = job.begun ? job.begun->changes : std::vector<states::Change>();
   for (unsigned attempt = 1;; ++attempt) {
     result.attempt = attempt;
     result.changes.clear();
     result.output.clear();
-    Attempt current(parts_, job, result, watch);
+    Attempt current(parts_, job, result, begun, watch);
     run(current);
     if (is_success(result.outcome) || result.outcome == Outcome::cancelled) break;
     if (attempt > state.retries || !pause_before_retry()) break;
@@ -166,20 +190,21 @@ void Executor::run(Attempt& attempt) {
   result.comment = plan.message;
   result.changes = plan.changes;
   hide(state, parts_.redactor, result.changes);
-  const std::string_view expected = attempt.job.expected_plan;
-  if (!expected.empty() && fingerprint(plan.verdict, result.changes) != expected) {
+  // Only at first: what another attempt finds is the work of the one before.
+  if (result.attempt == 1 && !attempt.job.expected_plan.empty() &&
+      fingerprint(plan.verdict, result.changes) != attempt.job.expected_plan) {
     result.outcome = Outcome::failed;
-    result.comment = "The machine is not as it was when the plan was made: " + plan.message + ". Plan again.";
+    result.comment = not_as_planned(plan.message);
     return;
   }
   switch (plan.verdict) {
     case states::Verdict::kept:
       result.outcome = Outcome::kept;
-      if (attempt.job.begun && !attempt.job.begun->changes.empty()) {
-        // Made by a run that was killed before it could say so.
+      if (!attempt.begun.empty()) {
+        // Made before, by somebody who could not say so.
         result.outcome = Outcome::changed;
-        result.resumed = true;
-        result.changes = attempt.job.begun->changes;
+        result.resumed = attempt.job.begun != nullptr;
+        result.changes = attempt.begun;
       }
       return;
     case states::Verdict::fail:
@@ -195,13 +220,15 @@ void Executor::run(Attempt& attempt) {
 void Executor::apply(Attempt& attempt, const states::Plan& plan) {
   const recipe::State& state = attempt.job.state;
   StateResult& result = attempt.result;
+  const std::string seen = fingerprint(plan.verdict, result.changes);
+  result.changes = added_to(attempt.begun, std::move(result.changes));
 
   Journal::Entry entry{.digest = attempt.job.recipe.digest(),
                        .root = parts_.machine.host().root,
                        .round = attempt.job.round,
                        .index = attempt.job.index,
                        .id = result.id,
-                       .plan = fingerprint(plan.verdict, result.changes),
+                       .plan = seen,
                        .changes = without_diffs(result.changes),
                        .scratch = plan.scratch};
   if (auto begun = parts_.journal.begin(entry); !begun) {
@@ -210,10 +237,11 @@ void Executor::apply(Attempt& attempt, const states::Plan& plan) {
     return;
   }
   parts_.committer.journal_written();
+  attempt.begun = result.changes;
 
   attempt.applying = true;
   attempt.message = plan.message;
-  const states::Applied applied =
+  states::Applied applied =
       guarded([&] { return state.type->apply(state.params, plan, attempt.context); },
               [](std::string text) { return states::Applied::failed(std::move(text)); });
   attempt.applying = false;
@@ -239,8 +267,10 @@ void Executor::apply(Attempt& attempt, const states::Plan& plan) {
   const states::Plan again = guarded([&] { return state.type->plan(state.params, attempt.context); },
                                      [](std::string text) { return states::Plan::fail(std::move(text)); });
   if (again.verdict == states::Verdict::kept) return;
+  std::vector<states::Change> shown = again.changes;
+  hide(state, parts_.redactor, shown);
   result.outcome = Outcome::failed;
-  result.comment = still_different(again);
+  result.comment = still_different(again, shown);
 }
 
 bool Executor::pause_before_retry() {

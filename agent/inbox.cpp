@@ -29,21 +29,31 @@ void Inbox::wait() {
   drain();
 }
 
-std::optional<RunRecipe> Inbox::take_next() {
-  return std::exchange(next_, std::nullopt);
+std::optional<std::int64_t> Inbox::take_version() {
+  if (version_) current_ = version_;
+  return std::exchange(version_, std::nullopt);
+}
+
+void Inbox::take_recipe(RunRecipe recipe) {
+  if (recipe.mode == Mode::plan) {
+    plan_ = std::move(recipe);
+    return;
+  }
+  const std::optional<std::int64_t> last = next_ ? next_->version : version_ ? version_ : current_;
+  if (last == recipe.version) return;  // the backend sends it again after a reconnect
+  // A kill that was asked for stays asked for, whatever comes after it.
+  if (next_ && next_->on_change == OnChange::kill) recipe.on_change = OnChange::kill;
+  next_ = std::move(recipe);
+  version_.reset();  // was said of the recipe before
 }
 
 void Inbox::take(Command command) {
   if (auto* run = std::get_if<RunRecipe>(&command)) {
-    const std::optional<std::int64_t> last = next_ ? next_->version : current_;
-    if (last == run->version) return;  // the backend sends it again after a reconnect
-    // A kill that was asked for stays asked for, whatever comes after it.
-    if (next_ && next_->on_change == OnChange::kill) run->on_change = OnChange::kill;
-    next_ = std::move(*run);
+    take_recipe(std::move(*run));
   } else if (auto* move = std::get_if<MoveVersion>(&command)) {
     if (next_)
       next_->version = move->version;
-    else
+    else if (current_)
       version_ = move->version;
   } else if (auto* done = std::get_if<WaitDone>(&command)) {
     // A board that cannot be written still works until the next restart; the backend is asked again then.

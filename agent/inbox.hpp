@@ -32,11 +32,14 @@ class Inbox final : public base::Interrupt {
   void wait();
 
   // The recipe that is running, so that the same one again is a no-op.
-  void set_current(std::optional<std::int64_t> version) { current_ = version; }
+  void set_current(std::int64_t version) { current_ = version; }
 
   bool has_next() const { return next_.has_value(); }
-  std::optional<RunRecipe> take_next();
-  std::optional<std::int64_t> take_version() { return std::exchange(version_, std::nullopt); }
+  std::optional<RunRecipe> take_next() { return std::exchange(next_, std::nullopt); }
+  // A recipe that is only to be planned. It replaces nothing; of several, the last is answered.
+  std::optional<RunRecipe> take_plan() { return std::exchange(plan_, std::nullopt); }
+  // The running recipe goes on under this version.
+  std::optional<std::int64_t> take_version();
 
   // The strongest stop that was asked for.
   std::optional<Stop::When> stop() const { return stop_; }
@@ -44,11 +47,13 @@ class Inbox final : public base::Interrupt {
 
  private:
   void take(Command command);
+  void take_recipe(RunRecipe recipe);
 
   base::Channel<Command>& commands_;
   WaitBoard& waits_;
   std::optional<std::int64_t> current_;
   std::optional<RunRecipe> next_;
+  std::optional<RunRecipe> plan_;
   std::optional<std::int64_t> version_;
   std::optional<Stop::When> stop_;
 };

@@ -14,8 +14,6 @@ namespace agent {
 
 namespace {
 
-using base::Error;
-using base::ErrorCode;
 using base::Result;
 using base::Value;
 
@@ -84,20 +82,8 @@ Journal::Entry entry_from(const Value& object) {
   return entry;
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Journal>> Journal::open(const std::string& path) {
-  base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd) return base::os_error(errno, "cannot open the journal " + path);
-  auto text = base::read_all(fd.get(), kLargestJournal, path);
-  if (!text) return std::move(text).error();
-  std::unique_ptr<Journal> journal(new Journal(path, std::move(fd)));
-  journal->is_empty_ = text->empty();
-  journal->replay(*text);
-  return journal;
-}
-
-void Journal::replay(const std::string& text) {
+std::vector<Journal::Entry> replay(std::string_view text) {
+  std::vector<Journal::Entry> unfinished;
   for (std::string_view line : base::split(text, '\n')) {
     if (line.size() <= kChecksumDigits + 1) continue;
     const std::string_view json = line.substr(kChecksumDigits + 1);
@@ -107,12 +93,41 @@ void Journal::replay(const std::string& text) {
     const Value* object = std::get_if<Value>(&parsed);
     if (!object) continue;
     if (object->find("begin")) {
-      unfinished_.push_back(entry_from(*object));
+      unfinished.push_back(entry_from(*object));
     } else if (object->find("done")) {
       const std::uint64_t through = number_at(*object, "done");
-      std::erase_if(unfinished_, [&](const Entry& entry) { return entry.index <= through; });
+      std::erase_if(unfinished, [&](const Journal::Entry& entry) { return entry.index <= through; });
     }
   }
+  return unfinished;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Journal>> Journal::open(const std::string& path) {
+  base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd) return base::os_error(errno, "cannot open the journal " + path);
+  return std::unique_ptr<Journal>(new Journal(path, std::move(fd)));
+}
+
+Result<std::vector<Journal::Entry>> Journal::unfinished() {
+  const std::lock_guard lock(mutex_);
+  if (::lseek(fd_.get(), 0, SEEK_SET) < 0) return base::os_error(errno, "cannot read the journal " + path_);
+  auto text = base::read_all(fd_.get(), kLargestJournal, path_);
+  if (!text) return std::move(text).error();
+  const std::size_t whole = text->rfind('\n') + 1;  // 0 when there is no line at all
+  if (whole != text->size()) {
+    // What is appended next must begin a line of its own.
+    if (auto cut = cut_to(static_cast<off_t>(whole)); !cut) return std::move(cut).error();
+    text->resize(whole);
+  }
+  is_empty_ = text->empty();
+  return replay(*text);
+}
+
+Result<void> Journal::cut_to(off_t size) {
+  if (::ftruncate(fd_.get(), size) != 0) return base::os_error(errno, "cannot shorten the journal " + path_);
+  return {};
 }
 
 Result<void> Journal::append(const std::string& json) {
@@ -120,10 +135,13 @@ Result<void> Journal::append(const std::string& json) {
   const std::lock_guard lock(mutex_);
   const ssize_t written = ::write(fd_.get(), line.data(), line.size());
   if (written < 0) return base::os_error(errno, "cannot write the journal " + path_);
-  if (static_cast<std::size_t>(written) != line.size())
-    return Error(ErrorCode::no_space, "cannot write the journal " + path_ + ": no space left");
-  dirty_ = true;
   is_empty_ = false;
+  if (static_cast<std::size_t>(written) != line.size()) {
+    // A part of a line would spoil the next one.
+    if (auto cut = cut_to(::lseek(fd_.get(), 0, SEEK_END) - written); !cut) return cut;
+    return base::os_error(ENOSPC, "cannot write the journal " + path_);
+  }
+  dirty_ = true;
   return {};
 }
 
@@ -136,21 +154,28 @@ Result<void> Journal::done(std::size_t index) {
 }
 
 Result<void> Journal::sync() {
+  // Who comes while another thread syncs waits for it: what it wrote may be what is on its way.
+  const std::lock_guard syncing(sync_mutex_);
   {
     const std::lock_guard lock(mutex_);
     if (!std::exchange(dirty_, false)) return {};
   }
-  if (::fdatasync(fd_.get()) != 0) return base::os_error(errno, "cannot sync the journal " + path_);
-  return {};
+  if (::fdatasync(fd_.get()) == 0) return {};
+  const int reason = errno;
+  const std::lock_guard lock(mutex_);
+  dirty_ = true;
+  return base::os_error(reason, "cannot sync the journal " + path_);
 }
 
 Result<void> Journal::clear() {
-  const std::lock_guard lock(mutex_);
-  unfinished_.clear();
-  if (is_empty_) return {};
-  if (::ftruncate(fd_.get(), 0) != 0) return base::os_error(errno, "cannot empty the journal " + path_);
-  is_empty_ = true;
-  return {};
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_empty_) return {};
+    if (auto cut = cut_to(0); !cut) return cut;
+    is_empty_ = true;
+    dirty_ = true;
+  }
+  return sync();  // else a power cut could bring back what has been reported
 }
 
 }  // namespace agent

@@ -4,8 +4,11 @@
 // power cut from the next sync() on. After a restart unfinished() tells which changes were begun and never
 // confirmed. Format: see docs/formats.md.
 //
-// begin() and clear() belong to the worker, done() to the committer, sync() to both.
+// Several processes may have it open; whoever holds the RunLock reads and writes it. unfinished(), begin()
+// and clear() belong to the worker, done() to the committer, sync() to both.
 #pragma once
+
+#include <sys/types.h>
 
 #include <cstdint>
 #include <memory>
@@ -32,32 +35,32 @@ class Journal {
     std::vector<std::string> scratch;     // temporaries to remove if we are killed
   };
 
-  // Opens the file, made 0600 when missing, and reads what an earlier run left. A torn last line, as a power
-  // cut leaves it, is dropped.
+  // Opens the file, made 0600 when missing.
   static base::Result<std::unique_ptr<Journal>> open(const std::string& path);
 
-  // Begun by an earlier run and not confirmed, in order.
-  const std::vector<Entry>& unfinished() const { return unfinished_; }
+  // Begun by whoever wrote it last and not confirmed, in order. A torn last line, as a power cut leaves it,
+  // is taken off, so call this before the first begin().
+  base::Result<std::vector<Entry>> unfinished();
 
   base::Result<void> begin(const Entry& entry);
   // The results of all states up to this index are safe.
   base::Result<void> done(std::size_t index);
-  // A no-op when nothing was written since the last one.
+  // On return, all that was written before the call is on disk, whichever thread wrote or synced it.
   base::Result<void> sync();
-  // The round is over, or its leftovers have been dealt with: nothing is unfinished.
+  // The round is over and has been told: nothing is unfinished, not even after a power cut.
   base::Result<void> clear();
 
  private:
   Journal(std::string path, base::UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
   base::Result<void> append(const std::string& json);
-  void replay(const std::string& text);
+  base::Result<void> cut_to(off_t size);
 
   const std::string path_;
   const base::UniqueFd fd_;
-  std::vector<Entry> unfinished_;
+  std::mutex sync_mutex_;  // held while syncing, and taken before mutex_
   std::mutex mutex_;
-  bool dirty_ = false;    // guarded by mutex_: written since the last sync
-  bool is_empty_ = true;  // guarded by mutex_
+  bool dirty_ = false;     // guarded by mutex_: written since the last sync
+  bool is_empty_ = false;  // guarded by mutex_
 };
 
 }  // namespace agent

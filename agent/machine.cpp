@@ -22,18 +22,31 @@ std::string_view family_name(base::OsRelease::Family family) {
 
 }  // namespace
 
-bool Machine::holds(const recipe::When& when, const states::Overlay& overlay) {
-  // Follows links, as `test -e` does.
-  const auto exists = [&](std::string_view path) {
-    if (const states::Overlay::Entry* planned = overlay.path(path)) return planned->effect.present;
+Machine::Condition Machine::check(const recipe::When& when, const states::Overlay& overlay) const {
+  Condition condition;
+  const auto require = [&](std::string_view path, bool wanted) {
+    const std::string clean = *base::clean_path(path);  // checked when the recipe was read
+    const states::Overlay::Entry* planned = overlay.path(clean);
+    // Follows links, as `test -e` does.
     struct stat st {};
-    return ::stat((host_.root + std::string(path)).c_str(), &st) == 0;
+    const bool is_there = planned ? planned->effect.present : ::stat((host_.root + clean).c_str(), &st) == 0;
+    const states::Overlay::Entry* provider =
+        planned || is_there ? nullptr : overlay.provider(states::EffectKind::file, clean);
+    if (provider)
+      condition.depends_on = provider;
+    else if (is_there != wanted)
+      condition.holds = false;
   };
   const auto is_os = [&](std::string_view name) {
     return name == host_.os.id || name == family_name(host_.os.family);
   };
-  return std::ranges::all_of(when.path_exists, exists) && std::ranges::none_of(when.path_absent, exists) &&
-         (when.os.empty() || std::ranges::any_of(when.os, is_os));
+  for (std::string_view path : when.path_exists)
+    require(path, true);
+  for (std::string_view path : when.path_absent)
+    require(path, false);
+  if (!when.os.empty() && std::ranges::none_of(when.os, is_os)) condition.holds = false;
+  if (!condition.holds) condition.depends_on = nullptr;  // nobody can change that any more
+  return condition;
 }
 
 std::optional<std::string> Machine::refusal(const states::StateType& type) const {
@@ -62,7 +75,8 @@ states::ApplyContext Machine::context(const Parts& parts) {
            .notes = notes_,
            .waits = parts.waits,
            .watch_triggered = parts.watch_triggered,
-           .watch_changed = parts.watch_changed},
+           .watch_changed = parts.watch_changed,
+           .sensitive = parts.sensitive},
           writer_};
 }
 

@@ -22,7 +22,11 @@ class Machine {
   base::Tree& tree() { return tree_; }
 
   // Whether a state is to run at all. `overlay`: what earlier states would have done, while planning.
-  bool holds(const recipe::When& when, const states::Overlay& overlay);
+  struct Condition {
+    bool holds = true;
+    const states::Overlay::Entry* depends_on = nullptr;  // who may yet make it hold, or not; in the overlay
+  };
+  Condition check(const recipe::When& when, const states::Overlay& overlay) const;
 
   // Why a state cannot work on this machine (wrong distribution, another root), if so.
   std::optional<std::string> refusal(const states::StateType& type) const;
@@ -36,6 +40,7 @@ class Machine {
     states::Waits& waits;
     bool watch_triggered = false;
     std::span<const std::string> watch_changed{};
+    bool sensitive = false;
   };
   states::ApplyContext context(const Parts& parts);
 

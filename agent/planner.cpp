@@ -13,7 +13,7 @@ namespace {
 class UnansweredWaits final : public states::Waits {
  public:
   bool is_done(std::string_view) override { return false; }
-  base::Result<void> wait(std::string_view) override {
+  base::Result<void> wait(std::string_view, Deadline) override {
     return base::Error(base::ErrorCode::unsupported, "a plan does not wait");
   }
 };
@@ -25,7 +25,13 @@ class Planner {
 
   // Nothing: its condition does not hold.
   std::optional<states::Plan> plan(const recipe::State& state) {
-    if (state.when && !machine_.holds(*state.when, overlay_)) return std::nullopt;
+    if (state.when) {
+      const Machine::Condition condition = machine_.check(*state.when, overlay_);
+      if (condition.depends_on)
+        return states::Plan::unknown(condition.depends_on->state_id,
+                                     "Its condition depends on what an earlier state does");
+      if (!condition.holds) return std::nullopt;
+    }
     if (auto refused = machine_.refusal(*state.type)) return states::Plan::fail(std::move(*refused));
     WatchState watch;
     if (state.type->watch) {
@@ -87,6 +93,7 @@ PlanResult plan_recipe(const recipe::Recipe& recipe, const states::Host& host, c
     if (!plan) {
       planned.skipped = true;
       planned.message = "Skipped: its condition does not hold";
+      if (options.fingerprints) planned.fingerprint = kSkippedFingerprint;
     } else {
       planned.verdict = plan->verdict;
       planned.depends_on = plan->depends_on;

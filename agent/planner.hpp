@@ -24,5 +24,7 @@ PlanResult plan_recipe(const recipe::Recipe& recipe, const states::Host& host, c
 // SHA-256 over what may be shown of a plan (see hide() in secrets.hpp): two plans with the same fingerprint
 // saw the same and want the same. Nothing secret goes into it, so it cannot be used to guess at secrets.
 std::string fingerprint(states::Verdict verdict, const std::vector<states::Change>& shown);
+// In the place of one, for a state whose condition does not hold.
+inline constexpr std::string_view kSkippedFingerprint = "skipped";
 
 }  // namespace agent

@@ -5,7 +5,8 @@ namespace agent {
 namespace {
 
 void add_texts(const base::Value& value, base::Redactor& redactor) {
-  if (value.is_text()) redactor.add(value.text());
+  base::Arena arena;
+  if (const auto line = value.as_line(arena)) redactor.add(*line);  // a password may be a number
   for (const base::Value& item : value.items())
     add_texts(item, redactor);
   for (const base::Member& member : value.members())

@@ -38,14 +38,16 @@ void work(const WorkerSettings& settings, base::Redactor& redactor, base::Channe
 Worker::Worker(WorkerSettings settings, std::shared_ptr<base::Redactor> redactor)
     : thread_([this, settings = std::move(settings), redactor = std::move(redactor)] {
         work(settings, *redactor, commands_, events_);
+        commands_.close();  // nobody reads them any more: a sender must not wait for that
         events_.push(Stopped{});
         events_.close();
       }) {}
 
 Worker::~Worker() {
+  // First the events: a worker that waits for room there takes in no commands.
+  events_.close();
   commands_.push(Stop{Stop::When::now});
   commands_.close();
-  events_.close();
   thread_.join();
 }
 

@@ -15,6 +15,21 @@ std::chrono::microseconds since(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start);
 }
 
+// While no state runs there is nothing to let finish: every stop but `end`, and every new recipe, counts at
+// once.
+class BetweenStates final : public base::Interrupt {
+ public:
+  explicit BetweenStates(Inbox& inbox) : inbox_(inbox) {}
+  bool requested() override {
+    inbox_.drain();
+    return inbox_.stops_before_next_state() || inbox_.has_next();
+  }
+  int wait_fd() const override { return inbox_.wait_fd(); }
+
+ private:
+  Inbox& inbox_;
+};
+
 }  // namespace
 
 WorkerLoop::WorkerLoop(const WorkerSettings& settings, base::Redactor& redactor,
@@ -44,100 +59,115 @@ void WorkerLoop::notice(Notice::Level level, std::string text) {
 }
 
 void WorkerLoop::run() {
-  sweep_leftovers();
   while (true) {
     inbox_.drain();
     if (inbox_.stops_before_next_state()) break;
+    if (const auto request = inbox_.take_plan()) plan_only(*request);
     if (auto next = inbox_.take_next()) adopt(std::move(*next));
+    const bool at_rest = !recipe_ || Clock::now() < next_round_;
+    if (at_rest && inbox_.stop()) break;
     if (!recipe_) {
-      if (inbox_.stop()) break;
       inbox_.wait();
-      continue;
+    } else if (at_rest) {
+      inbox_.wait_until(next_round_);
+    } else {
+      const RoundExit exit = run_round();
+      if (exit == RoundExit::stopped) break;
+      if (exit != RoundExit::replaced && inbox_.stop()) break;
+      next_round_ = Clock::now() + next_round_in_;
     }
-    if (mode_ == Mode::plan) {
-      plan_only();
-      continue;
-    }
-    const RoundExit exit = run_round();
-    if (exit == RoundExit::replaced) continue;
-    if (exit == RoundExit::stopped || inbox_.stop()) break;
-    const Clock::time_point next_round = Clock::now() + next_round_in_;
-    while (Clock::now() < next_round && !inbox_.has_next() && !inbox_.stop())
-      inbox_.wait_until(next_round);
-    if (inbox_.stop() && !inbox_.has_next()) break;
   }
   committer_.flush();
 }
 
 void WorkerLoop::adopt(RunRecipe next) {
   recipe_ = std::move(next.recipe);
-  mode_ = next.mode;
   version_ = next.version;
+  resume_ = next.resume;
   round_ = 0;
-  first_ = 0;
+  next_round_ = {};
   back_off_ = {};
   inbox_.set_current(version_);
   if (auto forgotten = waits_.forget_before(version_); !forgotten)
     notice(Notice::Level::warning, forgotten.error().message());
   register_secrets(*recipe_, redactor_);
   was_right_.assign(recipe_->states().size(), false);
+}
 
+// The same states, under another version from now on.
+void WorkerLoop::follow_version() {
+  if (auto moved = inbox_.take_version()) version_ = *moved;
+}
+
+void WorkerLoop::plan_only(const RunRecipe& request) {
+  register_secrets(*request.recipe, redactor_);
+  PlanResult planned =
+      plan_recipe(*request.recipe, settings_.host, redactor_, inbox_, {.state_dir = settings_.state_dir});
+  planned.version = request.version;
+  committer_.submit(std::move(planned));
+}
+
+// What a run that was killed has left: its temporaries go, and what it had begun in this recipe is looked at
+// again. Only under the lock: before, the journal may be that of a run which is alive.
+base::Result<void> WorkerLoop::take_over() {
+  first_ = 0;
   begun_.clear();
-  for (const Journal::Entry& entry : journal_->unfinished())
+  auto unfinished = journal_->unfinished();
+  if (!unfinished) return std::move(unfinished).error();
+  for (Journal::Entry& entry : *unfinished) {
+    sweep(entry);
     if (entry.digest == recipe_->digest() && entry.root == settings_.host.root &&
         entry.index < recipe_->states().size())
-      begun_.push_back(entry);
-  if (next.resume && !begun_.empty()) first_ = begun_.front().index;
-}
-
-void WorkerLoop::plan_only() {
-  PlanResult planned =
-      plan_recipe(*recipe_, settings_.host, redactor_, inbox_, {.state_dir = settings_.state_dir});
-  planned.version = version_;
-  committer_.submit(std::move(planned));
-  recipe_.reset();
-}
-
-// Temporaries of changes that were begun when an earlier run was killed.
-void WorkerLoop::sweep_leftovers() {
-  for (const Journal::Entry& entry : journal_->unfinished()) {
-    base::Tree tree(entry.root);
-    base::TreeWriter writer(tree, sync_);
-    for (const std::string& path : entry.scratch)
-      if (auto removed = writer.remove(path); !removed)
-        notice(Notice::Level::warning, removed.error().message());
+      begun_.push_back(std::move(entry));
   }
+  if (resume_ && round_ == 0 && !begun_.empty())
+    first_ = std::ranges::min(begun_, {}, &Journal::Entry::index).index;
+  return {};
+}
+
+void WorkerLoop::sweep(const Journal::Entry& leftover) {
+  if (leftover.scratch.empty()) return;
+  base::Tree tree(leftover.root);
+  base::TreeWriter writer(tree, sync_);
+  for (const std::string& path : leftover.scratch)
+    if (auto removed = writer.remove(path); !removed)
+      notice(Notice::Level::warning, removed.error().message());
 }
 
 WorkerLoop::RoundExit WorkerLoop::run_round() {
-  const auto locked = lock_.acquire(inbox_, [&](const std::string& pid) {
+  BetweenStates between(inbox_);
+  auto ready = lock_.acquire(between, [&](const std::string& pid) {
     notice(Notice::Level::info, "waiting for another run to end (process " + pid + ")");
   });
-  if (!locked) {
-    if (inbox_.stop()) return RoundExit::stopped;
+  if (ready) ready = take_over();
+  if (!ready) {
+    lock_.release();
+    if (inbox_.stops_before_next_state()) return RoundExit::stopped;
     if (inbox_.has_next()) return RoundExit::replaced;
-    notice(Notice::Level::warning, locked.error().message());
+    notice(Notice::Level::warning, ready.error().message());
     next_round_in_ = settings_.longest_back_off;
     return RoundExit::failed;
   }
 
   machine_.new_round();
-  RoundEnd end{.version = version_, .round = ++round_};
+  follow_version();
+  RoundEnd end{.round = ++round_};
   const Clock::time_point started = Clock::now();
   committer_.submit(RoundStarted{
       .version = version_, .round = round_, .first = first_, .states = recipe_->states().size()});
   const RoundExit exit = run_states(end);
-  first_ = 0;
-  begun_.clear();
   if (exit == RoundExit::converged) {
     back_off_ = {};
     next_round_in_ = settings_.round_delay;
   }
+  end.version = version_;
   end.duration = since(started);
   if (exit != RoundExit::stopped && exit != RoundExit::replaced && !inbox_.stop()) end.next = next_round_in_;
   committer_.submit(std::move(end));
-  committer_.flush();
-  if (auto cleared = journal_->clear(); !cleared) notice(Notice::Level::warning, cleared.error().message());
+  // What nobody has heard, and what a killed run had begun and this round did not reach, stays in the
+  // journal.
+  if (committer_.flush() && begun_.empty())
+    if (auto cleared = journal_->clear(); !cleared) notice(Notice::Level::warning, cleared.error().message());
   lock_.release();
   return exit;
 }
@@ -149,10 +179,7 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
     inbox_.drain();
     if (inbox_.stops_before_next_state()) return RoundExit::stopped;
     if (inbox_.has_next()) return RoundExit::replaced;
-    if (auto moved = inbox_.take_version()) {
-      version_ = end.version = *moved;
-      inbox_.set_current(version_);
-    }
+    follow_version();
     const auto begun = std::ranges::find(begun_, index, &Journal::Entry::index);
     StateResult result = executor_.execute({.recipe = *recipe_,
                                             .state = states[index],
@@ -163,6 +190,8 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
                                             .expected_plan = index < settings_.expected_plans.size()
                                                                  ? settings_.expected_plans[index]
                                                                  : std::string_view()});
+    result.version = version_;  // a wait may have seen it move
+    std::erase_if(begun_, [&](const Journal::Entry& entry) { return entry.index == index; });
     count(result, end);
     const bool success = is_success(result.outcome);
     if (!success) {
@@ -183,7 +212,10 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
 
 void WorkerLoop::count(const StateResult& result, RoundEnd& end) {
   ++end.counts[static_cast<std::size_t>(result.outcome)];
-  if (result.outcome == Outcome::changed && was_right_[result.index]) end.drift.push_back(result.id);
+  // What cannot be read again is done in every round: that is no drift.
+  if (result.outcome == Outcome::changed && was_right_[result.index] &&
+      recipe_->states()[result.index].type->rereadable)
+    end.drift.push_back(result.id);
   if (result.outcome == Outcome::changed || result.outcome == Outcome::kept) was_right_[result.index] = true;
 }
 
@@ -199,9 +231,11 @@ bool WorkerLoop::is_done(std::string_view state_id) {
   return waits_.is_done(version_, state_id);
 }
 
-base::Result<void> WorkerLoop::wait(std::string_view state_id) {
+base::Result<void> WorkerLoop::wait(std::string_view state_id, Deadline deadline) {
   inbox_.drain();
-  while (!is_done(state_id)) {
+  while (true) {
+    follow_version();  // the backend speaks of the new one from now on
+    if (is_done(state_id)) return {};
     if (inbox_.stops_before_next_state() || inbox_.has_next())
       return base::Error(base::ErrorCode::cancelled, "Stopped waiting");
     if (!settings_.has_backend)
@@ -210,10 +244,11 @@ base::Result<void> WorkerLoop::wait(std::string_view state_id) {
           "Waits for states of other machines, and no backend is connected that could say when they are "
           "done. If they are, say so with --assume-done " +
               std::string(state_id));
+    if (Clock::now() >= deadline)
+      return base::Error(base::ErrorCode::timed_out, "Still not done when the state's time was over");
     committer_.flush();
-    inbox_.wait();
+    inbox_.wait_until(deadline);
   }
-  return {};
 }
 
 }  // namespace agent

@@ -31,17 +31,19 @@ class WorkerLoop final : private states::Waits {
   enum class RoundExit { converged, failed, replaced, stopped };
 
   void adopt(RunRecipe next);
-  void plan_only();
+  void follow_version();
+  void plan_only(const RunRecipe& request);
+  base::Result<void> take_over();
+  void sweep(const Journal::Entry& leftover);
   RoundExit run_round();
   RoundExit run_states(RoundEnd& end);
   void count(const StateResult& result, RoundEnd& end);
   std::chrono::milliseconds back_off(const StateResult& failed);
-  void sweep_leftovers();
   void notice(Notice::Level level, std::string text);
 
   // Waits, for meta.wait.
   bool is_done(std::string_view state_id) override;
-  base::Result<void> wait(std::string_view state_id) override;
+  base::Result<void> wait(std::string_view state_id, Deadline deadline) override;
 
   // Constant after construction.
   const WorkerSettings& settings_;
@@ -59,15 +61,16 @@ class WorkerLoop final : private states::Waits {
 
   // The recipe that is running.
   std::shared_ptr<const recipe::Recipe> recipe_;
-  Mode mode_ = Mode::apply;
   std::int64_t version_ = 0;
+  bool resume_ = true;
   std::uint64_t round_ = 0;
-  std::size_t first_ = 0;              // where the next round starts
-  std::vector<Journal::Entry> begun_;  // by a run that was killed, of this recipe
+  std::size_t first_ = 0;              // where the round starts
+  std::vector<Journal::Entry> begun_;  // of this recipe, by a run that was killed, and not reached since
   std::vector<bool> was_right_;        // per state: some round had it right
   StateResult last_failure_;
   std::chrono::milliseconds back_off_{};  // 0: the last round did not fail
   std::chrono::milliseconds next_round_in_{};
+  Inbox::Clock::time_point next_round_{};
 };
 
 }  // namespace agent

@@ -10,8 +10,7 @@
 
 #include "agent/journal.hpp"
 #include "base/tree_writer.hpp"
-#include "builtins/builtins.hpp"
-#include "states/registry.hpp"
+#include "tests/support/worker_bench.hpp"
 
 namespace {
 
@@ -19,87 +18,8 @@ using namespace agent;
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-const states::Registry& registry() {
-  static const states::Registry known{states::native_states(), builtins::builtin_states()};
-  return known;
-}
-
-// A worker with a scratch folder of its own: state folder and the root that states work below.
-class Bench {
- public:
-  explicit Bench(bool has_backend = false) {
-    std::string pattern = (fs::temp_directory_path() / "opsagent-worker-XXXXXX").string();
-    REQUIRE(::mkdtemp(pattern.data()));
-    folder_ = pattern;
-    fs::create_directories(folder_ + "/root/dir");
-    settings_.host.root = folder_ + "/root";
-    settings_.host.os = base::read_os_release();
-    settings_.state_dir = folder_ + "/state";
-    settings_.round_delay = 20ms;
-    settings_.first_back_off = 10ms;
-    settings_.longest_back_off = 40ms;
-    settings_.retry_delay = 5ms;
-    settings_.has_backend = has_backend;
-  }
-  ~Bench() {
-    stop();
-    fs::remove_all(folder_);
-  }
-
-  WorkerSettings& settings() { return settings_; }
-  std::string path(const std::string& below) const { return folder_ + "/root" + below; }
-  std::string state_path(const std::string& below) const { return folder_ + "/state/" + below; }
-  // Commands of linux.cmd and the like work on the running system.
-  void use_running_system() { settings_.host.root.clear(); }
-
-  void start() { worker_ = std::make_unique<Worker>(settings_, std::make_shared<base::Redactor>()); }
-  void stop() { worker_.reset(); }
-  void send(Command command) { worker_->commands().push(std::move(command)); }
-  void run(const std::string& yaml, std::int64_t version = 1, OnChange on_change = OnChange::finish,
-           bool resume = true) {
-    if (!worker_) start();
-    auto loaded = recipe::load_text("test.yaml", yaml, registry());
-    for (const auto& problem : loaded.problems)
-      MESSAGE(recipe::describe(problem, "test.yaml"));
-    REQUIRE(loaded.recipe);
-    send(RunRecipe{.recipe = loaded.recipe, .version = version, .on_change = on_change, .resume = resume});
-  }
-
-  // The next event of this type; others are skipped.
-  template <class T>
-  std::optional<T> next(std::chrono::milliseconds within = 10s) {
-    const auto deadline = std::chrono::steady_clock::now() + within;
-    while (auto event = worker_->events().pop_until(deadline))
-      if (auto* wanted = std::get_if<T>(&*event)) return std::move(*wanted);
-    return std::nullopt;
-  }
-
-  // All events until the worker has stopped.
-  template <class Each>
-  void drain(Each each) {
-    while (auto event = worker_->events().pop())
-      each(*event);
-  }
-
-  // One round of a recipe, as `opsagent apply` does it.
-  std::vector<StateResult> apply(const std::string& yaml, bool resume = false) {
-    stop();
-    start();
-    run(yaml, 1, OnChange::finish, resume);
-    send(Stop{Stop::When::end});
-    std::vector<StateResult> results;
-    while (auto event = worker_->events().pop()) {
-      if (auto* result = std::get_if<StateResult>(&*event)) results.push_back(std::move(*result));
-      if (std::holds_alternative<Stopped>(*event)) break;
-    }
-    return results;
-  }
-
- private:
-  std::string folder_;
-  WorkerSettings settings_;
-  std::unique_ptr<Worker> worker_;
-};
+using Bench = tests::WorkerBench;
+using tests::engine_registry;
 
 std::string read(const std::string& path) {
   std::ifstream file(path);
@@ -186,17 +106,6 @@ TEST_CASE("a new recipe replaces the old one; the same version again is a no-op"
   REQUIRE(end);
   CHECK(end->version == 2);
   CHECK(fs::exists(bench.path("/dir/x")));
-}
-
-TEST_CASE("a stop at the end that arrives between two rounds starts no further round") {
-  Bench bench;
-  bench.settings().round_delay = 1h;
-  bench.run(kTwoFiles);
-  REQUIRE(bench.next<RoundEnd>());
-  bench.send(Stop{Stop::When::end});
-  std::size_t rounds = 0;
-  bench.drain([&](const Event& event) { rounds += std::holds_alternative<RoundStarted>(event); });
-  CHECK(rounds == 0);
 }
 
 TEST_CASE("a header-only message moves the version and nothing else") {
@@ -305,7 +214,7 @@ TEST_CASE("a sensitive state shows that something changed, never what") {
 
 TEST_CASE("what a killed run had begun is swept, planned again and reported as changed") {
   Bench bench;
-  auto loaded = recipe::load_text("test.yaml", kTwoFiles, registry());
+  auto loaded = recipe::load_text("test.yaml", kTwoFiles, engine_registry());
   // As if the process had died between the rename of b and its report, with a temporary of a left behind.
   bench.apply(kTwoFiles);
   fs::create_directories(bench.state_path(""));
@@ -375,7 +284,7 @@ TEST_CASE("two runs on one state folder wait for each other") {
   WorkerSettings other = bench.settings();
   other.journal_name = "apply";
   Worker second(other, std::make_shared<base::Redactor>());
-  auto loaded = recipe::load_text("t.yaml", kTwoFiles, registry());
+  auto loaded = recipe::load_text("t.yaml", kTwoFiles, engine_registry());
   second.commands().push(RunRecipe{.recipe = loaded.recipe});
   second.commands().push(Stop{Stop::When::end});
   auto event = second.events().pop();
@@ -392,7 +301,7 @@ TEST_CASE("two runs on one state folder wait for each other") {
 TEST_CASE("plan mode answers with a plan and changes nothing") {
   Bench bench;
   bench.start();
-  auto loaded = recipe::load_text("t.yaml", kTwoFiles, registry());
+  auto loaded = recipe::load_text("t.yaml", kTwoFiles, engine_registry());
   bench.send(RunRecipe{.recipe = loaded.recipe, .version = 4, .mode = Mode::plan});
   const auto planned = bench.next<PlanResult>();
   REQUIRE(planned);

@@ -97,7 +97,7 @@ class Channel {
   void arrived(std::unique_lock<std::mutex>& lock) {
     signal();
     lock.unlock();
-    filled_.notify_one();
+    filled_.notify_all();
   }
   void emptied(std::unique_lock<std::mutex>& lock) {
     if (!closed_) {

@@ -34,9 +34,14 @@ Result<void> SyncGroup::flush() {
     const std::lock_guard lock(mutex_);
     targets.swap(targets_);
   }
-  for (const Target& target : targets)
-    if (::syncfs(target.fd.get()) != 0) return os_error(errno, "cannot write to disk");
-  return {};
+  Result<void> synced;
+  for (Target& target : targets) {
+    if (::syncfs(target.fd.get()) == 0) continue;
+    synced = os_error(errno, "cannot write to disk");
+    const std::lock_guard lock(mutex_);
+    targets_.push_back(std::move(target));  // not on disk, so not done with
+  }
+  return synced;
 }
 
 }  // namespace base

@@ -23,7 +23,7 @@ class SyncGroup {
   // True when something is waiting to be flushed.
   bool pending() const;
 
-  // On return, all that was noted before the call is on disk.
+  // On success, all that was noted before the call is on disk. What could not be synced stays noted.
   Result<void> flush();
 
  private:

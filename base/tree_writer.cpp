@@ -140,8 +140,11 @@ std::string TreeWriter::scratch_path(std::string_view path) {
   return std::string(parts.folder == "/" ? "" : parts.folder) + "/" + scratch_name(parts.name);
 }
 
-Result<void> TreeWriter::note(int folder) {
-  return sync_.note(folder);
+// After the change, never before it: a flush in between would take a change for synced that is yet to come.
+Result<void> TreeWriter::note_change(int folder, bool link_is_gone) {
+  auto noted = sync_.note(folder);
+  if (link_is_gone) tree_.forget();  // folders that were reached through it
+  return noted;
 }
 
 Result<void> TreeWriter::write_file(std::string_view path, std::string_view content,
@@ -166,13 +169,15 @@ Result<void> TreeWriter::write_file(std::string_view path, std::string_view cont
   if (auto set = set_by_descriptor(file.get(), attributes); !set) return give_up(std::move(set).error());
   // What is new has no old content that a power cut could take: it is synced with its group. What replaces a
   // file is synced before the rename. (File systems that do not know the flag get the safe way, too.)
-  if (::renameat2(*folder, scratch.c_str(), *folder, name.c_str(), RENAME_NOREPLACE) != 0) {
-    if (::fsync(file.get()) != 0) return give_up(os_error(errno, "cannot write to disk"));
-    if (::renameat(*folder, scratch.c_str(), *folder, name.c_str()) != 0)
-      return give_up(os_error(errno, "cannot rename"));
-  }
-  // After the change: a flush between note and change would leave the change out.
-  return note(*folder);
+  if (::renameat2(*folder, scratch.c_str(), *folder, name.c_str(), RENAME_NOREPLACE) == 0)
+    return note_change(*folder, false);
+  struct stat old {};
+  const bool was_link =
+      ::fstatat(*folder, name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(old.st_mode);
+  if (::fsync(file.get()) != 0) return give_up(os_error(errno, "cannot write to disk"));
+  if (::renameat(*folder, scratch.c_str(), *folder, name.c_str()) != 0)
+    return give_up(os_error(errno, "cannot rename"));
+  return note_change(*folder, was_link);
 }
 
 Result<void> TreeWriter::make_folder(std::string_view path, const Attributes& attributes) {
@@ -196,7 +201,7 @@ Result<void> TreeWriter::make_folder(std::string_view path, const Attributes& at
   if (renamed != 0 && (errno == EINVAL || errno == ENOSYS))
     renamed = ::renameat(*folder, scratch.c_str(), *folder, name.c_str());
   if (renamed != 0) return give_up(os_error(errno, "cannot rename"));
-  return note(made.get());
+  return note_change(made.get());
 }
 
 Result<void> TreeWriter::make_link(std::string_view path, std::string_view destination,
@@ -223,7 +228,7 @@ Result<void> TreeWriter::make_link(std::string_view path, std::string_view desti
     return give_up(std::move(set).error());
   if (::renameat(*folder, scratch.c_str(), *folder, std::string(parts.name).c_str()) != 0)
     return give_up(os_error(errno, "cannot rename"));
-  return note(*folder);
+  return note_change(*folder, true);
 }
 
 Result<void> TreeWriter::set_attributes(std::string_view path, const Attributes& attributes) {
@@ -237,7 +242,7 @@ Result<void> TreeWriter::set_attributes(std::string_view path, const Attributes&
   if (!target || ::fstat(target.get(), &st) != 0) return os_error(errno, context);
   if (auto set = set_by_path_descriptor(target.get(), st, attributes); !set)
     return std::move(set).error().with_context(context);
-  return note(*folder);
+  return note_change(*folder);
 }
 
 Result<void> TreeWriter::set_folder_attributes(std::string_view path, const Attributes& attributes) {
@@ -248,7 +253,7 @@ Result<void> TreeWriter::set_folder_attributes(std::string_view path, const Attr
   if (::fstat(*folder, &st) != 0) return os_error(errno, context);
   if (auto set = set_by_path_descriptor(*folder, st, attributes); !set)
     return std::move(set).error().with_context(context);
-  return note(*folder);
+  return note_change(*folder);
 }
 
 Result<std::size_t> TreeWriter::set_attributes_below(std::string_view path, const Choose& choose,
@@ -276,7 +281,7 @@ Result<std::size_t> TreeWriter::set_attributes_below(std::string_view path, cons
     return {};
   };
   auto walked = walk_below(*folder, path, interrupt, visit);
-  if (auto noted = note(*folder); !noted) return std::move(noted).error();
+  if (auto noted = note_change(*folder); !noted) return std::move(noted).error();
   if (!walked) return std::move(walked).error();
   return changed;
 }
@@ -286,9 +291,13 @@ Result<void> TreeWriter::remove(std::string_view path) {
   auto folder = tree_.folder(parts.folder);
   if (!folder)
     return folder.error().code() == ErrorCode::not_found ? Result<void>() : std::move(folder).error();
-  if (::unlinkat(*folder, std::string(parts.name).c_str(), 0) != 0 && errno != ENOENT)
+  const std::string name(parts.name);
+  struct stat old {};
+  const bool is_link =
+      ::fstatat(*folder, name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(old.st_mode);
+  if (::unlinkat(*folder, name.c_str(), 0) != 0 && errno != ENOENT)
     return os_error(errno, "cannot remove " + std::string(path));
-  return note(*folder);
+  return note_change(*folder, is_link);
 }
 
 Result<void> TreeWriter::remove_tree(std::string_view path, Interrupt& interrupt) {
@@ -307,7 +316,7 @@ Result<void> TreeWriter::remove_tree(std::string_view path, Interrupt& interrupt
   if (auto emptied = empty_folder(std::move(top), std::string(path), interrupt, 0); !emptied) return emptied;
   if (::unlinkat(folder.get(), name.c_str(), AT_REMOVEDIR) != 0)
     return os_error(errno, "cannot remove " + std::string(path));
-  return note(folder.get());
+  return note_change(folder.get());
 }
 
 }  // namespace base

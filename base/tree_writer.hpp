@@ -56,7 +56,7 @@ class TreeWriter {
   static std::string scratch_path(std::string_view path);
 
  private:
-  Result<void> note(int folder);
+  Result<void> note_change(int folder, bool link_is_gone = false);
 
   Tree& tree_;
   SyncGroup& sync_;

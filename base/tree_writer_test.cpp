@@ -89,6 +89,35 @@ TEST_CASE("a folder at the place of a file is an error and nothing is left behin
   CHECK(error_of(at.writer.write_file("/no/f", "x", {})) == "writing /no/f: /no: No such file or directory");
 }
 
+TEST_CASE("what was not changed is not waiting for a sync: it is noted after the rename, not before") {
+  Written at;
+  at.folder("f");
+  CHECK_FALSE(at.writer.write_file("/f", "new", {}));
+  CHECK_FALSE(at.sync.pending());
+}
+
+TEST_CASE("a link that now leads elsewhere is followed there, at once") {
+  Written at;
+  at.folder("old");
+  at.folder("new");
+  at.link("current", "old");
+  REQUIRE(at.writer.write_file("/current/first", "1", {}));
+  SUBCASE("replaced by another link") {
+    REQUIRE(at.writer.make_link("/current", "new", {}));
+    CHECK(at.writer.write_file("/current/second", "2", {}));
+    CHECK(at.read("new/second") == "2");
+    CHECK(at.count("old") == 1);
+  }
+  SUBCASE("replaced by a file") {
+    REQUIRE(at.writer.write_file("/current", "", {}));
+    CHECK_FALSE(at.writer.write_file("/current/second", "2", {}));
+  }
+  SUBCASE("removed") {
+    REQUIRE(at.writer.remove("/current"));
+    CHECK_FALSE(at.writer.write_file("/current/second", "2", {}));
+  }
+}
+
 TEST_CASE("leftovers of a killed run are taken away, whatever they are") {
   Written at;
   at.write("precious", "keep");

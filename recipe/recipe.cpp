@@ -36,9 +36,8 @@ class Loader {
     }
     Loaded loaded;
     if (!problems_.empty() || !warnings_.empty()) {
-      const LineIndex lines(document());
-      loaded.problems = shown(problems_, lines);
-      loaded.warnings = shown(warnings_, lines);
+      loaded.problems = shown(problems_, lines());
+      loaded.warnings = shown(warnings_, lines());
     }
     if (problems_.empty()) loaded.recipe = std::move(recipe_);
     return loaded;
@@ -48,6 +47,7 @@ class Loader {
   static constexpr std::size_t kMostProblems = 200;
 
   Document& document() { return *recipe_->document_; }
+  const LineIndex& lines() { return lines_ ? *lines_ : lines_.emplace(document()); }
 
   // A problem before its offset has become a line and a column.
   struct Found {
@@ -179,7 +179,7 @@ class Loader {
     const auto [earlier, is_new] = ids_.emplace(*id, given->offset());
     if (!is_new)
       problem("the id '" + std::string(*id) + "' is used twice; first in line " +
-                  std::to_string(LineIndex(document()).locate(earlier->second).line),
+                  std::to_string(lines().locate(earlier->second).line),
               given->offset());
     return *id;
   }
@@ -259,6 +259,7 @@ class Loader {
   std::shared_ptr<Recipe> recipe_;
   std::vector<Found> problems_;
   std::vector<Found> warnings_;
+  std::optional<LineIndex> lines_;  // when there is something to complain about
   int version_ = 1;
   std::string_view state_id_;
   std::unordered_map<std::string_view, std::uint32_t> ids_;  // with the place of each

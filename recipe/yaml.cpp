@@ -149,8 +149,10 @@ class Reader {
     const Value object = builder_.last();
     const Value* sources = object.find("<<");
     if (!sources) return {};
+    constexpr std::size_t kMostMerged = 1000;  // each is compared with all before it
     std::vector<base::Member> members;
     const auto add = [&](const base::Member& member) {
+      if (members.size() > kMostMerged) return;
       for (const base::Member& present : members)
         if (present.key == member.key) return;
       members.push_back(member);
@@ -166,7 +168,6 @@ class Reader {
     for (const Value& source : sources->items())
       fine = add_all(source) && fine;
     if (!fine) return "'<<' wants an object, or a list of objects";
-    constexpr std::size_t kMostMerged = 1000;
     if (members.size() > kMostMerged) return "too many merged keys";
     const auto kept = builder_.arena().copy(std::span<const base::Member>(members));
     builder_.replace_last(Value::object(kept).at(object.offset()));

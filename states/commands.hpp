@@ -36,6 +36,7 @@ class Commands {
   // The same for a plain argv.
   base::Result<base::Completed> run(std::vector<std::string> argv);
 
+  Clock::time_point deadline() const { return deadline_; }
   // How much of the state's time is left, at least 0.
   std::chrono::milliseconds time_left() const;
 

@@ -5,6 +5,7 @@
 // writer is in ApplyContext only.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -58,8 +59,10 @@ class Waits {
   virtual ~Waits() = default;
   // Whether the wait state with this id has been said to be done, under the present recipe version.
   virtual bool is_done(std::string_view state_id) = 0;
-  // Blocks until it is. An error: the recipe was replaced, the agent stops, or nobody can ever say so.
-  virtual base::Result<void> wait(std::string_view state_id) = 0;
+  // Blocks until it is. An error: the recipe was replaced, the agent stops, nobody can ever say so, or the
+  // time is over (ErrorCode::timed_out).
+  using Deadline = std::chrono::steady_clock::time_point;
+  virtual base::Result<void> wait(std::string_view state_id, Deadline deadline) = 0;
 };
 
 struct Context {
@@ -75,6 +78,8 @@ struct Context {
   Waits& waits;
   bool watch_triggered = false;
   std::span<const std::string> watch_changed{};  // the files that triggered it
+  // The recipe calls this state sensitive: the engine hides diffs and output; comments must not quote them.
+  bool sensitive = false;
 };
 
 struct ApplyContext : Context {

@@ -197,8 +197,7 @@ struct ParamProblem {
 struct StateType;
 
 // Reads a state's `parameter` object into a new parameter struct in `arena`. All problems are appended; null
-// if there is any. With `unknown_is_warning` (recipes of version 1 backends) unknown names go to `warnings`
-// instead.
+// if there is any. Unknown names are problems, or go to `warnings` where that is given.
 const void* read_params(const StateType& type, const base::Value& parameter, base::Arena& arena,
                         std::vector<ParamProblem>& problems, std::vector<ParamProblem>* warnings = nullptr);
 

@@ -37,7 +37,7 @@ Plan plan(const Params&, Context& context) {
 }
 
 Applied apply(const Params&, const Plan&, ApplyContext& context) {
-  auto waited = context.waits.wait(context.state_id);
+  auto waited = context.waits.wait(context.state_id, context.commands.deadline());
   if (!waited) return Applied::failed(waited.error());
   return Applied::done({});
 }

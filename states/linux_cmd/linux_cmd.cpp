@@ -164,7 +164,7 @@ std::vector<std::string> environment_for(const Params& params, const Runner& run
   return environment;
 }
 
-Applied judge(const base::Completed& completed) {
+Applied judge(const base::Completed& completed, bool may_quote) {
   std::string output = base::clean_output(completed.output);
   if (completed.ok()) return Applied::done("Command succeeded", std::move(output));
   std::string comment = "Command failed (exit " + std::to_string(completed.exit_code) + ")";
@@ -172,7 +172,8 @@ Applied judge(const base::Completed& completed) {
     const char* name = ::sigabbrev_np(completed.signal);
     comment = "Command failed (signal " + (name ? std::string(name) : std::to_string(completed.signal)) + ")";
   }
-  if (const std::string_view line = base::last_line(output); !line.empty()) comment += ": " + shortened(line);
+  if (const std::string_view line = base::last_line(output); may_quote && !line.empty())
+    comment += ": " + shortened(line);
   return Applied::failed(std::move(comment), std::move(output));
 }
 
@@ -192,7 +193,7 @@ Applied apply(const Params& params, const Plan&, ApplyContext& context) {
   auto completed = context.commands.run(std::move(command));
   if (!completed)
     return Applied::failed(completed.error(), base::clean_output(context.commands.interrupted_output()));
-  return judge(*completed);
+  return judge(*completed, !context.sensitive);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ base::Result<void> check(const Params& params) {
   return {};
 }
 
-// A diff for people, unless the content is binary, huge or not for everybody's eyes.
+// A diff for people, unless the content is binary, huge or, by its mode, not for everybody's eyes.
 std::string diff_for(const std::string& before, std::string_view after, mode_t mode) {
   if ((mode & S_IROTH) == 0 || before.size() > kLargestDiffed || after.size() > kLargestDiffed) return {};
   if (!base::is_utf8(before) || !base::is_utf8(after)) return {};
@@ -116,7 +116,7 @@ base::Result<std::optional<Change>> content_change(const Params& params, const s
                 .before = size_text(static_cast<std::size_t>(found.st_size)),
                 .after = size_text(params.content->size())};
   if (auto before = context.tree.read(path, kLargestDiffed))
-    change.diff = diff_for(*before, *params.content, mode);
+    change.diff = diff_for(*before, *params.content, mode & found.st_mode);  // both are in it
   return std::optional(std::move(change));
 }
 

@@ -62,6 +62,9 @@ TEST_CASE("linux.file shows a diff of text that everybody may read, and none oth
   CHECK(plan.changes[0].diff == "@@ -1 +1 @@\n-old\n+new\n");
   plan = machine.plan(kState, R"({"path": "/etc/motd", "content": "new\n", "mode": "0600"})");
   CHECK(plan.changes[0].diff.empty());
+  machine.write("/secret", "old\n", 0600);
+  plan = machine.plan(kState, R"({"path": "/secret", "content": "new\n", "mode": "0644"})");
+  CHECK(plan.changes[0].diff.empty());
 }
 
 TEST_CASE("linux.file replaces content of the same size") {

@@ -114,7 +114,7 @@ class StopAfter final : public base::Interrupt {
 class NobodyWaits final : public states::Waits {
  public:
   bool is_done(std::string_view) override { return false; }
-  base::Result<void> wait(std::string_view) override { return {}; }
+  base::Result<void> wait(std::string_view, Deadline) override { return {}; }
 };
 
 bool contains(const std::string& text, std::string_view part) {

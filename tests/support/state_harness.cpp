@@ -29,7 +29,7 @@ std::string make_scratch() {
 class NobodyWaits final : public states::Waits {
  public:
   bool is_done(std::string_view) override { return false; }
-  base::Result<void> wait(std::string_view) override {
+  base::Result<void> wait(std::string_view, Deadline) override {
     return base::Error(base::ErrorCode::unsupported, "nobody to wait for in this test");
   }
 };
