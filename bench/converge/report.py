@@ -123,7 +123,7 @@ def title(count, phase):
     return f"N = {count:,}, {'all to be created' if phase == COLD else 'converged, nothing to do'}"
 
 
-def machine(scratch):
+def machine(scratch, own):
     """What somebody needs to know to compare these figures with others."""
     cpu = "unknown"
     with open("/proc/cpuinfo", encoding="utf-8") as lines:
@@ -139,6 +139,7 @@ def machine(scratch):
         "kernel": platform.release(),
         "system": system,
         "file_system": kind.stdout.strip(),
+        "file_system_is_fresh": own,
         "load_before": os.getloadavg()[0],
         "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
     }

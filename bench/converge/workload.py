@@ -54,9 +54,8 @@ class Workload:
                 yield file.path, file.content
 
     def start_afresh(self):
-        """An empty root. What was there is moved aside, not removed: ext4 does not hand out the
-        inodes of files removed a few seconds ago and looks at each of them again and again, which
-        makes creating files ten times as slow for whoever comes next."""
+        """An empty root. What was there is moved aside, not removed: creating files soon after others
+        were removed is slow on ext4, see scratch.py."""
         used = self.root.parent / "used"
         used.mkdir(exist_ok=True)
         if self.root.exists():
