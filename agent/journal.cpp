@@ -89,12 +89,18 @@ Journal::Entry entry_from(const Value& object) {
 Result<std::unique_ptr<Journal>> Journal::open(const std::string& path) {
   base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd) return base::os_error(errno, "cannot open the journal " + path);
-  auto text = base::read_all(fd.get(), kLargestJournal, path);
+  return std::unique_ptr<Journal>(new Journal(path, std::move(fd)));
+}
+
+Result<void> Journal::load() {
+  const std::lock_guard lock(mutex_);
+  if (::lseek(fd_.get(), 0, SEEK_SET) < 0) return base::os_error(errno, "cannot read the journal " + path_);
+  auto text = base::read_all(fd_.get(), kLargestJournal, path_);
   if (!text) return std::move(text).error();
-  std::unique_ptr<Journal> journal(new Journal(path, std::move(fd)));
-  journal->is_empty_ = text->empty();
-  journal->replay(*text);
-  return journal;
+  is_empty_ = text->empty();
+  unfinished_.clear();
+  replay(*text);
+  return {};
 }
 
 void Journal::replay(const std::string& text) {

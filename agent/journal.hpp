@@ -4,7 +4,7 @@
 // power cut from the next sync() on. After a restart unfinished() tells which changes were begun and never
 // confirmed. Format: see docs/formats.md.
 //
-// begin() and clear() belong to the worker, done() to the committer, sync() to both.
+// load(), begin() and clear() belong to the worker, done() to the committer, sync() to both.
 #pragma once
 
 #include <cstdint>
@@ -32,11 +32,13 @@ class Journal {
     std::vector<std::string> scratch;     // temporaries to remove if we are killed
   };
 
-  // Opens the file, made 0600 when missing, and reads what an earlier run left. A torn last line, as a power
-  // cut leaves it, is dropped.
+  // Opens the file, made 0600 when missing.
   static base::Result<std::unique_ptr<Journal>> open(const std::string& path);
 
-  // Begun by an earlier run and not confirmed, in order.
+  // Reads what an earlier run left. Only while the RunLock is held: until then another run may be writing, and
+  // what it has begun is not ours to finish. A torn last line, as a power cut leaves it, is dropped.
+  base::Result<void> load();
+  // Begun by an earlier run and not confirmed, in order; as of the last load().
   const std::vector<Entry>& unfinished() const { return unfinished_; }
 
   base::Result<void> begin(const Entry& entry);

@@ -44,7 +44,6 @@ void WorkerLoop::notice(Notice::Level level, std::string text) {
 }
 
 void WorkerLoop::run() {
-  sweep_leftovers();
   while (true) {
     inbox_.drain();
     if (inbox_.stops_before_next_state()) break;
@@ -74,6 +73,7 @@ void WorkerLoop::adopt(RunRecipe next) {
   mode_ = next.mode;
   version_ = next.version;
   round_ = 0;
+  resume_ = next.resume;
   first_ = 0;
   back_off_ = {};
   inbox_.set_current(version_);
@@ -81,13 +81,6 @@ void WorkerLoop::adopt(RunRecipe next) {
     notice(Notice::Level::warning, forgotten.error().message());
   register_secrets(*recipe_, redactor_);
   was_right_.assign(recipe_->states().size(), false);
-
-  begun_.clear();
-  for (const Journal::Entry& entry : journal_->unfinished())
-    if (entry.digest == recipe_->digest() && entry.root == settings_.host.root &&
-        entry.index < recipe_->states().size())
-      begun_.push_back(entry);
-  if (next.resume && !begun_.empty()) first_ = begun_.front().index;
 }
 
 void WorkerLoop::plan_only() {
@@ -98,25 +91,40 @@ void WorkerLoop::plan_only() {
   recipe_.reset();
 }
 
+// What a run that was killed has left to us, now that it is our turn.
+base::Result<void> WorkerLoop::take_over() {
+  if (auto loaded = journal_->load(); !loaded) return loaded;
+  sweep_leftovers();
+  begun_.clear();
+  for (const Journal::Entry& entry : journal_->unfinished())
+    if (entry.digest == recipe_->digest() && entry.root == settings_.host.root &&
+        entry.index < recipe_->states().size())
+      begun_.push_back(entry);
+  if (std::exchange(resume_, false) && !begun_.empty()) first_ = begun_.front().index;
+  return {};
+}
+
 // Temporaries of changes that were begun when an earlier run was killed.
 void WorkerLoop::sweep_leftovers() {
   for (const Journal::Entry& entry : journal_->unfinished()) {
     base::Tree tree(entry.root);
     base::TreeWriter writer(tree, sync_);
     for (const std::string& path : entry.scratch)
-      if (auto removed = writer.remove(path); !removed)
+      if (auto removed = writer.remove_scratch(path); !removed)
         notice(Notice::Level::warning, removed.error().message());
   }
 }
 
 WorkerLoop::RoundExit WorkerLoop::run_round() {
-  const auto locked = lock_.acquire(inbox_, [&](const std::string& pid) {
+  auto ready = lock_.acquire(inbox_, [&](const std::string& pid) {
     notice(Notice::Level::info, "waiting for another run to end (process " + pid + ")");
   });
-  if (!locked) {
+  if (ready) ready = take_over();
+  if (!ready) {
+    lock_.release();
     if (inbox_.stop()) return RoundExit::stopped;
     if (inbox_.has_next()) return RoundExit::replaced;
-    notice(Notice::Level::warning, locked.error().message());
+    notice(Notice::Level::warning, ready.error().message());
     next_round_in_ = settings_.longest_back_off;
     return RoundExit::failed;
   }

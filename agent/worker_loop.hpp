@@ -36,6 +36,7 @@ class WorkerLoop final : private states::Waits {
   RoundExit run_states(RoundEnd& end);
   void count(const StateResult& result, RoundEnd& end);
   std::chrono::milliseconds back_off(const StateResult& failed);
+  base::Result<void> take_over();
   void sweep_leftovers();
   void notice(Notice::Level level, std::string text);
 
@@ -62,6 +63,7 @@ class WorkerLoop final : private states::Waits {
   Mode mode_ = Mode::apply;
   std::int64_t version_ = 0;
   std::uint64_t round_ = 0;
+  bool resume_ = false;                // the first round starts where a killed one was
   std::size_t first_ = 0;              // where the next round starts
   std::vector<Journal::Entry> begun_;  // by a run that was killed, of this recipe
   std::vector<bool> was_right_;        // per state: some round had it right
