@@ -71,6 +71,15 @@ std::vector<states::Change> without_diffs(std::vector<states::Change> changes) {
   return changes;
 }
 
+// Folders appear under a temporary name, too.
+std::vector<std::string> scratch_of(const states::Plan& plan) {
+  std::vector<std::string> paths = plan.scratch;
+  for (const states::Effect& effect : plan.effects)
+    if (effect.kind == states::EffectKind::directory && effect.present)
+      paths.push_back(base::TreeWriter::scratch_path(effect.name));
+  return paths;
+}
+
 }  // namespace
 
 // One try at a state, with what it needs around it.
@@ -230,7 +239,7 @@ void Executor::apply(Attempt& attempt, const states::Plan& plan) {
                        .id = result.id,
                        .plan = seen,
                        .changes = without_diffs(result.changes),
-                       .scratch = plan.scratch};
+                       .scratch = scratch_of(plan)};
   if (auto begun = parts_.journal.begin(entry); !begun) {
     result.outcome = Outcome::failed;
     result.comment = "Not changed, because it cannot be journalled: " + begun.error().message();

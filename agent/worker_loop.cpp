@@ -130,7 +130,7 @@ void WorkerLoop::sweep(const Journal::Entry& leftover) {
   base::Tree tree(leftover.root);
   base::TreeWriter writer(tree, sync_);
   for (const std::string& path : leftover.scratch)
-    if (auto removed = writer.remove(path); !removed)
+    if (auto removed = writer.remove_scratch(path); !removed)
       notice(Notice::Level::warning, removed.error().message());
 }
 

@@ -70,7 +70,7 @@ Result<void> set_by_path_descriptor(int fd, const struct stat& found, const Attr
 }
 
 // Takes a temporary away that is in the way: a leftover of a killed run.
-bool remove_scratch(int folder, const std::string& name) {
+bool clear_away(int folder, const std::string& name) {
   if (::unlinkat(folder, name.c_str(), 0) == 0 || errno == ENOENT) return true;
   return errno == EISDIR && ::unlinkat(folder, name.c_str(), AT_REMOVEDIR) == 0;
 }
@@ -82,7 +82,7 @@ Result<int> create_scratch(int folder, const std::string& name, Create create) {
     const int made = create();
     if (made >= 0) return made;
     if (errno != EEXIST) break;
-    if (!remove_scratch(folder, name)) break;
+    if (!clear_away(folder, name)) break;
     errno = EEXIST;
   }
   return os_error(errno, "cannot create the temporary " + name);
@@ -298,6 +298,16 @@ Result<void> TreeWriter::remove(std::string_view path) {
   if (::unlinkat(*folder, name.c_str(), 0) != 0 && errno != ENOENT)
     return os_error(errno, "cannot remove " + std::string(path));
   return note_change(*folder, is_link);
+}
+
+Result<void> TreeWriter::remove_scratch(std::string_view scratch) {
+  const SplitPath parts = split_path(scratch);
+  auto folder = tree_.folder(parts.folder);
+  if (!folder)
+    return folder.error().code() == ErrorCode::not_found ? Result<void>() : std::move(folder).error();
+  if (!clear_away(*folder, std::string(parts.name)))
+    return os_error(errno, "cannot remove " + std::string(scratch));
+  return {};
 }
 
 Result<void> TreeWriter::remove_tree(std::string_view path, Interrupt& interrupt) {

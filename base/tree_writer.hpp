@@ -54,6 +54,8 @@ class TreeWriter {
   // The temporary that write_file, make_folder and make_link use for this path. A leftover of a killed run is
   // taken away when the same path is written again.
   static std::string scratch_path(std::string_view path);
+  // Removes such a leftover, by its own path. Nothing there: fine.
+  Result<void> remove_scratch(std::string_view scratch);
 
  private:
   Result<void> note_change(int folder, bool link_is_gone = false);

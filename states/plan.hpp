@@ -37,7 +37,8 @@ struct Plan {
   std::string message;  // one line for people: "/etc/motd is as wanted", "User 'x' does not exist"
   std::vector<Change> changes;
   std::vector<Effect> effects;
-  // Temporary files that applying this makes; removed at the next start if the agent is killed on the way.
+  // Temporary files that applying this makes; removed by the next run if the agent is killed on the way.
+  // Those of folders among the effects need not be listed.
   std::vector<std::string> scratch;
   std::string depends_on;  // id of the state, for `unknown`
   std::any steps;          // the module's own note of what to do, for its apply
