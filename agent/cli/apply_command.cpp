@@ -49,9 +49,10 @@ std::optional<Target> load_target(const Options& options, Console& console) {
 int apply_command(const Options& options, Console& console) {
   // A reader that goes away ("| head") must not end the run in the middle of a change.
   std::signal(SIGPIPE, SIG_IGN);
-  SignalFd signals({SIGINT, SIGTERM});
   auto target = load_target(options, console);
   if (!target) return kFailure;
+  // Only now: until here there is nothing to finish, and a pipe that nobody writes to may be waited for.
+  SignalFd signals({SIGINT, SIGTERM});
   auto host = make_host(target->root, options.state_dir);
   if (!host) {
     console.complain(host.error().message());
