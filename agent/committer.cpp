@@ -41,7 +41,7 @@ void Committer::submit(Event event) {
 void Committer::submit_output(StateOutput output) {
   {
     const std::lock_guard lock(mutex_);
-    if (waiting_.size() >= kLargestBatch) return;
+    if (waiting_.size() + out_.size() >= kMostOutputs) return;
   }
   submit(std::move(output));
 }

@@ -28,7 +28,7 @@ class Committer {
 
   // Called by the worker. Waits when far too much has piled up.
   void submit(Event event);
-  // Live output: dropped when the reader is slow.
+  // Live output, in pieces of up to 64 KiB: dropped when the reader is slow.
   void submit_output(StateOutput output);
   // A record was written to the journal: it will be on disk in kLongestDelay.
   void journal_written();
@@ -40,6 +40,7 @@ class Committer {
   // How long a result, or a journal record, may wait for company.
   static constexpr std::chrono::milliseconds kLongestDelay{50};
   static constexpr std::size_t kLargestBatch = 1024;
+  static constexpr std::size_t kMostOutputs = 128;  // on their way; 8 MiB
   static constexpr std::size_t kMostWaiting = 16 * kLargestBatch;
 
   void run();

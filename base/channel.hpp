@@ -86,6 +86,11 @@ class Channel {
     filled_.notify_all();
   }
 
+  std::size_t size() {
+    const std::lock_guard lock(mutex_);
+    return items_.size();
+  }
+
   // Readable while there is something to pop, or the channel is closed.
   int readable_fd() const { return fd_.get(); }
 
