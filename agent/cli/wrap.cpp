@@ -56,8 +56,12 @@ std::string printable(std::string_view text, bool keep_newlines) {
     const auto byte = static_cast<unsigned char>(text[i]);
     // U+0080 to U+009F are control characters too; in UTF-8 they are C2 80 to C2 9F.
     const bool is_c1 = byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
-    if (is_fine(text[i]) && !is_c1) {
-      out += text[i];
+    if (byte >= 0x80 && base::utf8_length(text, i) == 0) {
+      out += "\uFFFD";
+    } else if (is_fine(text[i]) && !is_c1) {
+      const std::size_t length = std::max<std::size_t>(base::utf8_length(text, i), 1);
+      out += text.substr(i, length);
+      i += length - 1;
     } else if (text[i] == '\n') {
       out += "\\n";
     } else {
