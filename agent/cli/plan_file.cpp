@@ -98,9 +98,11 @@ Result<void> save(const PlanFile& plan, const std::string& path) {
 }
 
 bool is_plan_file(const std::string& path) {
-  const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  // A pipe is not even opened: its writer would take us for the reader, and write into the void.
   struct stat st {};
-  if (!fd || ::fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode)) return false;
+  if (::stat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) return false;
+  const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd) return false;
   std::array<char, kAnyVersion.size()> start{};
   const ssize_t got = ::read(fd.get(), start.data(), start.size());
   return got > 0 && std::string_view(start.data(), static_cast<std::size_t>(got)) == kAnyVersion;
