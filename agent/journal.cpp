@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 
 #include "base/file_read.hpp"
+#include "base/fnv.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 
@@ -20,14 +20,9 @@ using base::Value;
 constexpr std::size_t kChecksumDigits = 16;
 constexpr std::size_t kLargestJournal = 256 * 1024 * 1024;
 
-// FNV-1a: enough to tell a torn or damaged line from a whole one.
+// Enough to tell a torn or damaged line from a whole one.
 std::string checksum(std::string_view text) {
-  std::uint64_t hash = 14695981039346656037u;
-  for (const char c : text)
-    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  char digits[kChecksumDigits + 1];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
-  return digits;
+  return base::fnv1a_hex(text);
 }
 
 std::string field(std::string_view name, std::string_view text) {

@@ -13,6 +13,7 @@
 #include <ctime>
 #include <optional>
 
+#include "agent/private_folder.hpp"
 #include "base/file_read.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
@@ -106,15 +107,6 @@ Result<std::optional<std::string>> read_record(const std::string& path) {
   return std::move(text).error().with_context("reading a watch record");
 }
 
-// The folder, and those above it that are missing.
-Result<void> make_folders(const std::string& path) {
-  for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
-    if (::mkdir(path.substr(0, slash).c_str(), 0755) != 0 && errno != EEXIST)
-      return base::os_error(errno, "creating " + path.substr(0, slash));
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return base::os_error(errno, "creating " + path);
-  return {};
-}
-
 Result<void> write_record(int folder, const Seen& seen) {
   const auto failed = [&](std::string_view what) -> Result<void> {
     const int reason = errno;
@@ -188,7 +180,7 @@ Result<WatchState> WatchStore::evaluate(std::string_view sid, const states::Watc
 }
 
 Result<UniqueFd> WatchStore::open_folder() {
-  if (auto made = make_folders(folder_); !made) return std::move(made).error();
+  if (auto made = make_private_folder(folder_); !made) return std::move(made).error();
   UniqueFd folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder) return base::os_error(errno, "opening " + folder_);
   return folder;

@@ -1,25 +1,15 @@
 #include "agent/worker.hpp"
 
-#include <sys/stat.h>
-
-#include <cerrno>
-
+#include "agent/private_folder.hpp"
 #include "agent/worker_loop.hpp"
 
 namespace agent {
 
 namespace {
 
-// Every missing folder on the way, 0755, and the last one 0700: what the agent remembers is nobody else's
-// business.
-base::Result<void> make_state_dir(const std::string& path) {
-  for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
-    if (::mkdir(path.substr(0, slash).c_str(), 0755) != 0 && errno != EEXIST)
-      return base::os_error(errno, "cannot create " + path.substr(0, slash));
-  if (::mkdir(path.c_str(), 0711) != 0 && errno != EEXIST)
-    return base::os_error(errno, "cannot create " + path);
-  return {};
-}
+// Its files are nobody else's business, but commands that run as another user must be able to enter the
+// working folder in it.
+constexpr mode_t kStateFolderMode = 0711;
 
 // A worker that cannot keep a journal does not touch the machine: it says why and ends.
 void work(const WorkerSettings& settings, base::Redactor& redactor, base::Channel<Command>& commands,
@@ -27,7 +17,8 @@ void work(const WorkerSettings& settings, base::Redactor& redactor, base::Channe
   const auto give_up = [&](const base::Error& error) {
     events.push(Notice{Notice::Level::warning, error.message()});
   };
-  if (auto made = make_state_dir(settings.state_dir); !made) return give_up(made.error());
+  if (auto made = make_private_folder(settings.state_dir, kStateFolderMode); !made)
+    return give_up(made.error());
   auto journal = Journal::open(settings.state_dir + "/" + settings.journal_name + ".journal");
   if (!journal) return give_up(journal.error());
   WorkerLoop(settings, redactor, commands, events, std::move(*journal)).run();

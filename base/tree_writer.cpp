@@ -6,12 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <vector>
 
 #include "base/file_read.hpp"
+#include "base/fnv.hpp"
 #include "base/folder_walk.hpp"
 #include "base/text.hpp"
 
@@ -22,13 +21,9 @@ namespace {
 constexpr uid_t kSameUid = static_cast<uid_t>(-1);
 constexpr gid_t kSameGid = static_cast<gid_t>(-1);
 
+// A stable name of bounded length.
 std::string scratch_name(std::string_view name) {
-  std::uint64_t hash = 14695981039346656037u;  // FNV-1a: a stable name of bounded length
-  for (const char c : name)
-    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  char text[40];
-  std::snprintf(text, sizeof text, ".opsagent-%016llx.tmp", static_cast<unsigned long long>(hash));
-  return text;
+  return ".opsagent-" + fnv1a_hex(name) + ".tmp";
 }
 
 Result<void> write_all(int fd, std::string_view content) {

@@ -1,0 +1,16 @@
+// A folder for what only the agent may read, and must be able to trust.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "base/result.hpp"
+
+namespace agent {
+
+// Makes every folder that is missing on the way, 0755, and the last one 0700. An Error too when one is there
+// that somebody else could write to: whoever can write a journal can make us remove files.
+base::Result<void> make_private_folder(std::string path, mode_t mode = 0700);
+
+}  // namespace agent
