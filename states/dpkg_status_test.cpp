@@ -154,6 +154,7 @@ TEST_CASE("a database of 5000 packages is read in a moment") {
   const auto took = std::chrono::steady_clock::now() - began;
   CHECK(known.size() == 5000);
   CHECK(known.find("package-4321")->version == "1.4321");
-  // Some tens of milliseconds without optimisation; the limit only catches what is wrong by orders of magnitude.
+  // Some tens of milliseconds without optimisation; the limit only catches what is wrong by orders of
+  // magnitude.
   CHECK(took < std::chrono::seconds(1));
 }

@@ -51,7 +51,8 @@ struct StateType {
   // Makes a plan with the verdict `change` true.
   Applied (*apply)(const void* params, const Plan& plan, ApplyContext& context) = nullptr;
   WatchRequest (*watch)(const void* params) = nullptr;  // optional
-  // A time limit among the module's own parameters; the recipe's `timeout` for the state still wins. Optional.
+  // A time limit among the module's own parameters; the recipe's `timeout` for the state still wins.
+  // Optional.
   std::optional<std::chrono::seconds> (*time_limit)(const void* params) = nullptr;
 
   bool is_called(std::string_view other) const {
