@@ -22,7 +22,12 @@ std::string hex(const unsigned char* bytes, std::size_t size) {
 }  // namespace
 
 struct Sha256::State {
-  EVP_MD_CTX* context;
+  State() : context(EVP_MD_CTX_new()) {}
+  ~State() { EVP_MD_CTX_free(context); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  EVP_MD_CTX* const context;
 };
 
 namespace {
@@ -40,13 +45,10 @@ const EVP_MD* sha256_algorithm() {
 }  // namespace
 
 Sha256::Sha256() : state_(std::make_unique<State>()) {
-  state_->context = EVP_MD_CTX_new();
   EVP_DigestInit_ex(state_->context, sha256_algorithm(), nullptr);
 }
 
-Sha256::~Sha256() {
-  if (state_) EVP_MD_CTX_free(state_->context);
-}
+Sha256::~Sha256() = default;
 
 Sha256::Sha256(Sha256&&) noexcept = default;
 Sha256& Sha256::operator=(Sha256&&) noexcept = default;
