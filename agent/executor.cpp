@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 
 #include "agent/planner.hpp"
 #include "agent/secrets.hpp"
+#include "base/fnv.hpp"
 #include "base/output_text.hpp"
 
 namespace agent {
@@ -56,19 +58,23 @@ std::string not_as_planned(const std::string& found) {
 
 // What is planned now, after what was begun before and is not to be done any more.
 std::vector<states::Change> added_to(const std::vector<states::Change>& begun,
-                                     const std::vector<states::Change>& planned) {
+                                     std::vector<states::Change> planned) {
+  if (begun.empty()) return planned;
   std::vector<states::Change> all;
   for (const states::Change& change : begun)
     if (std::ranges::find(planned, change.what, &states::Change::what) == planned.end())
       all.push_back(change);
-  all.insert(all.end(), planned.begin(), planned.end());
+  std::ranges::move(planned, std::back_inserter(all));
   return all;
 }
 
-std::vector<states::Change> without_diffs(std::vector<states::Change> changes) {
-  for (states::Change& change : changes)
-    change.diff.clear();
-  return changes;
+// What is about to be done, in few digits: tells two plans of one state in the journal apart.
+std::string short_mark(const std::vector<states::Change>& changes) {
+  base::Fnv1a hash;
+  for (const states::Change& change : changes)
+    for (const std::string* part : {&change.what, &change.before, &change.after})
+      hash.add(*part).add(std::string_view("\0", 1));
+  return hash.hex();
 }
 
 // Folders appear under a temporary name, too.
@@ -84,12 +90,13 @@ std::vector<std::string> scratch_of(const states::Plan& plan) {
 
 // One try at a state, with what it needs around it.
 struct Executor::Attempt {
-  Attempt(Parts& parts, const Job& attempted, StateResult& into, std::vector<states::Change>& begun_before,
-          const WatchState& watch)
+  Attempt(Parts& parts, const Job& attempted, StateResult& into,
+          const std::vector<states::Change>& begun_before, const WatchState& watch)
       : job(attempted),
         result(into),
         begun(begun_before),
-        redacting{base::RedactingStream(parts.redactor), base::RedactingStream(parts.redactor)},
+        live{Live{base::RedactingStream(parts.redactor), {}},
+             Live{base::RedactingStream(parts.redactor), {}}},
         commands(
             Clock::now() + time_limit(attempted.state), parts.interrupt,
             [this, &parts](base::Stream stream, std::string_view data) { show(parts, stream, data); },
@@ -101,7 +108,30 @@ struct Executor::Attempt {
                                        .waits = parts.waits,
                                        .watch_triggered = watch.triggered,
                                        .watch_changed = watch.changed,
-                                       .sensitive = attempted.state.sensitive})) {}
+                                       .sensitive = attempted.state.sensitive,
+                                       .wants_diffs = diffs_are_read(parts, attempted)})) {}
+
+  // They are a part of what a saved plan has seen, too.
+  static bool diffs_are_read(const Parts& parts, const Job& job) {
+    return !job.state.sensitive && (parts.wants_diffs || !job.expected_plan.empty());
+  }
+
+  // Output on its way to whoever watches: redacted, in whole characters.
+  struct Live {
+    base::RedactingStream redacting;
+    std::string text;          // not sent yet
+    std::uint64_t offset = 0;  // of its first byte, those that were dropped on the way included
+  };
+  void send(Parts& parts, base::Stream stream, Live& from, std::size_t size) {
+    if (size == 0) return;
+    std::string rest = from.text.substr(size);
+    from.text.resize(size);
+    parts.committer.submit_output({.run_id = job.place.run_id,
+                                   .id = std::string(job.state.id),
+                                   .stream = stream,
+                                   .offset = std::exchange(from.offset, from.offset + size),
+                                   .data = std::exchange(from.text, std::move(rest))});
+  }
 
   static std::chrono::seconds time_limit(const recipe::State& state) {
     if (state.timeout) return *state.timeout;
@@ -111,8 +141,17 @@ struct Executor::Attempt {
 
   void show(Parts& parts, base::Stream stream, std::string_view data) {
     if (job.state.sensitive || !applying) return;
-    std::string safe = redacting[stream == base::Stream::err].add(data);
-    if (!safe.empty()) parts.committer.submit_output({std::string(job.state.id), stream, std::move(safe)});
+    Live& to = live[stream == base::Stream::err];
+    to.text += to.redacting.add(data);
+    send(parts, stream, to, base::whole_characters(to.text));
+  }
+  // What was held back because more might have come.
+  void finish_showing(Parts& parts) {
+    for (const base::Stream stream : {base::Stream::out, base::Stream::err}) {
+      Live& from = live[stream == base::Stream::err];
+      from.text += from.redacting.finish();
+      send(parts, stream, from, from.text.size());
+    }
   }
 
   // Whatever a program does cannot be undone by a look at the disk: the journal must be there first.
@@ -130,10 +169,12 @@ struct Executor::Attempt {
 
   const Job& job;
   StateResult& result;
-  std::vector<states::Change>& begun;  // by earlier attempts, or a run that was killed; not reported yet
-  base::RedactingStream redacting[2];
+  const std::vector<states::Change>&
+      begun;  // by earlier attempts, or a run that was killed; not reported yet
+  Live live[2];
   states::Commands commands;
   states::ApplyContext context;
+  bool has_begun = false;  // something besides, which is in the result's changes
   bool applying = false;
   bool announced = false;
   std::string message;  // what is going to be done
@@ -143,10 +184,15 @@ StateResult Executor::execute(const Job& job) {
   const recipe::State& state = job.state;
   StateResult result{.id = std::string(state.id),
                      .module = std::string(state.type->name),
+                     .run_id = job.place.run_id,
                      .version = job.version,
-                     .round = job.round,
+                     .round = job.place.round,
                      .index = job.index,
                      .started = std::chrono::system_clock::now()};
+  if (job.begun) {
+    result.begun_in = job.begun->begun_in;
+    result.changes = job.begun->changes;
+  }
   const Clock::time_point started = Clock::now();
   const auto finish = [&](Outcome outcome, std::string comment) {
     result.outcome = outcome;
@@ -158,7 +204,8 @@ StateResult Executor::execute(const Job& job) {
     return std::move(result);
   };
 
-  if (state.when && !parts_.machine.check(*state.when, kNothingPlanned).holds) {
+  // What was begun is finished: its condition held then, and may be what the change has made untrue.
+  if (state.when && !job.begun && !parts_.machine.check(*state.when, kNothingPlanned).holds) {
     if (job.expected_plan.empty() || job.expected_plan == kSkippedFingerprint)
       return finish(Outcome::skipped, "Skipped: its condition does not hold");
     return finish(Outcome::failed, not_as_planned("the condition of the state does not hold any more"));
@@ -182,6 +229,7 @@ StateResult Executor::execute(const Job& job) {
     run(current);
     if (is_success(result.outcome) || result.outcome == Outcome::cancelled) break;
     if (attempt > state.retries || !pause_before_retry()) break;
+    if (current.has_begun) begun = std::move(result.changes);
   }
   if (is_success(result.outcome) && state.type->watch) {
     if (auto stored = parts_.watches.store(state.id, watch); !stored)
@@ -219,6 +267,7 @@ void Executor::run(Attempt& attempt) {
     case states::Verdict::fail:
     case states::Verdict::unknown:
       result.outcome = Outcome::failed;
+      if (!attempt.begun.empty()) result.changes = attempt.begun;
       return;
     case states::Verdict::change:
       apply(attempt, plan);
@@ -229,24 +278,28 @@ void Executor::run(Attempt& attempt) {
 void Executor::apply(Attempt& attempt, const states::Plan& plan) {
   const recipe::State& state = attempt.job.state;
   StateResult& result = attempt.result;
-  const std::string seen = fingerprint(plan.verdict, result.changes);
+  const std::string mark = short_mark(result.changes);
   result.changes = added_to(attempt.begun, std::move(result.changes));
 
   Journal::Entry entry{.digest = attempt.job.recipe.digest(),
                        .root = parts_.machine.host().root,
-                       .round = attempt.job.round,
+                       .version = attempt.job.version,
+                       .begun_in = journalled_in(result),
                        .index = attempt.job.index,
                        .id = result.id,
-                       .plan = seen,
-                       .changes = without_diffs(result.changes),
+                       .module = result.module,
+                       .plan = mark,
+                       .changes = std::move(result.changes),
                        .scratch = scratch_of(plan)};
-  if (auto begun = parts_.journal.begin(entry); !begun) {
+  auto journalled = parts_.journal.begin(entry);
+  result.changes = std::move(entry.changes);
+  if (!journalled) {
     result.outcome = Outcome::failed;
-    result.comment = "Not changed, because it cannot be journalled: " + begun.error().message();
+    result.comment = "Not changed, because it cannot be journalled: " + journalled.error().message();
     return;
   }
   parts_.committer.journal_written();
-  attempt.begun = result.changes;
+  attempt.has_begun = true;
 
   attempt.applying = true;
   attempt.message = plan.message;
@@ -254,8 +307,7 @@ void Executor::apply(Attempt& attempt, const states::Plan& plan) {
       guarded([&] { return state.type->apply(state.params, plan, attempt.context); },
               [](std::string text) { return states::Applied::failed(std::move(text)); });
   attempt.applying = false;
-  for (base::RedactingStream& stream : attempt.redacting)
-    (void)stream.finish();
+  attempt.finish_showing(parts_);
 
   const states::Commands::Usage& usage = attempt.commands.usage();
   result.outcome = outcome_of(applied.end);
@@ -273,6 +325,7 @@ void Executor::apply(Attempt& attempt, const states::Plan& plan) {
 
   attempt.context.watch_triggered = false;
   attempt.context.watch_changed = {};
+  attempt.context.wants_diffs = false;
   const states::Plan again = guarded([&] { return state.type->plan(state.params, attempt.context); },
                                      [](std::string text) { return states::Plan::fail(std::move(text)); });
   if (again.verdict == states::Verdict::kept) return;

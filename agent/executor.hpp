@@ -25,6 +25,7 @@ class Executor {
     base::Interrupt& interrupt;
     states::Waits& waits;
     std::chrono::milliseconds retry_delay;
+    bool wants_diffs = true;
   };
   explicit Executor(const Parts& parts) : parts_(parts) {}
 
@@ -32,7 +33,7 @@ class Executor {
     const recipe::Recipe& recipe;
     const recipe::State& state;
     std::size_t index = 0;
-    std::uint64_t round = 0;
+    const RunRound& place;
     std::int64_t version = 1;
     // What a killed run had begun to do in this state, if it had.
     const Journal::Entry* begun = nullptr;

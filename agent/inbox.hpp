@@ -5,8 +5,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <optional>
+#include <string>
 #include <utility>
+#include <variant>
 
 #include "agent/messages.hpp"
 #include "agent/wait_board.hpp"
@@ -36,8 +39,16 @@ class Inbox final : public base::Interrupt {
 
   bool has_next() const { return next_.has_value(); }
   std::optional<RunRecipe> take_next() { return std::exchange(next_, std::nullopt); }
-  // A recipe that is only to be planned. It replaces nothing; of several, the last is answered.
-  std::optional<RunRecipe> take_plan() { return std::exchange(plan_, std::nullopt); }
+  // What is to be done besides the recipe, in the order in which it came.
+  using Aside = std::variant<PlanRecipe, RunState>;
+  std::optional<Aside> take_aside();
+  bool has_asides() const { return !asides_.empty() || round_delay_.has_value(); }
+  // While a state outside the recipe runs, only a stop `now` and its own cancellation end it.
+  void begin_run(const std::string& run_id);
+  void end_run() { run_.reset(); }
+  std::optional<std::chrono::milliseconds> take_round_delay() {
+    return std::exchange(round_delay_, std::nullopt);
+  }
   // The running recipe goes on under this version.
   std::optional<std::int64_t> take_version();
 
@@ -48,12 +59,23 @@ class Inbox final : public base::Interrupt {
  private:
   void take(Command command);
   void take_recipe(RunRecipe recipe);
+  void take_aside(Aside aside);
+  void cancel(const std::string& run_id);
+
+  // More than anybody asks for at once; those beyond it are dropped, and whoever asked hears nothing.
+  static constexpr std::size_t kMostAsides = 64;
 
   base::Channel<Command>& commands_;
   WaitBoard& waits_;
   std::optional<std::int64_t> current_;
   std::optional<RunRecipe> next_;
-  std::optional<RunRecipe> plan_;
+  std::deque<Aside> asides_;
+  struct Run {
+    std::string run_id;
+    bool is_cancelled = false;
+  };
+  std::optional<Run> run_;
+  std::optional<std::chrono::milliseconds> round_delay_;
   std::optional<std::int64_t> version_;
   std::optional<Stop::When> stop_;
 };

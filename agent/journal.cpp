@@ -8,6 +8,7 @@
 #include "base/file_read.hpp"
 #include "base/fnv.hpp"
 #include "base/json.hpp"
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 
 namespace agent {
@@ -25,28 +26,31 @@ std::string checksum(std::string_view text) {
   return base::fnv1a_hex(text);
 }
 
-std::string field(std::string_view name, std::string_view text) {
-  return base::json_quote(name) + ":" + base::json_quote(text);
+void place(base::JsonText& json, const RunRound& begun_in) {
+  json.member("run", begun_in.run_id).member("round", begun_in.round);
 }
 
 std::string to_json(const Journal::Entry& entry) {
-  std::string json = "{" + field("begin", entry.id) + "," + field("digest", entry.digest) + "," +
-                     field("root", entry.root) + "," + field("plan", entry.plan) +
-                     ",\"round\":" + std::to_string(entry.round) +
-                     ",\"index\":" + std::to_string(entry.index) + ",\"changes\":[";
-  const char* separator = "";
-  for (const states::Change& change : entry.changes) {
-    json += std::exchange(separator, ",");
-    json += "{" + field("what", change.what) + "," + field("before", change.before) + "," +
-            field("after", change.after) + "}";
-  }
-  json += "],\"scratch\":[";
-  separator = "";
-  for (const std::string& path : entry.scratch) {
-    json += std::exchange(separator, ",");
-    json += base::json_quote(path);
-  }
-  return json + "]}";
+  base::JsonText json;
+  json.begin_object()
+      .member("begin", entry.id)
+      .member("digest", entry.digest)
+      .member("root", entry.root)
+      .member("module", entry.module)
+      .member("plan", entry.plan)
+      .member("version", entry.version);
+  place(json, entry.begun_in);
+  json.member("index", entry.index).key("changes").begin_list();
+  for (const states::Change& change : entry.changes)
+    json.begin_object()
+        .member("what", change.what)
+        .member("before", change.before)
+        .member("after", change.after)
+        .end_object();
+  json.end_list().key("scratch").begin_list();
+  for (const std::string& path : entry.scratch)
+    json.value(path);
+  return json.end_list().end_object().take();
 }
 
 std::string text_at(const Value& object, std::string_view key) {
@@ -59,12 +63,18 @@ std::uint64_t number_at(const Value& object, std::string_view key) {
   return value ? static_cast<std::uint64_t>(value->as_integer().value_or(0)) : 0;
 }
 
+RunRound place_from(const Value& object) {
+  return {.run_id = text_at(object, "run"), .round = number_at(object, "round")};
+}
+
 Journal::Entry entry_from(const Value& object) {
   Journal::Entry entry{.digest = text_at(object, "digest"),
                        .root = text_at(object, "root"),
-                       .round = number_at(object, "round"),
+                       .version = static_cast<std::int64_t>(number_at(object, "version")),
+                       .begun_in = place_from(object),
                        .index = number_at(object, "index"),
                        .id = text_at(object, "begin"),
+                       .module = text_at(object, "module"),
                        .plan = text_at(object, "plan")};
   if (const Value* changes = object.find("changes"))
     for (const Value& change : changes->items())
@@ -91,7 +101,10 @@ std::vector<Journal::Entry> replay(std::string_view text) {
       unfinished.push_back(entry_from(*object));
     } else if (object->find("done")) {
       const std::uint64_t through = number_at(*object, "done");
-      std::erase_if(unfinished, [&](const Journal::Entry& entry) { return entry.index <= through; });
+      const RunRound begun_in = place_from(*object);
+      std::erase_if(unfinished, [&](const Journal::Entry& entry) {
+        return entry.index <= through && entry.begun_in == begun_in;
+      });
     }
   }
   return unfinished;
@@ -144,8 +157,10 @@ Result<void> Journal::begin(const Entry& entry) {
   return append(to_json(entry));
 }
 
-Result<void> Journal::done(std::size_t index) {
-  return append("{\"done\":" + std::to_string(index) + "}");
+Result<void> Journal::done(const RunRound& begun_in, std::size_t index) {
+  base::JsonText json;
+  place(json.begin_object().member("done", index), begun_in);
+  return append(json.end_object().take());
 }
 
 Result<void> Journal::sync() {

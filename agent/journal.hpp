@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
+#include "agent/messages.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
-#include "states/plan.hpp"
 
 namespace agent {
 
@@ -27,11 +27,13 @@ class Journal {
   struct Entry {
     std::string digest;  // of the recipe
     std::string root;    // that the state worked below
-    std::uint64_t round = 0;
+    std::int64_t version = 1;
+    RunRound begun_in;
     std::size_t index = 0;
     std::string id;
-    std::string plan;                     // fingerprint
-    std::vector<states::Change> changes;  // redacted, without diffs
+    std::string module;
+    std::string plan;                     // hash of what was planned
+    std::vector<states::Change> changes;  // redacted; their diffs are not written
     std::vector<std::string> scratch;     // temporaries to remove if we are killed
   };
 
@@ -43,8 +45,8 @@ class Journal {
   base::Result<std::vector<Entry>> unfinished();
 
   base::Result<void> begin(const Entry& entry);
-  // The results of all states up to this index are safe.
-  base::Result<void> done(std::size_t index);
+  // The results of all states up to this index, of those that were begun there, are safe.
+  base::Result<void> done(const RunRound& begun_in, std::size_t index);
   // On return, all that was written before the call is on disk, whichever thread wrote or synced it.
   base::Result<void> sync();
   // The round is over and has been told: nothing is unfinished, not even after a power cut.

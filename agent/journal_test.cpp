@@ -37,7 +37,7 @@ TEST_CASE("what was begun and not confirmed is unfinished, for whoever opens the
   REQUIRE(journal->begin(entry(1, "b")));
   REQUIRE(journal->begin(entry(2, "c")));
   CHECK(disk.unfinished() == "a b c ");
-  REQUIRE(journal->done(1));
+  REQUIRE(journal->done({}, 1));
   CHECK(disk.unfinished() == "c ");
   REQUIRE(journal->clear());
   CHECK(disk.unfinished() == "");
@@ -74,7 +74,8 @@ TEST_CASE("on a full disk a record is refused, and half of it does not spoil the
           while (journal->begin(entry(1, std::string(20'000, 'x'))))
             ++fitted;
           if (fitted != 3) return "fitted: " + std::to_string(fitted);  // and a part of the fourth
-          if (!journal->done(1) || !journal->begin(entry(2, "small"))) return "no room for a small record";
+          if (!journal->done({}, 1) || !journal->begin(entry(2, "small")))
+            return "no room for a small record";
           return disk.unfinished() == "small " ? "" : "unfinished: " + disk.unfinished();
         }) == "");
 }

@@ -1,8 +1,8 @@
 #include "agent/machine.hpp"
 
-#include <sys/stat.h>
-
 #include <algorithm>
+
+#include "base/below_root.hpp"
 
 namespace agent {
 
@@ -28,8 +28,7 @@ Machine::Condition Machine::check(const recipe::When& when, const states::Overla
     const std::string clean = *base::clean_path(path);  // checked when the recipe was read
     const states::Overlay::Entry* planned = overlay.path(clean);
     // Follows links, as `test -e` does.
-    struct stat st {};
-    const bool is_there = planned ? planned->effect.present : ::stat((host_.root + clean).c_str(), &st) == 0;
+    const bool is_there = planned ? planned->effect.present : base::stat_below(host_.root, clean).has_value();
     const states::Overlay::Entry* provider =
         planned || is_there ? nullptr : overlay.provider(states::EffectKind::file, clean);
     if (provider)
@@ -76,7 +75,8 @@ states::ApplyContext Machine::context(const Parts& parts) {
            .waits = parts.waits,
            .watch_triggered = parts.watch_triggered,
            .watch_changed = parts.watch_changed,
-           .sensitive = parts.sensitive},
+           .sensitive = parts.sensitive,
+           .wants_diffs = parts.wants_diffs},
           writer_};
 }
 

@@ -41,6 +41,7 @@ class Machine {
     bool watch_triggered = false;
     std::span<const std::string> watch_changed{};
     bool sensitive = false;
+    bool wants_diffs = true;
   };
   states::ApplyContext context(const Parts& parts);
 

@@ -26,16 +26,18 @@ std::string_view verdict_name(states::Verdict verdict);
 
 // ---- commands: into the worker
 
-enum class Mode { apply, plan };
 enum class OnChange { finish, kill };  // what a new recipe does to the state that is running
 
 struct RunRecipe {
   std::shared_ptr<const recipe::Recipe> recipe;
   std::int64_t version = 1;
-  Mode mode = Mode::apply;
   OnChange on_change = OnChange::finish;
   // Start with the state that was under way when the agent was killed, instead of with the first.
   bool resume = true;
+  // The version that is running again is taken for a repetition and ignored, unless this is set.
+  bool replaces_same_version = false;
+  // Between the rounds of this recipe; absent: what the worker was set to.
+  std::optional<std::chrono::milliseconds> round_delay;
 };
 // The same states go on under another version number.
 struct MoveVersion {
@@ -46,6 +48,28 @@ struct WaitDone {
   std::int64_t version = 1;
   std::string state_id;
 };
+// From now on, for recipes that do not say their own.
+struct SetRoundDelay {
+  std::chrono::milliseconds delay{};
+};
+// A recipe that is only looked at. Answered by PlanResult as soon as no state runs: between two states, in
+// the pause between rounds, in the middle of a wait. It replaces nothing.
+struct PlanRecipe {
+  std::string request;  // the answer says which request it is for
+  std::shared_ptr<const recipe::Recipe> recipe;
+  std::int64_t version = 1;
+};
+// The one state of a recipe, once and outside the recipe that is running, when a plan could be answered too.
+// Answered by a StateResult with this run_id and version 0.
+struct RunState {
+  std::string run_id;
+  std::shared_ptr<const recipe::Recipe> recipe;
+  bool is_cancelled = false;  // before it could start
+};
+// Ends such a run, or takes it back when it has not started.
+struct CancelRun {
+  std::string run_id;
+};
 struct Stop {
   enum class When {
     now,   // cancel the state that is running
@@ -53,11 +77,23 @@ struct Stop {
     end,   // let the recipe finish
   } when = When::wait;
 };
-using Command = std::variant<RunRecipe, MoveVersion, WaitDone, Stop>;
+using Command =
+    std::variant<RunRecipe, MoveVersion, WaitDone, SetRoundDelay, PlanRecipe, RunState, CancelRun, Stop>;
 
 // ---- events: out of the worker
 
+// One round of one execution of a recipe.
+struct RunRound {
+  // Made anew whenever a worker takes up a recipe, so it tells rounds apart across restarts. Short enough
+  // that copies of it cost nothing.
+  std::string run_id;
+  std::uint64_t round = 0;  // from 1
+  friend bool operator==(const RunRound&, const RunRound&) = default;
+};
+std::string new_run_id();
+
 struct RoundStarted {
+  std::string run_id;
   std::int64_t version = 1;
   std::uint64_t round = 0;  // from 1, per recipe
   std::size_t first = 0;    // index of the first state; not 0 when a killed run is continued
@@ -73,14 +109,17 @@ struct StateStarted {  // only for states that are going to be changed, or that 
 
 // What a program prints, as it comes, redacted. May be dropped when nobody reads fast enough.
 struct StateOutput {
+  std::string run_id;
   std::string id;
   base::Stream stream = base::Stream::out;
+  std::uint64_t offset = 0;  // of the first byte in the stream; a gap to the last piece was dropped
   std::string data;
 };
 
 struct StateResult {
   std::string id;
   std::string module;
+  std::string run_id;
   std::int64_t version = 1;
   std::uint64_t round = 0;
   std::size_t index = 0;
@@ -90,6 +129,8 @@ struct StateResult {
   std::vector<states::Change> changes;
   unsigned attempt = 1;
   bool resumed = false;  // the change was made by a run that was killed before it could say so
+  // Where what is reported here was begun, if that was by a run that was killed.
+  std::optional<RunRound> begun_in;
   std::optional<int> exit_code;
   std::chrono::system_clock::time_point started;
   std::chrono::microseconds duration{};
@@ -98,7 +139,13 @@ struct StateResult {
   bool truncated = false;
 };
 
+// Names the report of what was begun there: the same whichever run gets to report it.
+std::string report_key(const RunRound& begun_in, std::size_t index);
+// Where the journal has what this result reports.
+RunRound journalled_in(const StateResult& result);
+
 struct RoundEnd {
+  std::string run_id;
   std::int64_t version = 1;
   std::uint64_t round = 0;
   std::size_t counts[kOutcomes] = {};  // by Outcome
@@ -119,6 +166,7 @@ struct PlannedState {
   std::string fingerprint;  // of verdict and changes, for `apply PLAN`; empty when not asked for
 };
 struct PlanResult {
+  std::string request;
   std::int64_t version = 1;
   std::vector<PlannedState> states;
 };
@@ -134,5 +182,8 @@ struct Stopped {};  // the last event
 
 using Event =
     std::variant<RoundStarted, StateStarted, StateOutput, StateResult, RoundEnd, PlanResult, Notice, Stopped>;
+
+// About how much memory an event holds.
+std::size_t weight(const Event& event);
 
 }  // namespace agent

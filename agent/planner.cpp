@@ -47,7 +47,8 @@ class Planner {
                                                      .interrupt = interrupt_,
                                                      .waits = waits_,
                                                      .watch_triggered = watch.triggered,
-                                                     .watch_changed = watch.changed});
+                                                     .watch_changed = watch.changed,
+                                                     .sensitive = state.sensitive});
     states::Plan planned;
     try {
       planned = state.type->plan(state.params, context);

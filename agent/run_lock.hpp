@@ -20,6 +20,7 @@ class RunLock {
   base::Result<void> acquire(base::Interrupt& interrupt,
                              const std::function<void(const std::string& pid)>& on_wait);
   void release() { fd_.reset(); }
+  bool is_held() const { return static_cast<bool>(fd_); }
 
  private:
   const std::string path_;

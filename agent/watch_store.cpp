@@ -2,9 +2,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include <optional>
 
 #include "agent/private_folder.hpp"
+#include "base/below_root.hpp"
 #include "base/file_read.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
@@ -38,29 +37,11 @@ std::int64_t nanoseconds(const timespec& time) {
   return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
-// The file, symlinks followed. Nothing is opened but regular files: opening a device or FIFO may do
+// Nothing unless it is a regular file. Only those are opened afterwards: opening a device or FIFO may do
 // something.
-UniqueFd open_target(const std::string& root, std::string_view path, int flags) {
-  open_how how{};
-  how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
-  how.resolve = root.empty() ? 0 : RESOLVE_IN_ROOT;
-  const UniqueFd top(root.empty() ? -1 : ::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!root.empty() && !top) return {};
-  return UniqueFd(static_cast<int>(::syscall(SYS_openat2, root.empty() ? AT_FDCWD : top.get(),
-                                             std::string(path).c_str(), &how, sizeof how)));
-}
-
-// Nothing unless it is a regular file. Only those are opened afterwards: opening a device may do something.
 std::optional<struct stat> look(const std::string& root, std::string_view path) {
-  struct stat st {};
-  if (root.empty()) {
-    if (::stat(std::string(path).c_str(), &st) != 0) return {};
-  } else {
-    const UniqueFd fd = open_target(root, path, O_PATH);
-    if (!fd || ::fstat(fd.get(), &st) != 0) return {};
-  }
-  if (!S_ISREG(st.st_mode)) return {};
-  return st;
+  const auto found = base::stat_below(root, path);
+  return found && S_ISREG(found->st_mode) ? found : std::nullopt;
 }
 
 std::optional<std::string> hash(int fd) {
@@ -76,7 +57,7 @@ std::optional<std::string> hash(int fd) {
 }
 
 bool has_md5(const std::string& root, std::string_view path, std::string_view digest) {
-  const UniqueFd fd = open_target(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  const UniqueFd fd = base::open_below(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   if (!fd) return false;
   const auto bytes = base::read_all(fd.get(), kLargestMd5, std::string(path));
   return bytes && base::equal_ignoring_case(base::md5_hex(*bytes), digest);
@@ -139,7 +120,7 @@ std::string WatchStore::digest_of(const std::string& root, std::string_view path
   if (known != known_.end()) known_.erase(known);
   if (!found) return {};
 
-  const UniqueFd fd = open_target(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  const UniqueFd fd = base::open_below(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   struct stat before {};
   struct stat after {};
   if (!fd || ::fstat(fd.get(), &before) != 0 || !S_ISREG(before.st_mode)) return {};

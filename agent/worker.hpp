@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "agent/messages.hpp"
+#include "agent/report_sink.hpp"
 #include "base/channel.hpp"
 #include "base/redactor.hpp"
 #include "states/context.hpp"
@@ -30,6 +31,10 @@ struct WorkerSettings {
   std::chrono::milliseconds retry_delay = std::chrono::seconds(1);  // between attempts of one state
   // False: nobody will ever say that a wait is done, so meta.wait fails instead of waiting for ever.
   bool has_backend = false;
+  // Where reports are kept until the backend has them; none for a command line.
+  ReportSink reports;
+  // False: nobody reads the diffs in results, so they are not made.
+  bool wants_diffs = true;
   // For `apply PLAN`: the fingerprint each state's plan must have, by index; empty strings match everything.
   std::vector<std::string> expected_plans;
 };
@@ -47,9 +52,10 @@ class Worker {
  private:
   static constexpr std::size_t kCommands = 256;
   static constexpr std::size_t kEvents = 4096;
+  static constexpr std::size_t kEventBytes = 32 * 1024 * 1024;  // outputs may be large
 
   base::Channel<Command> commands_{kCommands};
-  base::Channel<Event> events_{kEvents};
+  base::Channel<Event> events_{kEvents, weight, kEventBytes};
   std::thread thread_;
 };
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "agent/planner.hpp"
+#include "agent/recovery.hpp"
 #include "agent/secrets.hpp"
 
 namespace agent {
@@ -44,7 +44,7 @@ WorkerLoop::WorkerLoop(const WorkerSettings& settings, base::Redactor& redactor,
       machine_(settings.host, sync_),
       watches_(settings.state_dir + "/watch"),
       lock_(settings.state_dir + "/lock"),
-      committer_(events, sync_, journal_.get()),
+      committer_(events, sync_, journal_.get(), settings.reports),
       executor_({.machine = machine_,
                  .journal = *journal_,
                  .committer = committer_,
@@ -52,7 +52,9 @@ WorkerLoop::WorkerLoop(const WorkerSettings& settings, base::Redactor& redactor,
                  .redactor = redactor_,
                  .interrupt = inbox_,
                  .waits = *this,
-                 .retry_delay = settings.retry_delay}) {}
+                 .retry_delay = settings.retry_delay,
+                 .wants_diffs = settings.wants_diffs}),
+      default_delay_(settings.round_delay) {}
 
 void WorkerLoop::notice(Notice::Level level, std::string text) {
   committer_.submit(Notice{level, redactor_.redact(text)});
@@ -62,7 +64,7 @@ void WorkerLoop::run() {
   while (true) {
     inbox_.drain();
     if (inbox_.stops_before_next_state()) break;
-    if (const auto request = inbox_.take_plan()) plan_only(*request);
+    serve_asides();
     if (auto next = inbox_.take_next()) adopt(std::move(*next));
     const bool at_rest = !recipe_ || Clock::now() < next_round_;
     if (at_rest && inbox_.stop()) break;
@@ -81,16 +83,17 @@ void WorkerLoop::run() {
 }
 
 void WorkerLoop::adopt(RunRecipe next) {
+  follow_secrets(recipe_.get(), *next.recipe, redactor_);
   recipe_ = std::move(next.recipe);
   version_ = next.version;
   resume_ = next.resume;
-  round_ = 0;
+  recipe_delay_ = next.round_delay;
+  place_ = {.run_id = new_run_id()};
   next_round_ = {};
   back_off_ = {};
   inbox_.set_current(version_);
   if (auto forgotten = waits_.forget_before(version_); !forgotten)
     notice(Notice::Level::warning, forgotten.error().message());
-  register_secrets(*recipe_, redactor_);
   was_right_.assign(recipe_->states().size(), false);
 }
 
@@ -99,28 +102,22 @@ void WorkerLoop::follow_version() {
   if (auto moved = inbox_.take_version()) version_ = *moved;
 }
 
-void WorkerLoop::plan_only(const RunRecipe& request) {
-  register_secrets(*request.recipe, redactor_);
-  PlanResult planned =
-      plan_recipe(*request.recipe, settings_.host, redactor_, inbox_, {.state_dir = settings_.state_dir});
-  planned.version = request.version;
-  committer_.submit(std::move(planned));
-}
-
-// What a run that was killed has left: its temporaries go, and what it had begun in this recipe is looked at
-// again. Only under the lock: before, the journal may be that of a run which is alive.
+// What a run that was killed has left: its temporaries go, what it had begun in this recipe is looked at
+// again, and what it had begun in another is reported. Only under the lock: before, the journal may be that
+// of a run which is alive.
 base::Result<void> WorkerLoop::take_over() {
   first_ = 0;
   begun_.clear();
   auto unfinished = journal_->unfinished();
   if (!unfinished) return std::move(unfinished).error();
-  for (Journal::Entry& entry : *unfinished) {
+  for (const Journal::Entry& entry : *unfinished)
     sweep(entry);
-    if (entry.digest == recipe_->digest() && entry.root == settings_.host.root &&
-        entry.index < recipe_->states().size())
-      begun_.push_back(std::move(entry));
-  }
-  if (resume_ && round_ == 0 && !begun_.empty())
+  std::erase_if(*unfinished, [&](const Journal::Entry& entry) { return is_answered(entry); });
+  Recovery recovery = recover(std::move(*unfinished), *recipe_, settings_.host.root);
+  for (StateResult& leftover : recovery.others)
+    report_leftover(std::move(leftover));
+  begun_ = std::move(recovery.begun);
+  if (resume_ && place_.round == 0 && !begun_.empty())
     first_ = std::ranges::min(begun_, {}, &Journal::Entry::index).index;
   return {};
 }
@@ -134,11 +131,37 @@ void WorkerLoop::sweep(const Journal::Entry& leftover) {
       notice(Notice::Level::warning, removed.error().message());
 }
 
-WorkerLoop::RoundExit WorkerLoop::run_round() {
+// Reported, or about to be, though the journal does not say so: we were killed before it could, or the spool
+// takes nothing at the moment.
+bool WorkerLoop::is_answered(const Journal::Entry& entry) const {
+  if (!settings_.reports) return false;
+  const std::string key = report_key(entry.begun_in, entry.index);
+  return answered_.contains(key) || settings_.reports.spool->knows(key);
+}
+
+void WorkerLoop::report_leftover(StateResult leftover) {
+  if (settings_.reports) {
+    answered_.insert(report_key(journalled_in(leftover), leftover.index));
+    committer_.submit(std::move(leftover));
+    return;
+  }
+  // Whoever applies a recipe by hand counts the results of that recipe.
+  std::string text =
+      "a run of another recipe was killed when it had begun to change its state " + leftover.id;
+  for (const states::Change& change : leftover.changes)
+    text += (&change == &leftover.changes.front() ? ": " : ", ") + change.what;
+  notice(Notice::Level::warning, std::move(text));
+}
+
+base::Result<void> WorkerLoop::take_lock() {
   BetweenStates between(inbox_);
-  auto ready = lock_.acquire(between, [&](const std::string& pid) {
+  return lock_.acquire(between, [&](const std::string& pid) {
     notice(Notice::Level::info, "waiting for another run to end (process " + pid + ")");
   });
+}
+
+WorkerLoop::RoundExit WorkerLoop::run_round() {
+  auto ready = take_lock();
   if (ready) ready = take_over();
   if (!ready) {
     lock_.release();
@@ -149,26 +172,36 @@ WorkerLoop::RoundExit WorkerLoop::run_round() {
     return RoundExit::failed;
   }
 
+  in_round_ = true;
   machine_.new_round();
   follow_version();
-  RoundEnd end{.round = ++round_};
+  RoundEnd end{.run_id = place_.run_id, .round = ++place_.round};
   const Clock::time_point started = Clock::now();
-  committer_.submit(RoundStarted{
-      .version = version_, .round = round_, .first = first_, .states = recipe_->states().size()});
-  const RoundExit exit = run_states(end);
+  committer_.submit(RoundStarted{.run_id = place_.run_id,
+                                 .version = version_,
+                                 .round = place_.round,
+                                 .first = first_,
+                                 .states = recipe_->states().size()});
+  RoundExit exit = run_states(end);
+  // What the round's end counts as changed must be on disk.
+  if (end.counts[static_cast<std::size_t>(Outcome::changed)] > 0) committer_.flush();
+  if (take_back_unsynced(end) && exit == RoundExit::converged) exit = RoundExit::failed;
   if (exit == RoundExit::converged) {
     back_off_ = {};
-    next_round_in_ = settings_.round_delay;
+    next_round_in_ = recipe_delay_.value_or(default_delay_);
   }
   end.version = version_;
   end.duration = since(started);
   if (exit != RoundExit::stopped && exit != RoundExit::replaced && !inbox_.stop()) end.next = next_round_in_;
   committer_.submit(std::move(end));
   // What nobody has heard, and what a killed run had begun and this round did not reach, stays in the
-  // journal.
-  if (committer_.flush() && begun_.empty())
+  // journal. Without the lock (stopped before a wait got it back) it may be another's.
+  if (committer_.flush() && begun_.empty() && lock_.is_held()) {
+    answered_.clear();
     if (auto cleared = journal_->clear(); !cleared) notice(Notice::Level::warning, cleared.error().message());
+  }
   lock_.release();
+  in_round_ = false;
   return exit;
 }
 
@@ -177,14 +210,16 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
   for (std::size_t index = first_; index < states.size(); ++index) {
     end.not_reached = states.size() - index;
     inbox_.drain();
+    serve_asides();
     if (inbox_.stops_before_next_state()) return RoundExit::stopped;
     if (inbox_.has_next()) return RoundExit::replaced;
+    if (committer_.has_unsynced()) return RoundExit::failed;
     follow_version();
     const auto begun = std::ranges::find(begun_, index, &Journal::Entry::index);
     StateResult result = executor_.execute({.recipe = *recipe_,
                                             .state = states[index],
                                             .index = index,
-                                            .round = round_,
+                                            .place = place_,
                                             .version = version_,
                                             .begun = begun == begun_.end() ? nullptr : &*begun,
                                             .expected_plan = index < settings_.expected_plans.size()
@@ -193,6 +228,8 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
     result.version = version_;  // a wait may have seen it move
     std::erase_if(begun_, [&](const Journal::Entry& entry) { return entry.index == index; });
     count(result, end);
+    if (settings_.reports && result.outcome != Outcome::kept)
+      answered_.insert(report_key(journalled_in(result), index));
     const bool success = is_success(result.outcome);
     if (!success) {
       next_round_in_ = back_off(result);
@@ -219,6 +256,23 @@ void WorkerLoop::count(const StateResult& result, RoundEnd& end) {
   if (result.outcome == Outcome::changed || result.outcome == Outcome::kept) was_right_[result.index] = true;
 }
 
+// Changes that could not be synced have left as failures: so they count, and so the round ends. True: there
+// were some.
+bool WorkerLoop::take_back_unsynced(RoundEnd& end) {
+  const std::vector<StateResult> unsynced = committer_.take_unsynced();
+  for (const StateResult& result : unsynced) {
+    if (result.run_id != place_.run_id || result.round != place_.round) continue;
+    --end.counts[static_cast<std::size_t>(Outcome::changed)];
+    ++end.counts[static_cast<std::size_t>(Outcome::failed)];
+    std::erase(end.drift, result.id);
+    was_right_[result.index] = false;
+  }
+  if (unsynced.empty()) return false;
+  next_round_in_ = back_off(unsynced.front());
+  last_failure_ = unsynced.front();
+  return true;
+}
+
 // Doubles while the same state fails in the same way.
 std::chrono::milliseconds WorkerLoop::back_off(const StateResult& failed) {
   const bool same =
@@ -232,6 +286,7 @@ bool WorkerLoop::is_done(std::string_view state_id) {
 }
 
 base::Result<void> WorkerLoop::wait(std::string_view state_id, Deadline deadline) {
+  bool is_announced = false;
   inbox_.drain();
   while (true) {
     follow_version();  // the backend speaks of the new one from now on
@@ -246,8 +301,19 @@ base::Result<void> WorkerLoop::wait(std::string_view state_id, Deadline deadline
               std::string(state_id));
     if (Clock::now() >= deadline)
       return base::Error(base::ErrorCode::timed_out, "Still not done when the state's time was over");
+    if (!is_announced) {
+      committer_.submit(StateStarted{.id = std::string(state_id), .module = "meta.wait", .message = "Waits"});
+      is_announced = true;
+    }
     committer_.flush();
+    if (inbox_.has_asides()) {
+      serve_asides();  // in the course of which anything may have come
+      continue;
+    }
+    lock_.release();  // nobody else need wait for what this machine waits for
     inbox_.wait_until(deadline);
+    if (auto locked = take_lock(); !locked) return locked;
+    machine_.distrust();  // somebody may have run meanwhile
   }
 }
 

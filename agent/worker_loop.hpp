@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,12 +33,20 @@ class WorkerLoop final : private states::Waits {
 
   void adopt(RunRecipe next);
   void follow_version();
-  void plan_only(const RunRecipe& request);
+  base::Result<void> take_lock();
+  // worker_asides.cpp: what is asked for besides the recipe, served wherever no state runs.
+  void serve_asides();
+  void serve(const PlanRecipe& request);
+  void serve(const RunState& request);
+  StateResult run_aside(const RunState& request);
   base::Result<void> take_over();
   void sweep(const Journal::Entry& leftover);
+  bool is_answered(const Journal::Entry& entry) const;
+  void report_leftover(StateResult leftover);
   RoundExit run_round();
   RoundExit run_states(RoundEnd& end);
   void count(const StateResult& result, RoundEnd& end);
+  bool take_back_unsynced(RoundEnd& end);
   std::chrono::milliseconds back_off(const StateResult& failed);
   void notice(Notice::Level level, std::string text);
 
@@ -63,11 +72,16 @@ class WorkerLoop final : private states::Waits {
   std::shared_ptr<const recipe::Recipe> recipe_;
   std::int64_t version_ = 0;
   bool resume_ = true;
-  std::uint64_t round_ = 0;
+  RunRound place_;
   std::size_t first_ = 0;              // where the round starts
   std::vector<Journal::Entry> begun_;  // of this recipe, by a run that was killed, and not reached since
-  std::vector<bool> was_right_;        // per state: some round had it right
+  bool in_round_ = false;              // the lock is ours
+  // Keys of reports that are on their way to the spool, while the journal has them too.
+  std::set<std::string> answered_;
+  std::vector<bool> was_right_;  // per state: some round had it right
   StateResult last_failure_;
+  std::chrono::milliseconds default_delay_;  // between rounds, unless the recipe says its own
+  std::optional<std::chrono::milliseconds> recipe_delay_;
   std::chrono::milliseconds back_off_{};  // 0: the last round did not fail
   std::chrono::milliseconds next_round_in_{};
   Inbox::Clock::time_point next_round_{};

@@ -1,6 +1,7 @@
 // What the engine makes of runs that were killed, readers that are gone, and other runs at the same time.
 #include <atomic>
 #include <fstream>
+#include <future>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -78,7 +79,8 @@ const states::RegistryEntry kGateEntry[] = {{.type = &kGate}};
 constexpr auto kOneGate = "states: [{ id: g, module: test.gate }]";
 
 const states::Registry& with_gate() {
-  static const states::Registry known{states::native_states(), std::span(kGateEntry)};
+  static const states::Registry known{states::native_states(), builtins::builtin_states(),
+                                      std::span(kGateEntry)};
   at_gate = gate_open = gate_made = false;
   return known;
 }
@@ -142,6 +144,99 @@ TEST_CASE("the whole of a change that was cut in two is reported, not only its s
   CHECK(results[0].changes[1].what == "content of /dir/b");  // done by this one
 }
 
+// A run of a person's beside the bench's.
+struct OtherRun {
+  OtherRun(WorkerSettings settings, const char* yaml, const states::Registry& registry)
+      : worker(named(std::move(settings)), std::make_shared<base::Redactor>()) {
+    const auto loaded = recipe::load_text("test.yaml", yaml, registry);
+    REQUIRE(loaded.recipe);
+    worker.commands().push(RunRecipe{.recipe = loaded.recipe, .resume = false});
+    worker.commands().push(Stop{Stop::When::end});
+  }
+  static WorkerSettings named(WorkerSettings settings) {
+    settings.journal_name = "apply";
+    settings.has_backend = false;
+    return settings;
+  }
+  // Whether all of it was changed, in good time.
+  bool changes_all(std::size_t states) {
+    const auto deadline = std::chrono::steady_clock::now() + 5s;
+    std::size_t changed = 0;
+    while (auto event = worker.events().pop_until(deadline))
+      if (const auto* result = std::get_if<StateResult>(&*event))
+        changed += result->outcome == Outcome::changed;
+    return changed == states;
+  }
+  Worker worker;
+};
+
+TEST_CASE("two runs on one state folder wait for each other") {
+  Bench bench;
+  bench.use_modules(with_gate());
+  bench.run(kOneGate);
+  wait_at_gate();
+  OtherRun second(bench.settings(), kTwoFiles, tests::engine_registry());
+  const auto event = second.worker.events().pop();
+  REQUIRE(event);
+  REQUIRE(std::holds_alternative<Notice>(*event));
+  CHECK(std::get<Notice>(*event).text.find("waiting for another run") != std::string::npos);
+  CHECK_FALSE(fs::exists(bench.path("/dir/a")));
+  bench.send(Stop{Stop::When::end});
+  gate_open = true;
+  CHECK(second.changes_all(2));
+}
+
+TEST_CASE("whoever waits for other machines keeps nobody on this one waiting, and sees what they did") {
+  Bench bench(true);
+  bench.run(R"(
+states:
+  - { id: before, module: linux.file, parameter: { path: /dir/sub/before } }
+  - { id: w, module: meta.wait }
+  - { id: after, module: linux.file, parameter: { path: /dir/sub/after } }
+)");
+  REQUIRE(bench.next<StateResult>());
+  OtherRun second(bench.settings(), R"(
+states:
+  - { id: gone, module: linux.dir, parameter: { path: /dir/sub, absent: true } }
+  - { id: again, module: linux.file, parameter: { path: /dir/sub/other } }
+)",
+                  tests::engine_registry());
+  REQUIRE(second.changes_all(2));
+  bench.send(WaitDone{1, "w"});
+  for (const char* id : {"w", "after"}) {
+    const auto result = bench.next<StateResult>();
+    REQUIRE(result);
+    CHECK(result->id == id);
+    CHECK(result->outcome == Outcome::changed);
+  }
+  CHECK(fs::exists(bench.path("/dir/sub/after")));
+}
+
+TEST_CASE("a wait that is over goes on when the run beside it has ended, not before") {
+  Bench bench(true);
+  bench.run("states: [{ id: w, module: meta.wait }]");
+  REQUIRE(bench.next<RoundStarted>());
+  OtherRun second(bench.settings(), kOneGate, with_gate());
+  wait_at_gate();
+  bench.send(WaitDone{1, "w"});
+  CHECK_FALSE(bench.next<StateResult>(300ms));
+  SUBCASE("it ends") {
+    gate_open = true;
+    const auto result = bench.next<StateResult>();
+    REQUIRE(result);
+    CHECK(result->outcome == Outcome::changed);
+  }
+  SUBCASE("or this one is told to stop") {
+    bench.send(Stop{Stop::When::wait});
+    const auto result = bench.next<StateResult>();
+    REQUIRE(result);
+    CHECK(result->outcome == Outcome::cancelled);
+    CHECK(bench.next<Stopped>());
+    gate_open = true;
+  }
+  CHECK(second.changes_all(1));
+}
+
 TEST_CASE("a run does not take what another, living one is doing for a leftover") {
   Bench bench;
   bench.use_modules(with_gate());
@@ -203,11 +298,19 @@ TEST_CASE("a worker can be destroyed though nobody reads its events and its comm
   for (int i = 0; i < 5000; ++i)  // more results than there is room for
     yaml += "  - { id: s" + std::to_string(i) + ", module: meta.comment }\n";
   bench.run(yaml);
-  for (int i = 0; i < 20; ++i) {  // until the worker stands still and takes nothing in
-    std::this_thread::sleep_for(20ms);
-    bench.send(WaitDone{1, "x"});
+  Worker& worker = bench.worker();
+  constexpr std::size_t kRoom = 256;
+  for (int still = 0; still < 10;) {  // until it takes nothing in any more, and there is no room
+    if (worker.commands().size() < kRoom) {
+      bench.send(WaitDone{1, "x"});
+      still = 0;
+    } else {
+      std::this_thread::sleep_for(20ms);
+      ++still;
+    }
   }
-  for (int i = 20; i < 256; ++i)
-    bench.send(WaitDone{1, "x"});
-  bench.stop();
+  auto gone = std::async(std::launch::async, [&] { bench.stop(); });
+  const bool in_time = gone.wait_for(10s) == std::future_status::ready;
+  CHECK(in_time);
+  if (!in_time) worker.events().close();  // so that the other tests can run
 }

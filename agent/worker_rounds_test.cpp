@@ -89,7 +89,7 @@ TEST_CASE("a plan is answered while a recipe runs, whatever its version, and doe
   bench.run(kOneFile, 1);
   REQUIRE(bench.next<RoundEnd>());
   const auto loaded = recipe::load_text("t.yaml", kOneFile, tests::engine_registry());
-  bench.send(RunRecipe{.recipe = loaded.recipe, .version = 1, .mode = Mode::plan});
+  bench.send(PlanRecipe{.recipe = loaded.recipe, .version = 1});
   const auto planned = bench.next<PlanResult>(5s);
   REQUIRE(planned);
   CHECK(planned->states.size() == 1);
@@ -118,6 +118,25 @@ TEST_CASE("a saved plan is not applied where a condition has become true or fals
   CHECK(results[0].outcome == Outcome::failed);
   CHECK(results[0].comment.find("Plan again.") != std::string::npos);
   CHECK_FALSE(fs::exists(bench.path("/dir/a")));
+}
+
+TEST_CASE("conditions below another root follow links as that root's own programs would") {
+  Bench bench;
+  fs::create_directories(bench.path("/dir/here"));
+  fs::create_symlink("/etc", bench.path("/dir/out"));          // not that of the running system
+  fs::create_symlink("/dir/here", bench.path("/dir/within"));  // absolute, as seen from the root
+  const auto results = bench.apply(R"(
+states:
+  - { id: a, module: meta.comment, when: { path_exists: /dir/out/passwd } }
+  - { id: b, module: meta.comment, when: { path_absent: /dir/out/passwd } }
+  - { id: c, module: meta.comment, when: { path_exists: /dir/within } }
+  - { id: d, module: meta.comment, when: { path_absent: /dir/within } }
+)");
+  REQUIRE(results.size() == 4);
+  CHECK(results[0].outcome == Outcome::skipped);
+  CHECK(results[1].outcome == Outcome::kept);
+  CHECK(results[2].outcome == Outcome::kept);
+  CHECK(results[3].outcome == Outcome::skipped);
 }
 
 TEST_CASE("a condition that an earlier state may yet decide is unknown in a plan, not false") {

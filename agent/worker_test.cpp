@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "agent/journal.hpp"
+#include "base/text.hpp"
 #include "base/tree_writer.hpp"
 #include "tests/support/worker_bench.hpp"
 
@@ -209,7 +210,50 @@ TEST_CASE("a sensitive state shows that something changed, never what") {
     CHECK(change.diff.empty());
     CHECK(change.after.find("hunter2") == std::string::npos);
   }
-  CHECK(read(bench.state_path("run.journal")).find("hunter2") == std::string::npos);
+}
+
+TEST_CASE("what a program of a sensitive state prints is neither streamed nor in the result") {
+  Bench bench;
+  bench.use_running_system();
+  bench.run(
+      "states: [{ id: s, sensitive: true, module: linux.cmd, parameter: { cmd: \"echo hunter2; exit 3\" } "
+      "}]");
+  std::optional<StateResult> result;
+  const auto deadline = std::chrono::steady_clock::now() + 10s;
+  while (auto event = bench.worker().events().pop_until(deadline)) {
+    CHECK_FALSE(std::holds_alternative<StateOutput>(*event));
+    if (auto* found = std::get_if<StateResult>(&*event)) {
+      result = std::move(*found);
+      break;
+    }
+  }
+  REQUIRE(result);
+  CHECK(result->outcome == Outcome::failed);
+  CHECK(result->output == "(sensitive output)");
+  CHECK(result->comment.find("hunter2") == std::string::npos);
+}
+
+TEST_CASE("live output comes in whole characters, however a program writes them, and to its last byte") {
+  Bench bench;
+  bench.use_running_system();
+  bench.run(R"(
+states:
+  - id: s
+    module: linux.cmd
+    parameter:
+      cmd: |
+        printf 'caf\303'; sleep 0.2; printf '\251\n\342\202'; sleep 0.2; printf '\254\303'
+)");
+  std::string whole;
+  const auto deadline = std::chrono::steady_clock::now() + 10s;
+  while (auto event = bench.worker().events().pop_until(deadline)) {
+    if (const auto* output = std::get_if<StateOutput>(&*event)) {
+      if (output->data != "\xC3") CHECK(base::is_utf8(output->data));  // the last, which nothing follows
+      whole += output->data;
+    }
+    if (std::holds_alternative<StateResult>(*event)) break;
+  }
+  CHECK(whole == "caf\xC3\xA9\n\xE2\x82\xAC\xC3");
 }
 
 TEST_CASE("what a killed run had begun is swept, planned again and reported as changed") {
@@ -225,7 +269,7 @@ TEST_CASE("what a killed run had begun is swept, planned again and reported as c
     REQUIRE(journal);
     REQUIRE((*journal)->begin({.digest = loaded.recipe->digest(),
                                .root = bench.settings().host.root,
-                               .round = 1,
+                               .begun_in = {.round = 1},
                                .index = 1,
                                .id = "b",
                                .plan = "x",
@@ -277,32 +321,11 @@ TEST_CASE("a worker that cannot keep its state says so and touches nothing") {
   CHECK_FALSE(fs::exists(bench.path("/dir/a")));
 }
 
-TEST_CASE("two runs on one state folder wait for each other") {
-  Bench bench(true);
-  bench.run("states: [{ id: w, module: meta.wait, parameter: {} }]", 1);
-  bench.next<StateStarted>(50ms);
-  WorkerSettings other = bench.settings();
-  other.journal_name = "apply";
-  Worker second(other, std::make_shared<base::Redactor>());
-  auto loaded = recipe::load_text("t.yaml", kTwoFiles, engine_registry());
-  second.commands().push(RunRecipe{.recipe = loaded.recipe});
-  second.commands().push(Stop{Stop::When::end});
-  auto event = second.events().pop();
-  REQUIRE(event);
-  REQUIRE(std::holds_alternative<Notice>(*event));
-  CHECK(std::get<Notice>(*event).text.find("waiting for another run") != std::string::npos);
-  bench.send(Stop{Stop::When::now});
-  bool changed = false;
-  while ((event = second.events().pop()))
-    if (auto* result = std::get_if<StateResult>(&*event)) changed = result->outcome == Outcome::changed;
-  CHECK(changed);
-}
-
 TEST_CASE("plan mode answers with a plan and changes nothing") {
   Bench bench;
   bench.start();
   auto loaded = recipe::load_text("t.yaml", kTwoFiles, engine_registry());
-  bench.send(RunRecipe{.recipe = loaded.recipe, .version = 4, .mode = Mode::plan});
+  bench.send(PlanRecipe{.recipe = loaded.recipe, .version = 4});
   const auto planned = bench.next<PlanResult>();
   REQUIRE(planned);
   CHECK(planned->version == 4);

@@ -24,15 +24,23 @@ class Channel {
  public:
   using Clock = std::chrono::steady_clock;
 
+  using Weigh = std::size_t (*)(const T&);
+
   explicit Channel(std::size_t capacity)
       : capacity_(capacity), fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+  // For values that differ much in size: full too when they weigh this much together.
+  Channel(std::size_t capacity, Weigh weigh, std::size_t most_weight)
+      : capacity_(capacity),
+        weigh_(weigh),
+        most_weight_(most_weight),
+        fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
   // False when the channel was closed; the value is then lost.
   bool push(T value) {
     std::unique_lock lock(mutex_);
-    room_.wait(lock, [&] { return closed_ || items_.size() < capacity_; });
+    room_.wait(lock, [&] { return closed_ || has_room(); });
     if (closed_) return false;
-    items_.push_back(std::move(value));
+    add(std::move(value));
     arrived(lock);
     return true;
   }
@@ -41,12 +49,22 @@ class Channel {
   bool push_all(std::vector<T> values) {
     for (std::size_t next = 0; next < values.size();) {
       std::unique_lock lock(mutex_);
-      room_.wait(lock, [&] { return closed_ || items_.size() < capacity_; });
+      room_.wait(lock, [&] { return closed_ || has_room(); });
       if (closed_) return false;
-      while (next < values.size() && items_.size() < capacity_)
-        items_.push_back(std::move(values[next++]));
+      while (next < values.size() && has_room())
+        add(std::move(values[next++]));
       arrived(lock);
     }
+    return true;
+  }
+
+  // Never waits: false when it is full. In a closed channel the value is lost, as with push().
+  bool try_push(T value) {
+    std::unique_lock lock(mutex_);
+    if (closed_) return true;
+    if (items_.size() >= capacity_) return false;
+    items_.push_back(std::move(value));
+    arrived(lock);
     return true;
   }
 
@@ -73,6 +91,7 @@ class Channel {
     filled_.wait(lock, [&] { return closed_ || !items_.empty(); });
     std::vector<T> all(std::make_move_iterator(items_.begin()), std::make_move_iterator(items_.end()));
     items_.clear();
+    weight_ = 0;
     emptied(lock);
     return all;
   }
@@ -86,6 +105,11 @@ class Channel {
     filled_.notify_all();
   }
 
+  bool is_closed() {
+    const std::lock_guard lock(mutex_);
+    return closed_;
+  }
+
   std::size_t size() {
     const std::lock_guard lock(mutex_);
     return items_.size();
@@ -95,6 +119,11 @@ class Channel {
   int readable_fd() const { return fd_.get(); }
 
  private:
+  bool has_room() const { return items_.size() < capacity_ && (!weigh_ || weight_ < most_weight_); }
+  void add(T value) {
+    if (weigh_) weight_ += weigh_(value);
+    items_.push_back(std::move(value));
+  }
   void signal() {
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = ::write(fd_.get(), &one, sizeof one);
@@ -116,6 +145,7 @@ class Channel {
     if (items_.empty()) return std::nullopt;
     std::optional<T> value(std::move(items_.front()));
     items_.pop_front();
+    if (weigh_) weight_ -= weigh_(*value);
     if (items_.empty()) {
       emptied(lock);
     } else {
@@ -126,12 +156,15 @@ class Channel {
   }
 
   const std::size_t capacity_;
+  const Weigh weigh_ = nullptr;
+  const std::size_t most_weight_ = 0;
   const UniqueFd fd_;
   std::mutex mutex_;
   std::condition_variable room_;
   std::condition_variable filled_;
-  std::deque<T> items_;  // guarded by mutex_
-  bool closed_ = false;  // guarded by mutex_
+  std::deque<T> items_;     // guarded by mutex_
+  std::size_t weight_ = 0;  // guarded by mutex_
+  bool closed_ = false;     // guarded by mutex_
 };
 
 }  // namespace base

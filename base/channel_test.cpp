@@ -62,3 +62,25 @@ TEST_CASE("the descriptor is readable exactly while there is something to read")
   channel.close();
   CHECK(is_readable(channel));
 }
+
+TEST_CASE("a channel whose values have a weight is full when they weigh enough") {
+  Channel<int> channel(
+      100, [](const int& value) { return static_cast<std::size_t>(value); }, 10);
+  channel.push(9);
+  channel.push(50);  // what is too heavy goes alone, not never
+  std::atomic<bool> pushed = false;
+  std::thread writer([&] {
+    channel.push_all({1, 2});
+    pushed = true;
+  });
+  std::this_thread::sleep_for(20ms);
+  CHECK_FALSE(pushed);
+  CHECK(channel.pop() == 9);
+  std::this_thread::sleep_for(20ms);
+  CHECK_FALSE(pushed);
+  CHECK(channel.pop() == 50);
+  writer.join();
+  CHECK(channel.pop_all() == std::vector{1, 2});
+  channel.push(10);
+  CHECK(channel.pop() == 10);
+}

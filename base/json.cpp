@@ -10,6 +10,14 @@ namespace base {
 
 namespace {
 
+// ASCII that stands for itself in a JSON string.
+constexpr std::array<bool, 256> kIsPlain = [] {
+  std::array<bool, 256> plain{};
+  for (std::size_t byte = 0x20; byte < 0x7f; ++byte)
+    plain[byte] = byte != '"' && byte != '\\';
+  return plain;
+}();
+
 // JSON has no word for what is not a number.
 std::string number_text(double value) {
   if (!std::isfinite(value)) return "null";
@@ -34,7 +42,7 @@ void write_json(const Value& value, std::string& out) {
       break;
     case Value::Kind::string:
     case Value::Kind::plain:
-      out += json_quote(value.text());
+      append_quoted(value.text(), out);
       break;
     case Value::Kind::list: {
       out += '[';
@@ -51,7 +59,8 @@ void write_json(const Value& value, std::string& out) {
       const char* separator = "";
       for (const Member& member : value.members()) {
         out += std::exchange(separator, ",");
-        out += json_quote(member.key) + ':';
+        append_quoted(member.key, out);
+        out += ':';
         write_json(member.value, out);
       }
       out += '}';
@@ -62,47 +71,55 @@ void write_json(const Value& value, std::string& out) {
 
 }  // namespace
 
-std::string json_quote(std::string_view text) {
+void append_quoted(std::string_view text, std::string& out) {
   static constexpr char kDigits[] = "0123456789abcdef";
-  std::string out;
-  out.reserve(text.size() + 2);
   out += '"';
   std::size_t plain = 0;  // where the run of bytes that need no escape began
-  const auto replace = [&](std::size_t at, std::size_t length, std::string_view by) {
+  const auto replace = [&](std::size_t at, std::string_view by) {
     out.append(text, plain, at - plain).append(by);
-    plain = at + length;
+    plain = at + 1;
   };
   for (std::size_t at = 0; at < text.size();) {
     const auto byte = static_cast<unsigned char>(text[at]);
+    if (kIsPlain[byte]) {
+      ++at;
+      continue;
+    }
     if (byte >= 0x80) {
       const std::size_t length = utf8_length(text, at);
-      if (length == 0) replace(at, 1, "\uFFFD");
+      if (length == 0) replace(at, "\uFFFD");
       at += length == 0 ? 1 : length;
       continue;
     }
     switch (byte) {
       case '"':
-        replace(at, 1, "\\\"");
+        replace(at, "\\\"");
         break;
       case '\\':
-        replace(at, 1, "\\\\");
+        replace(at, "\\\\");
         break;
       case '\n':
-        replace(at, 1, "\\n");
+        replace(at, "\\n");
         break;
       case '\t':
-        replace(at, 1, "\\t");
+        replace(at, "\\t");
         break;
       case '\r':
-        replace(at, 1, "\\r");
+        replace(at, "\\r");
         break;
       default:
-        if (byte < 0x20 || byte == 0x7f)
-          replace(at, 1, std::string("\\u00") + kDigits[byte >> 4] + kDigits[byte & 15]);
+        replace(at, std::string("\\u00") + kDigits[byte >> 4] + kDigits[byte & 15]);
     }
     ++at;
   }
-  return out.append(text, plain).append("\"");
+  out.append(text, plain).append("\"");
+}
+
+std::string json_quote(std::string_view text) {
+  std::string out;
+  out.reserve(text.size() + 2);
+  append_quoted(text, out);
+  return out;
 }
 
 std::string to_json(const Value& value) {

@@ -22,6 +22,8 @@ std::variant<Value, SyntaxProblem> parse_json(std::string_view text, Arena& aren
 
 // The text as a JSON string, in quotes. Invalid UTF-8 becomes U+FFFD.
 std::string json_quote(std::string_view text);
+// The same, behind what `out` has already.
+void append_quoted(std::string_view text, std::string& out);
 
 // The value as compact JSON.
 std::string to_json(const Value& value);

@@ -138,6 +138,18 @@ std::string clean_output(std::string_view raw) {
   return valid_utf8(without_progress(without_escape_sequences(raw)));
 }
 
+std::size_t whole_characters(std::string_view text) {
+  constexpr std::size_t kLongestPart = 3;
+  for (std::size_t back = 1; back <= std::min(kLongestPart, text.size()); ++back) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+    if (byte < 0x80) break;
+    if (byte < 0xC0) continue;  // inside a sequence
+    const std::size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : 2;
+    return length > back ? text.size() - back : text.size();
+  }
+  return text.size();
+}
+
 std::string_view last_line(std::string_view output) {
   const std::string_view text = trim(output);
   const std::size_t before = text.find_last_of('\n');

@@ -1,6 +1,7 @@
 // What programs print, made fit for a report: no progress bars, no colours, valid UTF-8.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,10 @@ namespace base {
 // line end); lines with ten or more dots in a row (progress) are dropped; bytes that are not UTF-8 become
 // U+FFFD.
 std::string clean_output(std::string_view raw);
+
+// How many bytes at the beginning end with a whole character: all, unless the last one is a UTF-8 sequence
+// whose rest may be yet to come.
+std::size_t whole_characters(std::string_view text);
 
 // The last line with anything on it, trimmed: programs say at the end why they gave up. Empty if there is
 // none.

@@ -14,6 +14,18 @@ TEST_CASE("plain text passes unchanged") {
         "tab\there, \xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80\n");
 }
 
+TEST_CASE("a character at the end whose rest may be yet to come is told from a whole one") {
+  CHECK(whole_characters("") == 0);
+  CHECK(whole_characters("abc") == 3);
+  CHECK(whole_characters("a\xC3") == 1);
+  CHECK(whole_characters("a\xC3\xA9") == 3);
+  CHECK(whole_characters("a\xE2\x82") == 1);
+  CHECK(whole_characters("a\xF0\x9F\x98") == 1);
+  CHECK(whole_characters("a\xF0\x9F\x98\x80") == 5);
+  CHECK(whole_characters("a\x82\x82\x82\x82") == 5);  // no character, whatever follows
+  CHECK(whole_characters("\xE2z") == 2);
+}
+
 TEST_CASE("of an overwritten line the last version stays") {
   CHECK(clean_output(" 10%\r 50%\r100%\ndone\n") == "100%\ndone\n");
   CHECK(clean_output(" 10%\r 50%\r100%") == "100%");

@@ -112,6 +112,28 @@ std::size_t credentials_length(std::string_view text, std::size_t at) {
 }  // namespace
 
 void Redactor::add(std::string_view secret) {
+  const std::unique_lock lock(mutex_);
+  auto& own = secrets_[""];
+  if (std::ranges::find(own, secret) != own.end()) return;
+  own.emplace_back(secret);
+  index(secret);
+}
+
+void Redactor::replace(std::string_view owner, std::vector<std::string> secrets) {
+  const std::unique_lock lock(mutex_);
+  auto& own = secrets_[std::string(owner)];
+  if (own == secrets) return;
+  own = std::move(secrets);
+  forms_.clear();
+  first_two_.reset();
+  first_.reset();
+  longest_ = 0;
+  for (const auto& [each, registered] : secrets_)
+    for (const std::string& secret : registered)
+      index(secret);
+}
+
+void Redactor::index(std::string_view secret) {
   std::vector<std::string> forms;
   const auto register_text = [&](std::string_view text) {
     if (text.size() < kShortest) return;
@@ -125,8 +147,6 @@ void Redactor::add(std::string_view secret) {
   if (trimmed.find('\n') != std::string_view::npos)
     for (const std::string_view line : split(trimmed, '\n'))
       if (const std::string_view text = trim(line); text.size() >= kShortestLine) forms.emplace_back(text);
-
-  const std::unique_lock lock(mutex_);
   for (std::string& form : forms)
     insert(std::move(form));
 }

@@ -6,11 +6,13 @@
 // ("user:secret" of an Authorization header). It is not found in other encodings, nor in base64 that is
 // broken into lines.
 //
-// Any thread may call any function: readers share a lock, add() takes it alone.
+// Any thread may call any function: readers share a lock, add() and replace() take it alone.
 #pragma once
 
 #include <bitset>
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <shared_mutex>
 #include <span>
 #include <string>
@@ -27,7 +29,11 @@ class Redactor {
   // Of a secret with several lines (a key, a file) each line of this length is a secret of its own.
   static constexpr std::size_t kShortestLine = 8;
 
+  // Registers a secret for good.
   void add(std::string_view secret);
+  // Registers these in the place of those that the same owner had registered: what nobody has registered any
+  // more is forgotten.
+  void replace(std::string_view owner, std::vector<std::string> secrets);
 
   // Whether redact() would change the text: callers that hold a large one need not copy it in vain.
   bool is_needed(std::string_view text) const;
@@ -46,6 +52,7 @@ class Redactor {
     std::size_t skip = 0;
     std::size_t length = 0;  // 0: nothing found
   };
+  void index(std::string_view secret);
   void insert(std::string form);
   std::span<const std::string> forms_that_begin_with(std::size_t first_two) const;
   Match match_at(std::string_view text, std::size_t at) const;
@@ -53,7 +60,9 @@ class Redactor {
   std::size_t first_undecided(std::string_view text) const;
 
   mutable std::shared_mutex mutex_;
-  // Guarded by mutex_. All forms of all secrets, those that begin with the same two bytes together, longest
+  // Guarded by mutex_, as all below. By owner; "" has those that stay.
+  std::map<std::string, std::vector<std::string>, std::less<>> secrets_;
+  // All forms of all secrets, those that begin with the same two bytes together, longest
   // first; the set says which two bytes there are, so that one look-up passes over almost all of a text.
   std::vector<std::string> forms_;
   std::bitset<65536> first_two_;

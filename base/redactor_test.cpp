@@ -219,6 +219,20 @@ TEST_CASE("a large output with many secrets is redacted quickly") {
   CHECK(best < std::chrono::milliseconds(500));
 }
 
+TEST_CASE("what an owner replaces is forgotten, unless somebody else has registered it, too") {
+  Redactor redactor;
+  redactor.add("stays-for-good");
+  redactor.replace("one", {"of-one-only", "shared-by-both"});
+  redactor.replace("other", {"shared-by-both"});
+  CHECK(redactor.redact("of-one-only shared-by-both stays-for-good") == "*** *** ***");
+  redactor.replace("one", {"of-one-later"});
+  CHECK(redactor.redact("of-one-only of-one-later shared-by-both stays-for-good") ==
+        "of-one-only *** *** ***");
+  redactor.replace("other", {});
+  CHECK(redactor.redact("shared-by-both c2hhcmVkLWJ5LWJvdGg=") == "shared-by-both c2hhcmVkLWJ5LWJvdGg=");
+  CHECK_FALSE(redactor.is_needed("shared-by-both"));
+}
+
 TEST_CASE("secrets may be added while others read") {
   Redactor redactor;
   redactor.add("hunter22");

@@ -12,14 +12,18 @@ namespace base {
 Result<void> SyncGroup::note(int fd) {
   struct stat st {};
   if (::fstat(fd, &st) != 0) return os_error(errno, "fstat");
+  return note(fd, st.st_dev);
+}
+
+Result<void> SyncGroup::note(int fd, dev_t device) {
   const std::lock_guard lock(mutex_);
   for (const Target& target : targets_)
-    if (target.device == st.st_dev) return {};
+    if (target.device == device) return {};
   // syncfs() wants a descriptor that is open for real.
-  UniqueFd open_fd(::openat(fd, S_ISDIR(st.st_mode) ? "." : "", O_RDONLY | O_CLOEXEC));
+  UniqueFd open_fd(::openat(fd, ".", O_RDONLY | O_CLOEXEC));
   if (!open_fd) open_fd.reset(::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDONLY | O_CLOEXEC));
   if (!open_fd) return os_error(errno, "cannot open for sync");
-  targets_.push_back({st.st_dev, std::move(open_fd)});
+  targets_.push_back({device, std::move(open_fd)});
   return {};
 }
 

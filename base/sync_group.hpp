@@ -19,6 +19,8 @@ class SyncGroup {
  public:
   // Something was changed in the file system that this folder or file descriptor (O_PATH will do) is on.
   Result<void> note(int fd);
+  // The same for who knows the device already.
+  Result<void> note(int fd, dev_t device);
 
   // True when something is waiting to be flushed.
   bool pending() const;

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/file_read.hpp"
-#include "base/fnv.hpp"
 #include "base/folder_walk.hpp"
+#include "base/incoming_file.hpp"
 #include "base/text.hpp"
 
 namespace base {
@@ -20,11 +20,6 @@ namespace {
 
 constexpr uid_t kSameUid = static_cast<uid_t>(-1);
 constexpr gid_t kSameGid = static_cast<gid_t>(-1);
-
-// A stable name of bounded length.
-std::string scratch_name(std::string_view name) {
-  return ".opsagent-" + fnv1a_hex(name) + ".tmp";
-}
 
 Result<void> write_all(int fd, std::string_view content) {
   while (!content.empty()) {
@@ -36,7 +31,8 @@ Result<void> write_all(int fd, std::string_view content) {
   return {};
 }
 
-Result<void> set_by_descriptor(int fd, const Attributes& attributes) {
+// Answers the device that it is on.
+Result<dev_t> set_by_descriptor(int fd, const Attributes& attributes) {
   struct stat st {};
   if (::fstat(fd, &st) != 0) return os_error(errno, "fstat");
   const uid_t uid = attributes.uid.value_or(kSameUid);
@@ -47,7 +43,7 @@ Result<void> set_by_descriptor(int fd, const Attributes& attributes) {
   if (attributes.mode && ((st.st_mode & 07777) != *attributes.mode || other_owner) &&
       ::fchmod(fd, *attributes.mode) != 0)
     return os_error(errno, "cannot set the mode");
-  return {};
+  return st.st_dev;
 }
 
 // Owner and mode of what an O_PATH descriptor stands for.
@@ -62,25 +58,6 @@ Result<void> set_by_path_descriptor(int fd, const struct stat& found, const Attr
   if (attributes.mode && !S_ISLNK(found.st_mode) && ::chmod(by_descriptor.c_str(), *attributes.mode) != 0)
     return os_error(errno, "cannot set the mode");
   return {};
-}
-
-// Takes a temporary away that is in the way: a leftover of a killed run.
-bool clear_away(int folder, const std::string& name) {
-  if (::unlinkat(folder, name.c_str(), 0) == 0 || errno == ENOENT) return true;
-  return errno == EISDIR && ::unlinkat(folder, name.c_str(), AT_REMOVEDIR) == 0;
-}
-
-// Calls `create` (0 or a descriptor when it worked, else -1 with errno), clearing leftovers out of its way.
-template <class Create>
-Result<int> create_scratch(int folder, const std::string& name, Create create) {
-  for (int attempt = 0; attempt < 3; ++attempt) {
-    const int made = create();
-    if (made >= 0) return made;
-    if (errno != EEXIST) break;
-    if (!clear_away(folder, name)) break;
-    errno = EEXIST;
-  }
-  return os_error(errno, "cannot create the temporary " + name);
 }
 
 // Whether users can make hard links to files that are not theirs. Then a file with several names in a user's
@@ -144,34 +121,29 @@ Result<void> TreeWriter::note_change(int folder, bool link_is_gone) {
 
 Result<void> TreeWriter::write_file(std::string_view path, std::string_view content,
                                     const Attributes& attributes) {
-  const SplitPath parts = split_path(path);
-  const std::string context = "writing " + std::string(path);
-  auto folder = tree_.folder(parts.folder);
-  if (!folder) return std::move(folder).error().with_context(context);
-  const std::string name(parts.name);
-  const std::string scratch = scratch_name(name);
-  constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-  auto created =
-      create_scratch(*folder, scratch, [&] { return ::openat(*folder, scratch.c_str(), kNew, 0600); });
-  if (!created) return std::move(created).error().with_context(context);
-  const UniqueFd file(*created);
+  auto written = put_file(path, content, attributes);
+  if (written) return written;
+  return std::move(written).error().with_context("writing " + std::string(path));
+}
 
-  const auto give_up = [&](Error error) -> Result<void> {
-    ::unlinkat(*folder, scratch.c_str(), 0);
-    return std::move(error).with_context(context);
-  };
-  if (auto written = write_all(file.get(), content); !written) return give_up(std::move(written).error());
-  if (auto set = set_by_descriptor(file.get(), attributes); !set) return give_up(std::move(set).error());
+Result<void> TreeWriter::put_file(std::string_view path, std::string_view content,
+                                  const Attributes& attributes) {
+  const SplitPath parts = split_path(path);
+  auto folder = tree_.folder(parts.folder);
+  if (!folder) return std::move(folder).error();
+  const std::string name(parts.name);
+  IncomingFile file(*folder, scratch_name(name));
+  if (auto opened = file.open(attributes.mode); !opened) return opened;
+  if (auto written = write_all(file.fd(), content); !written) return written;
+  auto device = set_by_descriptor(file.fd(), attributes);
+  if (!device) return std::move(device).error();
   // What is new has no old content that a power cut could take: it is synced with its group. What replaces a
-  // file is synced before the rename. (File systems that do not know the flag get the safe way, too.)
-  if (::renameat2(*folder, scratch.c_str(), *folder, name.c_str(), RENAME_NOREPLACE) == 0)
-    return note_change(*folder, false);
+  // file is synced before the rename. (File systems that do not know how get the safe way, too.)
+  if (file.appear(name)) return sync_.note(*folder, *device);
   struct stat old {};
   const bool was_link =
       ::fstatat(*folder, name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(old.st_mode);
-  if (::fsync(file.get()) != 0) return give_up(os_error(errno, "cannot write to disk"));
-  if (::renameat(*folder, scratch.c_str(), *folder, name.c_str()) != 0)
-    return give_up(os_error(errno, "cannot rename"));
+  if (auto replaced = file.replace(name); !replaced) return replaced;
   return note_change(*folder, was_link);
 }
 
@@ -300,7 +272,7 @@ Result<void> TreeWriter::remove_scratch(std::string_view scratch) {
   auto folder = tree_.folder(parts.folder);
   if (!folder)
     return folder.error().code() == ErrorCode::not_found ? Result<void>() : std::move(folder).error();
-  if (!clear_away(*folder, std::string(parts.name)))
+  if (!clear_scratch(*folder, std::string(parts.name)))
     return os_error(errno, "cannot remove " + std::string(scratch));
   return {};
 }

@@ -1,9 +1,9 @@
 // TreeWriter: the only way in which states change the file system.
 //
-// Content goes to a temporary file beside its target, gets owner and mode by descriptor, and is renamed:
-// nobody ever sees a part of a file, and a failed write leaves the old one. What replaces a file is synced
-// before the rename; what is new is synced with its SyncGroup, before its result is told to anybody. Symlinks
-// on the way are treated as Tree does. One thread.
+// Content goes to a temporary file in its target's folder, gets owner and mode by descriptor, and only then
+// the name: nobody ever sees a part of a file, and a failed write leaves the old one. What replaces a file is
+// synced before the rename; what is new is synced with its SyncGroup, before its result is told to anybody.
+// Symlinks on the way are treated as Tree does. One thread.
 #pragma once
 
 #include <sys/stat.h>
@@ -51,13 +51,14 @@ class TreeWriter {
   // A folder and everything below it; stops at mount points with an error.
   Result<void> remove_tree(std::string_view path, Interrupt& interrupt);
 
-  // The temporary that write_file, make_folder and make_link use for this path. A leftover of a killed run is
-  // taken away when the same path is written again.
+  // The name of the temporary that write_file, make_folder and make_link use for this path, when they need
+  // one. A leftover of a killed run that is in their way is taken away.
   static std::string scratch_path(std::string_view path);
   // Removes such a leftover, by its own path. Nothing there: fine.
   Result<void> remove_scratch(std::string_view scratch);
 
  private:
+  Result<void> put_file(std::string_view path, std::string_view content, const Attributes& attributes);
   Result<void> note_change(int folder, bool link_is_gone = false);
 
   Tree& tree_;

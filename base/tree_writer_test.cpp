@@ -1,8 +1,14 @@
 #include "base/tree_writer.hpp"
 
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdio>
 #include <thread>
 
@@ -42,6 +48,22 @@ class InterruptAfter final : public Interrupt {
  private:
   int left_;
 };
+
+// From now on the kernel answers the calling thread as a file system does that knows no O_TMPFILE.
+bool refuse_nameless_files() {
+  constexpr unsigned kFlags = offsetof(seccomp_data, args[2]);  // of openat; its low half
+  std::array<sock_filter, 6> program{{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_openat, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kFlags),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_TMPFILE & ~O_DIRECTORY, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  }};
+  const sock_fprog filter{program.size(), program.data()};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
 
 std::string error_of(const Result<void>& result) {
   return result ? "" : result.error().message();
@@ -122,6 +144,7 @@ TEST_CASE("leftovers of a killed run are taken away, whatever they are") {
   Written at;
   at.write("precious", "keep");
   const std::string scratch = TreeWriter::scratch_path("/f").substr(1);
+  at.write("f", "old");
   at.write(scratch, "half a fi");
   CHECK(at.writer.write_file("/f", "whole", {}));
   at.link(scratch, "precious");
@@ -135,6 +158,33 @@ TEST_CASE("leftovers of a killed run are taken away, whatever they are") {
   CHECK(at.writer.make_folder("/f", {}));
   CHECK(at.read("precious") == "keep");
   CHECK(at.count("") == 2);  // f and precious
+}
+
+TEST_CASE("a new file has no name, and nobody can see it, before it is whole") {
+  Written at;
+  at.write(TreeWriter::scratch_path("/f").substr(1), "of somebody else");
+  CHECK(at.writer.write_file("/f", "whole", {.mode = 0600}));
+  CHECK(at.read("f") == "whole");
+  CHECK(at.read(TreeWriter::scratch_path("/f").substr(1)) == "of somebody else");  // it was not needed
+}
+
+TEST_CASE("file systems that cannot make files without a name: all is the same under a temporary one") {
+  Written at;
+  at.write(TreeWriter::scratch_path("/new").substr(1), "half a fi");
+  at.write("replaced", "old");
+  at.folder("in-the-way");
+  std::thread refused([&] {
+    REQUIRE(refuse_nameless_files());
+    CHECK(at.writer.write_file("/new", "whole", {.mode = 0644}));
+    CHECK(at.writer.write_file("/replaced", "whole", {.mode = 0600}));
+    CHECK_FALSE(at.writer.write_file("/in-the-way", "whole", {}));
+  });
+  refused.join();
+  CHECK(at.read("new") == "whole");
+  CHECK(at.mode("new") == 0644);
+  CHECK(at.read("replaced") == "whole");
+  CHECK(at.mode("replaced") == 0600);
+  CHECK(at.count("") == 3);
 }
 
 TEST_CASE("a new folder is never seen without its mode") {

@@ -71,7 +71,8 @@ base::Result<std::string> AptCache::ask(std::string_view what, std::span<const s
   }
   if (!done) return std::move(done).error();
   if (!done->ok())
-    return base::Error(base::ErrorCode::io, failure_text("apt-cache " + std::string(what), *done));
+    return base::Error(base::ErrorCode::io,
+                       failure_text("apt-cache " + std::string(what), *done, !context_.sensitive));
   return std::move(done->output);
 }
 

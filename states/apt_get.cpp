@@ -47,11 +47,12 @@ std::vector<std::string> apt_environment() {
   return environment;
 }
 
-std::string failure_text(std::string_view what, const base::Completed& completed) {
+std::string failure_text(std::string_view what, const base::Completed& completed, bool may_quote) {
   std::string text(what);
   text += completed.ending == base::Ending::signalled
               ? " was ended by signal " + std::to_string(completed.signal)
               : " failed (exit " + std::to_string(completed.exit_code) + ")";
+  if (!may_quote) return text;
   const std::string output = base::clean_output(completed.output);
   std::string_view reason = first_line_with(output, "E:");
   if (reason.empty()) reason = base::last_line(output);
@@ -131,10 +132,12 @@ Result<void> AptGet::run_program(const std::string& what, std::vector<std::strin
   command.argv = std::move(argv);
   command.env = apt_environment();
   command.timeout = std::chrono::hours(24);  // the state's deadline cuts it
+  dpkg_was_interrupted_ = false;
   auto done = run_when_unlocked(command);
   if (!done) return std::move(done).error();
-  if (!done->ok()) return Error(ErrorCode::io, failure_text(what, *done));
-  return {};
+  if (done->ok()) return {};
+  dpkg_was_interrupted_ = done->output.find("dpkg was interrupted") != std::string::npos;
+  return Error(ErrorCode::io, failure_text(what, *done, !context_.sensitive));
 }
 
 Result<void> AptGet::run(std::string_view action, const std::vector<std::string>& arguments) {
@@ -146,9 +149,7 @@ Result<void> AptGet::run(std::string_view action, const std::vector<std::string>
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   const std::string what = "apt-get " + std::string(action);
   auto done = run_program(what, argv);
-  const bool was_interrupted =
-      !done && done.error().message().find("dpkg was interrupted") != std::string::npos;
-  if (!was_interrupted) return done;
+  if (!dpkg_was_interrupted_) return done;
   auto repaired =
       run_program("dpkg --configure -a", {"dpkg", "--force-confdef", "--force-confold", "--configure", "-a"});
   // A package that cannot be configured may be just the one that is to be removed or replaced now: apt-get

@@ -47,14 +47,16 @@ class AptGet {
   ApplyContext& context_;
   AptPatience patience_;
   std::string output_;
+  bool dpkg_was_interrupted_ = false;  // the last program failed for that reason
 };
 
 // base::clean_environment() with what keeps Debian's tools from asking questions and restarting services.
 std::vector<std::string> apt_environment();
 
 // "apt-get install failed (exit 100): E: Unable to locate package x", and in a second line what dpkg said if
-// it was dpkg that failed.
-std::string failure_text(std::string_view what, const base::Completed& completed);
+// it was dpkg that failed. Without any of the program's words when they may not be quoted
+// (Context::sensitive).
+std::string failure_text(std::string_view what, const base::Completed& completed, bool may_quote = true);
 
 // The process that holds the lock which apt or dpkg could not get, by their output: "process 812 (apt-get)".
 // Empty when no lock was the reason.

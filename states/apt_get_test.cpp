@@ -59,6 +59,13 @@ TEST_CASE("a failure carries the exit status and the most telling lines") {
   CHECK(failure_text("x", done) == "x was ended by signal 9");
 }
 
+TEST_CASE("a failure of a sensitive state quotes nothing that a program said") {
+  base::Completed done;
+  done.exit_code = 100;
+  done.output = "dpkg: error processing package x (--configure):\n hunter2\nE: hunter2\n";
+  CHECK(failure_text("apt-get install", done, false) == "apt-get install failed (exit 100)");
+}
+
 TEST_CASE("apt runs without questions and without needrestart") {
   const auto environment = states::apt_environment();
   for (const char* wanted :

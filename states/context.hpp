@@ -80,6 +80,7 @@ struct Context {
   std::span<const std::string> watch_changed{};  // the files that triggered it
   // The recipe calls this state sensitive: the engine hides diffs and output; comments must not quote them.
   bool sensitive = false;
+  bool wants_diffs = true;  // false: nobody will see them, so none need be made
 };
 
 struct ApplyContext : Context {

@@ -23,6 +23,7 @@ bool leads_somewhere(std::string_view link, Context& context) {
 
 base::Result<std::vector<std::string>> missing_folders(std::string_view path, Context& context) {
   std::vector<std::string> missing;
+  if (context.tree.folder(base::split_path(path).folder)) return missing;  // mostly: it was used just now
   for (std::string_view folder = base::split_path(path).folder; folder != "/";
        folder = base::split_path(folder).folder) {
     const Overlay::Entry* planned = context.overlay.path(folder);

@@ -1,8 +1,5 @@
 #include "states/ownership.hpp"
 
-#include <array>
-#include <cstdio>
-
 namespace states {
 
 namespace {
@@ -42,9 +39,10 @@ std::variant<base::Attributes, Plan> resolve_owner(std::optional<std::string_vie
 }
 
 std::string mode_text(mode_t mode) {
-  std::array<char, 16> text;
-  std::snprintf(text.data(), text.size(), "%04o", mode & 07777u);
-  return text.data();
+  std::string text(4, '0');
+  for (std::size_t i = 0; i < text.size(); ++i)
+    text[i] = static_cast<char>('0' + (mode >> (9 - 3 * i) & 7));
+  return text;
 }
 
 std::string owner_text(uid_t uid, gid_t gid, base::Accounts& accounts) {

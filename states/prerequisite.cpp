@@ -67,7 +67,7 @@ base::Result<Installation> ensure_program(ApplyContext& context, const Prerequis
     if (auto ran = unless_stopped(step(runner)); !ran) return std::move(ran).error();
     if (base::find_program(needed.program)) return Installation{"Installed " + package, runner.output()};
   }
-  const std::string_view why = base::last_line(runner.output());
+  const std::string_view why = context.sensitive ? std::string_view() : base::last_line(runner.output());
   return missing(needed, " and package '" + package + "' could not be installed" +
                              (why.empty() ? "" : ": " + std::string(why)));
 }

@@ -39,7 +39,8 @@ base::Result<void> ToolSequence::run(base::Command command) {
   const std::string how = completed->ending == base::Ending::exited
                               ? "exit " + std::to_string(completed->exit_code)
                               : "signal " + std::to_string(completed->signal);
-  return base::Error(base::ErrorCode::io, program + " failed (" + how + "): " + last_words(program, printed));
+  const std::string why = may_quote_ ? ": " + last_words(program, printed) : std::string();
+  return base::Error(base::ErrorCode::io, program + " failed (" + how + ")" + why);
 }
 
 void ToolSequence::keep(const std::string& output) {

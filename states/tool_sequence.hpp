@@ -13,7 +13,8 @@ namespace states {
 
 class ToolSequence {
  public:
-  explicit ToolSequence(Commands& commands) : commands_(commands) {}
+  // `may_quote`: errors may repeat what a tool said; see Context::sensitive.
+  ToolSequence(Commands& commands, bool may_quote) : commands_(commands), may_quote_(may_quote) {}
 
   // An error when it could not be started, was ended, or failed: "usermod failed (exit 8): user bob is
   // currently used by process 1".
@@ -27,6 +28,7 @@ class ToolSequence {
   void keep(const std::string& output);
 
   Commands& commands_;
+  const bool may_quote_;
   std::string output_;
 };
 

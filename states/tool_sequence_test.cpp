@@ -9,8 +9,8 @@ namespace states {
 namespace {
 
 struct Tools {
-  explicit Tools(std::chrono::milliseconds limit = std::chrono::seconds(30))
-      : commands(Commands::Clock::now() + limit, none, {}, {}), tools(commands) {}
+  explicit Tools(std::chrono::milliseconds limit = std::chrono::seconds(30), bool may_quote = true)
+      : commands(Commands::Clock::now() + limit, none, {}, {}), tools(commands, may_quote) {}
   base::NoInterrupt none;
   Commands commands;
   ToolSequence tools;
@@ -25,6 +25,12 @@ TEST_CASE("the output of several tools is kept, with a blank line between two") 
   CHECK(machine.tools.run({"printf", "two"}));
   CHECK(machine.tools.run({"echo", "three"}));
   CHECK(machine.tools.output() == "one\n\ntwo\n\nthree\n");
+}
+
+TEST_CASE("what a tool of a sensitive state said is in its output only") {
+  Tools machine(std::chrono::seconds(30), false);
+  const auto said = machine.tools.run({"sh", "-c", "echo 'the password is hunter2'; exit 8"});
+  CHECK(said.error().message() == "sh failed (exit 8)");
 }
 
 TEST_CASE("a tool that fails is named with its exit status and its last words") {

@@ -62,6 +62,7 @@ int apply_command(const Options& options, Console& console) {
   Worker worker({.host = std::move(*host),
                  .state_dir = options.state_dir,
                  .journal_name = "apply",
+                 .wants_diffs = options.json || options.verbose,
                  .expected_plans = std::move(target->expected_plans)},
                 console.redactor);
   // All at once: the worker must not have finished the recipe before it hears that it should stop then.

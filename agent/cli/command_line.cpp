@@ -8,7 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "agent/cli/config_file.hpp"
+#include "base/config_file.hpp"
 #include "base/file_read.hpp"
 #include "base/text.hpp"
 
@@ -19,6 +19,7 @@ namespace {
 using base::Error;
 using base::ErrorCode;
 using base::Result;
+using base::Setting;
 
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates,
                          std::string_view prefix = {}) {
@@ -183,12 +184,12 @@ class Parser {
     const bool is_default = options_.config.empty();
     const std::string& path = is_default ? sources_.default_config : options_.config;
     if (is_default && ::access(path.c_str(), F_OK) != 0) return;
-    auto text = base::read_file(path, kLargestConfig);
+    auto text = base::read_file(path, base::kLargestConfig);
     if (!text) {
       problems_.push_back(text.error().message());
       return;
     }
-    ConfigFile file = parse_config(*text, path);
+    base::ConfigFile file = base::parse_config(*text, path);
     problems_.insert(problems_.end(), file.problems.begin(), file.problems.end());
     for (std::size_t i = 0; i < file.settings.size(); ++i)
       take_setting(file.settings[i], std::span(file.settings).first(i), path);

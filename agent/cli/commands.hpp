@@ -3,8 +3,12 @@
 
 #include "agent/cli/console.hpp"
 #include "agent/cli/options.hpp"
+#include "transport/proxies.hpp"
 
 namespace agent::cli {
+
+// From the options and the environment.
+transport::ProxySettings proxy_settings(const Options& options);
 
 inline constexpr int kOk = 0;
 inline constexpr int kFailure = 1;
@@ -14,6 +18,10 @@ int apply_command(const Options& options, Console& console);
 int validate_command(const Options& options, Console& console);
 int states_command(const Options& options, Console& console);
 int run_command(const Options& options, Console& console);
+int status_command(const Options& options, Console& console);
+// stop, stop-wait, stop-end, restart, restart-wait, restart-end
+int stop_command(const Options& options, Console& console);
+int doctor_command(const Options& options, Console& console);
 int completion_command(const Options& options, Console& console);
 int version_command(Console& console);
 

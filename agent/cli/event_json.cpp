@@ -1,26 +1,12 @@
 #include "agent/cli/event_json.hpp"
 
-#include <array>
-#include <ctime>
-
 #include "agent/cli/json_text.hpp"
 #include "agent/cli/plan_counts.hpp"
+#include "base/utc_text.hpp"
 
 namespace agent::cli {
 
 namespace {
-
-// "2026-03-01T12:00:00.000Z"
-std::string utc_text(std::chrono::system_clock::time_point when) {
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(when.time_since_epoch()).count();
-  const std::time_t seconds = static_cast<std::time_t>(ms / 1000);
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  std::array<char, 32> text{};
-  const std::size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
-  const std::string fraction = std::to_string(1000 + ms % 1000);
-  return std::string(text.data(), length) + "." + fraction.substr(1) + "Z";
-}
 
 void add_changes(JsonText& json, const std::vector<states::Change>& changes) {
   json.key("changes").begin_list();
@@ -73,7 +59,7 @@ class EventWriter {
     if (event.resumed) json_.member("resumed", true);
     if (event.exit_code) json_.member("exit_code", *event.exit_code);
     if (event.truncated) json_.member("truncated", true);
-    json_.member("started", utc_text(event.started)).member("duration_us", event.duration.count());
+    json_.member("started", base::utc_text(event.started)).member("duration_us", event.duration.count());
     if (event.cpu.count() > 0) json_.member("cpu_us", event.cpu.count());
     if (event.max_rss_kb > 0) json_.member("max_rss_kb", event.max_rss_kb);
   }

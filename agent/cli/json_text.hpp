@@ -1,66 +1,10 @@
-// JsonText: JSON written piece by piece, compact, with the commas in the right places.
+// JsonText under the name that the command line's files use.
 #pragma once
 
-#include <concepts>
-#include <cstdint>
-#include <string>
-#include <string_view>
-
-#include "base/json.hpp"
+#include "base/json_text.hpp"
 
 namespace agent::cli {
 
-class JsonText {
- public:
-  JsonText& begin_object() { return open('{'); }
-  JsonText& end_object() { return close('}'); }
-  JsonText& begin_list() { return open('['); }
-  JsonText& end_list() { return close(']'); }
-  JsonText& key(std::string_view name) {
-    separate();
-    text_.append(base::json_quote(name)).append(":");
-    fresh_ = true;
-    return *this;
-  }
-  JsonText& value(std::string_view text) { return raw(base::json_quote(text)); }
-  JsonText& value(const char* text) { return value(std::string_view(text)); }
-  JsonText& value(std::same_as<bool> auto given) { return raw(given ? "true" : "false"); }
-  JsonText& value(std::integral auto number) requires(!std::same_as<decltype(number), bool>) {
-    return raw(std::to_string(number));
-  }
-  JsonText& null() { return raw("null"); }
-
-  template <class T>
-  JsonText& member(std::string_view name, const T& given) {
-    return key(name).value(given);
-  }
-
-  std::string take() { return std::move(text_); }
-
- private:
-  void separate() {
-    if (!fresh_) text_ += ',';
-    fresh_ = false;
-  }
-  JsonText& raw(std::string_view text) {
-    separate();
-    text_ += text;
-    return *this;
-  }
-  JsonText& open(char bracket) {
-    separate();
-    text_ += bracket;
-    fresh_ = true;
-    return *this;
-  }
-  JsonText& close(char bracket) {
-    text_ += bracket;
-    fresh_ = false;
-    return *this;
-  }
-
-  std::string text_;
-  bool fresh_ = true;  // nothing stands before the next value at this level
-};
+using base::JsonText;
 
 }  // namespace agent::cli

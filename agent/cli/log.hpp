@@ -1,41 +1,11 @@
-// Log: the daemon's lines, to standard error and, if wanted, to a file that is kept small.
-//
-// Connected to the journal, lines carry a priority ("<4>…") and no time, because the journal has its own.
-// Everything passes the redactor. Any thread.
+// What agent/cli uses of terminal/log.hpp.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <string_view>
-
-#include "agent/cli/options.hpp"
-#include "base/redactor.hpp"
-#include "base/result.hpp"
+#include "terminal/log.hpp"
 
 namespace agent::cli {
 
-class Log {
- public:
-  // An empty `file`: standard error only.
-  static base::Result<Log> open(LogLevel level, const std::string& file,
-                                std::shared_ptr<base::Redactor> redactor);
-  ~Log();
-  Log(Log&&) noexcept;
-  Log& operator=(Log&&) noexcept;
-
-  void write(LogLevel level, std::string_view text);
-  void debug(std::string_view text) { write(LogLevel::debug, text); }
-  void info(std::string_view text) { write(LogLevel::info, text); }
-  void warning(std::string_view text) { write(LogLevel::warning, text); }
-  void error(std::string_view text) { write(LogLevel::error, text); }
-
- private:
-  struct Sinks;
-  explicit Log(std::unique_ptr<Sinks> sinks);
-  std::unique_ptr<Sinks> sinks_;
-};
-
-// Whether `journal_stream` (JOURNAL_STREAM, "device:inode") names what this descriptor is connected to.
-bool is_journal(int fd, const char* journal_stream);
+using terminal::Log;
+using terminal::LogLevel;
 
 }  // namespace agent::cli

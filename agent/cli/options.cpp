@@ -6,8 +6,11 @@
 #include <array>
 #include <cstdlib>
 
+#include "agent/identity.hpp"
 #include "base/text.hpp"
 #include "base/value.hpp"
+#include "transport/proxies.hpp"
+#include "transport/uri.hpp"
 
 namespace agent::cli {
 
@@ -26,6 +29,12 @@ constexpr std::uint32_t kApply = on(CommandName::apply);
 constexpr std::uint32_t kValidate = on(CommandName::validate);
 constexpr std::uint32_t kStates = on(CommandName::states);
 constexpr std::uint32_t kRun = on(CommandName::run);
+constexpr std::uint32_t kStatus = on(CommandName::status);
+constexpr std::uint32_t kDoctor = on(CommandName::doctor);
+constexpr std::uint32_t kStops = on(CommandName::stop) | on(CommandName::stop_wait) |
+                                 on(CommandName::stop_end) | on(CommandName::restart) |
+                                 on(CommandName::restart_wait) | on(CommandName::restart_end);
+constexpr std::uint32_t kLive = kRun | kDoctor;
 constexpr std::uint32_t kAll = ~std::uint32_t{0};
 
 Error must_be(std::string_view what, std::string_view value) {
@@ -99,7 +108,116 @@ Result<void> store_round_delay(Options& options, std::string_view value) {
   return {};
 }
 
+Result<void> store_ws_uri(Options& options, std::string_view value) {
+  auto uri = transport::parse_uri(value);
+  if (!uri) return std::move(uri).error();
+  if (uri->scheme != "ws" && uri->scheme != "wss") return must_be("a ws:// or wss:// address", value);
+  // Given twice, in the file and on the command line say, it is still one backend.
+  if (std::ranges::find(options.ws_uris, value) == options.ws_uris.end()) options.ws_uris.emplace_back(value);
+  return {};
+}
+
+template <auto Member>
+Result<void> store_id(Options& options, std::string_view value) {
+  if (auto fine = check_instance_id(value); !fine) return fine;
+  options.*Member = value;
+  return {};
+}
+
+Result<void> store_tag(Options& options, std::string_view value) {
+  constexpr std::size_t kLongest = 1024;
+  const std::size_t equals = value.find('=');
+  if (equals == std::string_view::npos || value.size() > kLongest) return must_be("key=value", value);
+  if (auto fine = check_instance_id(value.substr(0, equals)); !fine)
+    return std::move(fine).error().with_context("the key of a tag");
+  options.tags.emplace_back(value);
+  return {};
+}
+
+Result<void> store_proxy(Options& options, std::string_view value) {
+  if (auto proxy = transport::parse_proxy(value); !proxy) return std::move(proxy).error();
+  options.proxy = value;
+  return {};
+}
+
+Result<void> store_protocol_min(Options& options, std::string_view value) {
+  if (value != "1" && value != "2") return must_be("1 or 2", value);
+  options.protocol_min = value == "1" ? 1 : 2;
+  return {};
+}
+
+constexpr std::string_view kAllowable = "run query query:file query:journal query:processes query:unit";
+
+Result<void> store_allow(Options& options, std::string_view value) {
+  const std::vector<std::string_view> known = base::split_words(kAllowable);
+  if (std::ranges::find(known, value) == known.end())
+    return must_be("one of " + std::string(kAllowable), value);
+  options.allow.emplace_back(value);
+  return {};
+}
+
 constexpr std::array kOptions{
+    OptionRow{.name = "ws-uri",
+              .kind = ValueKind::text,
+              .placeholder = "URI",
+              .doc = "the backend, wss://host:port/agent/; several are tried in turn",
+              .commands = kLive,
+              .repeatable = true,
+              .store = store_ws_uri},
+    OptionRow{.name = "app-id",
+              .kind = ValueKind::text,
+              .placeholder = "ID",
+              .doc = "which app this machine belongs to (default)",
+              .commands = kLive,
+              .store = store_id<&Options::app_id>},
+    OptionRow{
+        .name = "instance-id",
+        .kind = ValueKind::text,
+        .placeholder = "ID",
+        .doc = "this machine's name (the file instance_id of the state folder, else the cloud's name for it, "
+               "else the host's name; kept)",
+        .commands = kLive,
+        .store = store_id<&Options::instance_id>},
+    OptionRow{.name = "token-file",
+              .kind = ValueKind::file,
+              .placeholder = "FILE",
+              .doc = "what proves to the backend that we are we; made when missing (DIR/token)",
+              .commands = kLive,
+              .store = store_text<&Options::token_file>},
+    OptionRow{.name = "tag",
+              .kind = ValueKind::text,
+              .placeholder = "KEY=VALUE",
+              .doc = "what selectors find this machine by; may be given several times",
+              .commands = kLive,
+              .repeatable = true,
+              .store = store_tag},
+    OptionRow{
+        .name = "proxy",
+        .kind = ValueKind::text,
+        .placeholder = "URL",
+        .doc = "http proxy that leads to the backend (http_proxy, https_proxy, no_proxy of the environment)",
+        .commands = kLive,
+        .store = store_proxy},
+    OptionRow{.name = "protocol-min",
+              .kind = ValueKind::text,
+              .placeholder = "N",
+              .doc = "1 (default), or 2 to refuse backends that speak version 1 only",
+              .commands = kLive,
+              .choices = "1 2",
+              .store = store_protocol_min},
+    OptionRow{.name = "allow-plain",
+              .doc = "let ws:// lead to another machine, where everybody on the way can read and change it",
+              .commands = kLive,
+              .store = store_flag<&Options::allow_plain>},
+    OptionRow{.name = "allow",
+              .kind = ValueKind::text,
+              .placeholder = "WHAT",
+              .doc = "what the backend may ask for beyond the recipe: run, query:file, query:journal, "
+                     "query:processes, query:unit, query (all of these); nothing unless given",
+              .commands = kLive,
+              .choices = kAllowable,
+              .repeatable = true,
+              .store = store_allow},
     OptionRow{.name = "out",
               .letter = 'o',
               .kind = ValueKind::file,
@@ -111,7 +229,7 @@ constexpr std::array kOptions{
     OptionRow{.name = "recipe",
               .kind = ValueKind::file,
               .placeholder = "FILE",
-              .doc = "the recipe to keep true; read again on SIGHUP",
+              .doc = "the recipe to keep true, without a backend; read again on SIGHUP",
               .commands = kRun,
               .store = store_text<&Options::recipe>},
     OptionRow{.name = "root",
@@ -164,11 +282,11 @@ constexpr std::array kOptions{
               .kind = ValueKind::folder,
               .placeholder = "DIR",
               .doc = "where the agent keeps what must last (/var/lib/opsagent, or ~/.local/state/opsagent)",
-              .commands = kPlan | kApply | kRun,
+              .commands = kPlan | kApply | kRun | kStatus | kStops | kDoctor,
               .store = store_text<&Options::state_dir>},
     OptionRow{.name = "json",
               .doc = "print JSON for programs: one document, or one per line for 'apply'",
-              .commands = kPlan | kApply | kValidate | kStates,
+              .commands = kPlan | kApply | kValidate | kStates | kStatus | kDoctor,
               .store = store_flag<&Options::json>},
     OptionRow{.name = "quiet",
               .letter = 'q',
@@ -184,14 +302,14 @@ constexpr std::array kOptions{
               .kind = ValueKind::text,
               .placeholder = "WHEN",
               .doc = "auto (default: on a terminal, unless NO_COLOR is set), always or never",
-              .commands = kPlan | kApply | kValidate | kStates,
+              .commands = kPlan | kApply | kValidate | kStates | kStatus | kDoctor,
               .choices = "auto always never",
               .store = store_color},
     OptionRow{.name = "config",
               .kind = ValueKind::file,
               .placeholder = "FILE",
               .doc = "options from FILE instead of from /etc/opsagent.conf",
-              .commands = kPlan | kApply | kValidate | kStates | kRun,
+              .commands = kPlan | kApply | kValidate | kStates | kRun | kStatus | kStops | kDoctor,
               .configurable = false,
               .store = store_text<&Options::config>},
     OptionRow{.name = "help",
@@ -207,103 +325,10 @@ constexpr std::array kOptions{
               .store = store_flag<&Options::version>},
 };
 
-constexpr std::array kCommands{
-    CommandRow{.command = CommandName::plan,
-               .name = "plan",
-               .argument = "FILE",
-               .argument_kind = ValueKind::file,
-               .summary = "show what applying a recipe would change; changes nothing",
-               .description =
-                   "Looks at the machine and shows what 'opsagent apply FILE' would do, with diffs. "
-                   "FILE is a recipe in YAML or JSON, or - for standard input.\n\n"
-                   "Exit status: 0 nothing to do, 2 there are changes, 1 something is wrong.",
-               .examples = "opsagent plan web.yaml\n"
-                           "opsagent plan web.yaml --out web.plan; opsagent apply web.plan\n"
-                           "opsagent plan image.yaml --root /mnt/image"},
-    CommandRow{.command = CommandName::apply,
-               .name = "apply",
-               .argument = "FILE|PLAN",
-               .argument_kind = ValueKind::file,
-               .summary = "make a recipe true, once",
-               .description =
-                   "Makes the states of a recipe true, one after another, and stops at the first that "
-                   "fails. A PLAN saved by 'opsagent plan --out' is applied only where the machine and "
-                   "the recipe are still as they were when it was made.\n\n"
-                   "Ctrl-C lets the running state finish (30 s at most); a second one ends it at once.\n\n"
-                   "Exit status: 0 all is as asked, 1 a state failed or the run was ended.",
-               .examples = "opsagent apply web.yaml\n"
-                           "opsagent apply web.yaml --verbose\n"
-                           "opsagent apply web.plan --json"},
-    CommandRow{.command = CommandName::validate,
-               .name = "validate",
-               .argument = "FILE",
-               .argument_kind = ValueKind::file,
-               .summary = "check a recipe without looking at the machine",
-               .description = "Lists all problems of a recipe at once, each with its line and column.\n\n"
-                              "Exit status: 0 the recipe is fine, 1 it is not.",
-               .examples = "opsagent validate web.yaml"},
-    CommandRow{.command = CommandName::states,
-               .name = "states",
-               .argument = "[NAME]",
-               .argument_kind = ValueKind::text,
-               .summary = "list the state modules, or explain one",
-               .description =
-                   "Without NAME: every module with a line about it. With NAME: its parameters and its "
-                   "page.",
-               .examples = "opsagent states\n"
-                           "opsagent states linux.file"},
-    CommandRow{.command = CommandName::run,
-               .name = "run",
-               .summary = "keep a recipe true: round after round, until stopped",
-               .description =
-                   "Applies the recipe, pauses, and starts again, so that whatever drifts is repaired. "
-                   "Logs to standard error, in the form that the journal understands when it is "
-                   "connected to it.\n\n"
-                   "SIGHUP reads the recipe again (a broken one is reported and the old one stays). "
-                   "SIGTERM lets the running state finish (30 s at most); a second one ends it at once.",
-               .examples = "opsagent run --recipe /etc/opsagent/web.yaml\n"
-                           "opsagent run --recipe web.yaml --round-delay 60 --log-level debug"},
-    CommandRow{.command = CommandName::completion,
-               .name = "completion",
-               .argument = "SHELL",
-               .argument_kind = ValueKind::text,
-               .argument_choices = "bash zsh fish",
-               .summary = "print the completion script for bash, zsh or fish",
-               .description = "Prints a script that makes the Tab key know the commands, options and states.",
-               .examples = "source <(opsagent completion bash)\n"
-                           "opsagent completion zsh > ~/.zfunc/_opsagent\n"
-                           "opsagent completion fish > ~/.config/fish/completions/opsagent.fish"},
-    CommandRow{.command = CommandName::version,
-               .name = "version",
-               .summary = "show the version",
-               .description = "Shows the version of this program.",
-               .examples = "opsagent version"},
-};
-
 }  // namespace
 
 std::span<const OptionRow> option_rows() {
   return kOptions;
-}
-
-std::span<const CommandRow> command_rows() {
-  return kCommands;
-}
-
-const CommandRow* find_command(std::string_view name) {
-  const auto found = std::ranges::find(kCommands, name, &CommandRow::name);
-  return found == kCommands.end() ? nullptr : &*found;
-}
-
-const CommandRow& command_row(CommandName command) {
-  return *std::ranges::find(kCommands, command, &CommandRow::command);
-}
-
-std::vector<std::string_view> command_names() {
-  std::vector<std::string_view> names;
-  for (const CommandRow& row : kCommands)
-    names.push_back(row.name);
-  return names;
 }
 
 const OptionRow* find_option(std::string_view name) {

@@ -10,14 +10,31 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/cli/log.hpp"
 #include "agent/messages.hpp"
 #include "base/result.hpp"
 
 namespace agent::cli {
 
-enum class CommandName { none, plan, apply, validate, states, run, completion, version };
+enum class CommandName {
+  none,
+  plan,
+  apply,
+  validate,
+  states,
+  run,
+  status,
+  stop,
+  stop_wait,
+  stop_end,
+  restart,
+  restart_wait,
+  restart_end,
+  doctor,
+  completion,
+  version
+};
 enum class ColorWhen { automatic, always, never };
-enum class LogLevel { debug, info, warning, error };
 
 // What was asked for. Constant after parsing.
 struct Options {
@@ -41,6 +58,19 @@ struct Options {
   LogLevel log_level = LogLevel::info;
   OnChange on_change = OnChange::finish;
   std::chrono::seconds round_delay{600};
+
+  // The backend, and who we are to it.
+  std::vector<std::string> ws_uris;
+  std::string app_id = "default";
+  std::string instance_id;
+  std::string token_file;
+  std::vector<std::string> tags;  // "key=value"
+  std::string proxy;
+  int protocol_min = 1;
+  bool allow_plain = false;
+  std::vector<std::string> allow;
+  // What was wrong with the configuration; only `doctor` goes on with that.
+  std::string config_problem;
 };
 
 enum class ValueKind { none, text, file, folder };  // none: a flag

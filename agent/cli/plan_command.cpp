@@ -37,7 +37,7 @@ int plan_command(const Options& options, Console& console) {
   }
   const auto recipe = load_recipe(options.argument, options, console);
   if (!recipe) return kFailure;
-  register_secrets(*recipe, *console.redactor);
+  follow_secrets(nullptr, *recipe, *console.redactor);
 
   base::NoInterrupt interrupt;  // Ctrl-C simply ends a plan: it changes nothing
   const PlanOptions plan_options{.fingerprints = !options.out.empty(), .state_dir = options.state_dir};

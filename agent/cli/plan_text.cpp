@@ -4,6 +4,7 @@
 
 #include "agent/cli/wrap.hpp"
 #include "base/text.hpp"
+#include "terminal/diff_text.hpp"
 
 namespace agent::cli {
 
@@ -51,25 +52,6 @@ std::string change_line(const states::Change& change, const Paint& paint) {
   return text + paint(Style::green, change.after.empty() ? "absent" : printable(change.after));
 }
 
-std::string diff_text(std::string_view diff, const Paint& paint) {
-  if (diff.ends_with('\n')) diff.remove_suffix(1);
-  std::string text;
-  for (const std::string_view line : base::split(diff, '\n')) {
-    const std::string shown = printable(line);
-    text += kDiffIndent;
-    if (line.starts_with('+'))
-      text += paint(Style::green, shown);
-    else if (line.starts_with('-'))
-      text += paint(Style::red, shown);
-    else if (line.starts_with("@@"))
-      text += paint(Style::cyan, shown);
-    else
-      text += shown;
-    text += '\n';
-  }
-  return text;
-}
-
 }  // namespace
 
 char change_symbol(const std::vector<states::Change>& changes) {
@@ -87,7 +69,7 @@ std::string changes_text(const std::vector<states::Change>& changes, const Paint
   std::string text;
   for (const states::Change& change : changes) {
     text.append(kIndent).append(change_line(change, paint)).append("\n");
-    if (!change.diff.empty()) text += diff_text(change.diff, paint);
+    if (!change.diff.empty()) text += terminal::diff_text(change.diff, kDiffIndent, paint);
   }
   return text;
 }

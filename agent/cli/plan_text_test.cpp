@@ -8,6 +8,7 @@ namespace {
 
 using agent::PlannedState;
 using agent::cli::Paint;
+using agent::cli::plan_block;
 using states::Verdict;
 
 const PlannedState kFile{.id = "motd",

@@ -20,16 +20,37 @@ std::string missing(const Options& options) {
       return {};
     }
     case CommandName::run:
-      return options.recipe.empty() ? usage("which recipe? opsagent run --recipe FILE") : std::string();
+      if (options.recipe.empty() && options.ws_uris.empty())
+        return usage("for whom? opsagent run --ws-uri URI, or without a backend: opsagent run --recipe FILE");
+      if (!options.recipe.empty() && !options.ws_uris.empty())
+        return usage("--recipe is for a daemon without backend; with --ws-uri the backend sends the recipe");
+      return {};
     case CommandName::completion:
       return options.argument.empty() ? usage("for which shell? opsagent completion bash|zsh|fish")
                                       : std::string();
     case CommandName::none:
     case CommandName::states:
+    case CommandName::status:
+    case CommandName::stop:
+    case CommandName::stop_wait:
+    case CommandName::stop_end:
+    case CommandName::restart:
+    case CommandName::restart_wait:
+    case CommandName::restart_end:
+    case CommandName::doctor:
     case CommandName::version:
       return {};
   }
   return {};
+}
+
+// The doctor goes on where everybody else stops, and says what is wrong.
+base::Result<Options> without_configuration(const std::string& problem) {
+  auto options = parse_options({.arguments = {"doctor"},
+                                .environment = [](const char*) -> const char* { return nullptr; },
+                                .default_config = "/dev/null"});
+  if (options) options->config_problem = problem;
+  return options;
 }
 
 }  // namespace
@@ -55,6 +76,17 @@ int run_chosen_command(const Options& options, Console& console) {
       return states_command(options, console);
     case CommandName::run:
       return run_command(options, console);
+    case CommandName::status:
+      return status_command(options, console);
+    case CommandName::stop:
+    case CommandName::stop_wait:
+    case CommandName::stop_end:
+    case CommandName::restart:
+    case CommandName::restart_wait:
+    case CommandName::restart_end:
+      return stop_command(options, console);
+    case CommandName::doctor:
+      return doctor_command(options, console);
     case CommandName::completion:
       return completion_command(options, console);
     case CommandName::version:
@@ -70,6 +102,8 @@ int run_program(int argc, const char* const* argv) {
   auto options =
       parse_options({.arguments = std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc),
                      .environment = [](const char* name) -> const char* { return std::getenv(name); }});
+  if (!options && argc > 1 && std::string_view(argv[1]) == "doctor")
+    options = without_configuration(options.error().message());
   if (!options) {
     Console(Options{}, redactor).complain(options.error().message());
     return kFailure;

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <optional>
 
-#include "agent/cli/stop_signals.hpp"
+#include "agent/stop_signals.hpp"
 #include "agent/worker.hpp"
 
 namespace agent::cli {

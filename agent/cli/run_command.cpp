@@ -1,12 +1,19 @@
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <csignal>
+#include <cstdlib>
 
 #include "agent/cli/apply_view.hpp"
 #include "agent/cli/commands.hpp"
 #include "agent/cli/log.hpp"
-#include "agent/cli/pump.hpp"
 #include "agent/cli/recipe_input.hpp"
+#include "agent/cli/version.hpp"
+#include "agent/manager/daemon.hpp"
+#include "agent/stop_signals.hpp"
+#include "base/file_read.hpp"
 #include "base/text.hpp"
 
 namespace agent::cli {
@@ -17,38 +24,37 @@ std::string quoted(std::string_view text) {
   return "'" + std::string(text) + "'";
 }
 
-// Writes what the worker does to the log, and brings it a new recipe when asked to.
-class DaemonView final : public EventView {
+// Writes what the worker does to the log.
+class EventLog {
  public:
-  DaemonView(const Options& options, Worker& worker, Log& log)
-      : options_(options), worker_(worker), log_(log) {}
+  EventLog(const Options& options, Log& log) : options_(options), log_(log) {}
 
-  void show(const Event& event) override {
+  void show(const Event& event) {
     std::visit([this](const auto& each) { on(each); }, event);
   }
 
-  void stopping(Stop::When when) override {
-    asked_to_stop_ = true;
-    log_.info(when == Stop::When::now ? "stopping now"
-                                      : "stopping when the running state is done, in " +
-                                            std::to_string(kStopGrace.count()) + " s at the latest");
-  }
-
-  void hang_up() override {
+  // The recipe's file, as it is now; nothing when it has problems.
+  std::optional<RunRecipe> reread() {
+    // Of a pipe there is nothing more to come, and waiting for it would be deaf to all signals.
+    struct stat st {};
+    if (::stat(options_.recipe.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) {
+      log_.error("the recipe cannot be read again: " + quoted(options_.recipe) +
+                 " is not a regular file; the old one stays");
+      return std::nullopt;
+    }
     const recipe::Loaded loaded = recipe::load_file(options_.recipe, make_registry());
     for (const recipe::Problem& warning : loaded.warnings)
       log_.warning(describe(warning, options_.recipe));
     for (const recipe::Problem& problem : loaded.problems)
       log_.error(describe(problem, options_.recipe));
-    if (!loaded.recipe)
-      return log_.error("the recipe was not read again because of these problems; the old one stays");
+    if (!loaded.recipe) {
+      log_.error("the recipe was not read again because of these problems; the old one stays");
+      return std::nullopt;
+    }
     log_.info("the recipe was read again: " + states_text(loaded.recipe->states().size()));
-    worker_.commands().push(RunRecipe{
-        .recipe = loaded.recipe, .version = ++version_, .on_change = options_.on_change, .resume = false});
+    return RunRecipe{
+        .recipe = loaded.recipe, .version = ++version_, .on_change = options_.on_change, .resume = false};
   }
-
-  // False: the worker ended by itself, because it could not work at all.
-  bool asked_to_stop() const { return asked_to_stop_; }
 
  private:
   void on(const RoundStarted& event) {
@@ -100,41 +106,135 @@ class DaemonView final : public EventView {
   }
 
   const Options& options_;
-  Worker& worker_;
   Log& log_;
   std::int64_t version_ = 1;
-  bool asked_to_stop_ = false;
 };
 
 }  // namespace
 
-int run_command(const Options& options, Console& console) {
-  std::signal(SIGPIPE, SIG_IGN);
-  SignalFd signals({SIGINT, SIGTERM, SIGHUP});
-  auto host = make_host(options.root, options.state_dir);
-  if (!host) {
-    console.complain(host.error().message());
-    return kFailure;
-  }
-  const auto recipe = load_recipe(options.recipe, options, console);
-  if (!recipe) return kFailure;
-  auto log = Log::open(options.log_level, options.log_file, console.redactor);
-  if (!log) {
-    console.complain(log.error().message());
-    return kFailure;
-  }
+namespace {
 
-  log->info("keeping " + quoted(options.recipe) + " true: " + states_text(recipe->states().size()) +
-            ", a round every " + std::to_string(options.round_delay.count()) + " s");
-  Worker worker({.host = std::move(*host),
-                 .state_dir = options.state_dir,
-                 .journal_name = "run",
-                 .round_delay = options.round_delay},
-                console.redactor);
-  worker.commands().push(RunRecipe{.recipe = recipe, .on_change = options.on_change});
-  DaemonView view(options, worker, *log);
-  pump(worker, signals, view);
-  return view.asked_to_stop() ? kOk : kFailure;
+LogLevel level_of(manager::Level level) {
+  switch (level) {
+    case manager::Level::debug:
+      return LogLevel::debug;
+    case manager::Level::info:
+      return LogLevel::info;
+    case manager::Level::warning:
+      return LogLevel::warning;
+    case manager::Level::error:
+      break;
+  }
+  return LogLevel::error;
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+base::Result<manager::BackendSettings> backend_settings(const Options& options) {
+  manager::BackendSettings backend{.ws_uris = options.ws_uris,
+                                   .identity = {.state_dir = options.state_dir,
+                                                .app_id = options.app_id,
+                                                .instance_id = options.instance_id,
+                                                .token_file = options.token_file},
+                                   .protocol_min = options.protocol_min,
+                                   .allow_plain = options.allow_plain,
+                                   .allow = options.allow};
+  for (const std::string& uri : options.ws_uris)
+    if (auto why = manager::refuse_uri(uri, options.allow_plain))
+      return base::Error(base::ErrorCode::invalid, uri + ": " + *why);
+  for (const std::string& tag : options.tags)
+    backend.tags[tag.substr(0, tag.find('='))] = tag.substr(tag.find('=') + 1);
+  auto proxies = transport::Proxies::parse(proxy_settings(options));
+  if (!proxies) return std::move(proxies).error();
+  backend.proxies = std::move(*proxies);
+  return backend;
+}
+
+// Where this program is, whatever is there by now.
+std::optional<std::string> program_path() {
+  std::array<char, 4096> path{};
+  const ssize_t length = ::readlink("/proc/self/exe", path.data(), path.size() - 1);
+  if (length <= 0) return std::nullopt;
+  std::string text(path.data(), static_cast<std::size_t>(length));
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (text.ends_with(kDeleted)) text.resize(text.size() - kDeleted.size());
+  return text;
+}
+
+// Becomes the program anew, with the arguments that it was started with.
+int start_anew(Log& log) {
+  const auto text = base::read_file("/proc/self/cmdline", 1024 * 1024);
+  std::vector<std::string> arguments;
+  if (text)
+    for (const std::string_view word : base::split(std::string_view(*text).substr(0, text->size() - 1), '\0'))
+      arguments.emplace_back(word);
+  std::vector<char*> argv;
+  for (std::string& argument : arguments)
+    argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  // Not /proc/self/exe itself: an update has put another file in its place.
+  std::string program = arguments.empty() ? "" : arguments.front();
+  if (auto path = program_path()) program = std::move(*path);
+  ::execv(program.c_str(), argv.data());
+  log.error("cannot start anew: " + base::os_error(errno, program).message());
+  return kFailure;
+}
+
+}  // namespace
+
+transport::ProxySettings proxy_settings(const Options& options) {
+  return {.proxy = options.proxy,
+          .http_proxy = environment("http_proxy"),
+          .https_proxy = environment("https_proxy"),
+          .no_proxy = environment("no_proxy")};
+}
+
+int run_command(const Options& options, Console& console) {
+  const SignalFd hang_ups({SIGHUP});  // one that comes while the recipe is read is heard afterwards
+  const auto fail = [&](const std::string& text) {
+    console.complain(text);
+    return kFailure;
+  };
+  auto host = make_host(options.root, options.state_dir);
+  if (!host) return fail(host.error().message());
+  manager::DaemonSettings settings{.host = std::move(*host),
+                                   .state_dir = options.state_dir,
+                                   .round_delay = options.round_delay,
+                                   .version = std::string(kVersion),
+                                   .redactor = console.redactor,
+                                   .registry = make_registry};
+  if (!options.ws_uris.empty()) {
+    auto backend = backend_settings(options);
+    if (!backend) return fail(backend.error().message());
+    settings.backend = std::move(*backend);
+  } else {
+    auto recipe = load_recipe(options.recipe, options, console);
+    if (!recipe) return kFailure;
+    settings.recipe = RunRecipe{.recipe = std::move(recipe), .on_change = options.on_change};
+  }
+  auto log = Log::open(options.log_level, options.log_file, console.redactor);
+  if (!log) return fail(log.error().message());
+
+  if (settings.recipe)
+    log->info("keeping " + quoted(options.recipe) +
+              " true: " + states_text(settings.recipe->recipe->states().size()) + ", a round every " +
+              std::to_string(options.round_delay.count()) + " s");
+  EventLog events(options, *log);
+  settings.log = [&](manager::Level level, const std::string& text) { log->write(level_of(level), text); };
+  settings.show = [&](const Event& event) { events.show(event); };
+  settings.reread = [&] { return events.reread(); };
+  switch (manager::run_daemon(std::move(settings))) {
+    case manager::DaemonEnd::stopped:
+      return kOk;
+    case manager::DaemonEnd::restart:
+      return start_anew(*log);
+    case manager::DaemonEnd::failed:
+      break;
+  }
+  return kFailure;
 }
 
 }  // namespace agent::cli

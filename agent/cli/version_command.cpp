@@ -1,9 +1,12 @@
 #include "agent/cli/commands.hpp"
+#include "agent/cli/version.hpp"
 
 namespace agent::cli {
 
+const std::string_view kVersion = OPSAGENT_VERSION;
+
 int version_command(Console& console) {
-  console.out.line("opsagent " OPSAGENT_VERSION);
+  console.out.line("opsagent " + std::string(kVersion));
   return kOk;
 }
 

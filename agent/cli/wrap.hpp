@@ -1,23 +1,13 @@
-// Text in lines of a certain width, for terminals.
+// What agent/cli uses of terminal/wrap.hpp.
 #pragma once
 
-#include <string>
-#include <string_view>
+#include "terminal/wrap.hpp"
 
 namespace agent::cli {
 
-// How many columns a text takes: its characters, without colour sequences. Wide characters count as one.
-std::size_t display_width(std::string_view text);
-
-// The words of `text` in lines of at most `width` columns (longer words stand alone). The first line starts
-// with `first`, the others with `rest`; no newline at the end.
-std::string wrap(std::string_view text, std::string_view first, std::string_view rest, std::size_t width);
-
-// Control characters made visible ("\x1b" as "\\x1b"), so that no text of a file or program can play with the
-// terminal; what is not UTF-8 is U+FFFD. Tabs stay; newlines too with `keep_newlines`.
-std::string printable(std::string_view text, bool keep_newlines = false);
-
-// The lines that are not empty, joined: "a\n\nb" with "; " is "a; b".
-std::string join_lines(std::string_view text, std::string_view separator);
+using terminal::display_width;
+using terminal::join_lines;
+using terminal::printable;
+using terminal::wrap;
 
 }  // namespace agent::cli

@@ -40,10 +40,10 @@ base::Result<bool> clock_keeps_utc(base::Tree& tree) {
 std::string adjtime_with(std::string_view text, bool utc) {
   // As hwclock writes it: drift, time of the last adjustment; of the last calibration; what the clock keeps.
   std::vector<std::string_view> lines = base::split(text, '\n');
-  if (lines.empty()) lines.push_back("0.0 0 0.0");
+  if (lines.empty()) lines.emplace_back("0.0 0 0.0");
   if (lines.size() < 2 || lines[1].empty()) {
     lines.resize(1);
-    lines.push_back("0");
+    lines.emplace_back("0");
   }
   return std::string(lines[0]) + "\n" + std::string(lines[1]) + "\n" + (utc ? "UTC" : "LOCAL") + "\n";
 }

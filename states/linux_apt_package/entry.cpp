@@ -100,10 +100,9 @@ Result<Request> read_request(Pairs pairs) {
     auto entry = read_entry(pair);
     if (!entry) return std::move(entry).error();
     const auto known = std::ranges::find(request.entries, entry->name, &Entry::name);
-    if (known == request.entries.end()) {
+    // Of files only the labels are equal.
+    if (known == request.entries.end() || (entry->want == Want::file && known->want == Want::file)) {
       request.entries.push_back(std::move(*entry));
-    } else if (entry->want == Want::file && known->want == Want::file) {
-      request.entries.push_back(std::move(*entry));  // only labels are equal
     } else if (!same(*known, *entry)) {
       return Error(ErrorCode::invalid, "Package '" + entry->name + "' is given twice with different values");
     }

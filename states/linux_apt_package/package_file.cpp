@@ -31,8 +31,8 @@ Result<Entry> read_package_file(const Entry& entry, Context& context) {
   const std::string_view name = field(done->output, "Package");
   const std::string_view version = field(done->output, "Version");
   if (!done->ok() || name.empty() || version.empty())
-    return Error(ErrorCode::invalid,
-                 entry.file + " is not a Debian package: " + failure_text("dpkg-deb", *done));
+    return Error(ErrorCode::invalid, entry.file + " is not a Debian package: " +
+                                         failure_text("dpkg-deb", *done, !context.sensitive));
   Entry read = entry;
   read.name = std::string(name);
   const std::string_view architecture = field(done->output, "Architecture");

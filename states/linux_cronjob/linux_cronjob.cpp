@@ -157,9 +157,11 @@ Applied apply(const Params&, const Plan& plan, ApplyContext& context) {
   std::string output = std::move(installed->output) + said;
   if (!completed->ok()) {
     // The first line names the place and the reason, the ones after it only that it was not installed.
-    const std::string_view why = base::trim(said);
-    return Applied::failed("crontab refused the entry: " + std::string(why.substr(0, why.find('\n'))),
-                           std::move(output));
+    std::string_view why = base::trim(said);
+    why = why.substr(0, why.find('\n'));
+    return Applied::failed(
+        "crontab refused the entry" + (context.sensitive ? std::string() : ": " + std::string(why)),
+        std::move(output));
   }
   std::string comment = installed->comment;
   comment.append(comment.empty() ? "" : "\n\n").append(base::join(steps.comments, "\n\n"));

@@ -51,8 +51,10 @@ base::Result<void> check(const Params& params) {
 }
 
 // A diff for people, unless the content is binary, huge or, by its mode, not for everybody's eyes.
-std::string diff_for(const std::string& before, std::string_view after, mode_t mode) {
-  if ((mode & S_IROTH) == 0 || before.size() > kLargestDiffed || after.size() > kLargestDiffed) return {};
+std::string diff_for(const std::string& before, std::string_view after, mode_t mode, const Context& context) {
+  if (!context.wants_diffs || (mode & S_IROTH) == 0 || before.size() > kLargestDiffed ||
+      after.size() > kLargestDiffed)
+    return {};
   if (!base::is_utf8(before) || !base::is_utf8(after)) return {};
   return base::unified_diff(before, after);
 }
@@ -77,8 +79,10 @@ Plan plan_absent(const std::string& path, Context& context) {
 Plan plan_new(const Params& params, const std::string& path, base::Attributes wanted, Context& context) {
   auto missing = missing_folders(path, context);
   if (!missing) return Plan::fail(missing.error());
-  if (!wanted.uid) wanted.uid = ::geteuid();
-  if (!wanted.gid) wanted.gid = ::getegid();
+  static const uid_t our_uid = ::geteuid();
+  static const gid_t our_gid = ::getegid();
+  if (!wanted.uid) wanted.uid = our_uid;
+  if (!wanted.gid) wanted.gid = our_gid;
   if (!wanted.mode) wanted.mode = kNewFileMode;
   const std::string_view content = params.content.value_or("");
   const std::string owner =
@@ -90,7 +94,7 @@ Plan plan_new(const Params& params, const std::string& path, base::Attributes wa
       {.what = path,
        .before = "absent",
        .after = "file, " + size_text(content.size()) + ", " + owner + ", " + mode_text(*wanted.mode),
-       .diff = diff_for({}, content, *wanted.mode)});
+       .diff = diff_for({}, content, *wanted.mode, context)});
   for (const std::string& folder : *missing)
     plan.effects.push_back({.kind = EffectKind::directory, .name = folder});
   plan.effects.push_back({.kind = EffectKind::file, .name = path});
@@ -115,8 +119,9 @@ base::Result<std::optional<Change>> content_change(const Params& params, const s
   Change change{.what = "content of " + path,
                 .before = size_text(static_cast<std::size_t>(found.st_size)),
                 .after = size_text(params.content->size())};
+  if (!context.wants_diffs) return std::optional(std::move(change));
   if (auto before = context.tree.read(path, kLargestDiffed))
-    change.diff = diff_for(*before, *params.content, mode & found.st_mode);  // both are in it
+    change.diff = diff_for(*before, *params.content, mode & found.st_mode, context);  // both are in it
   return std::optional(std::move(change));
 }
 

@@ -75,7 +75,7 @@ Plan plan(const Params& params, Context& context) {
 
 Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
   const std::string name(params.groupname);
-  ToolSequence tools(context.commands);
+  ToolSequence tools(context.commands, !context.sensitive);
   if (auto ran = tools.run(plan.steps_as<Steps>().argv); !ran)
     return Applied::failed(ran.error(), tools.output());
   context.accounts.forget();

@@ -322,7 +322,7 @@ base::Result<void> execute(const Params& params, const Steps& steps, ApplyContex
 Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
   const std::string name(params.username);
   const Steps& steps = plan.steps_as<Steps>();
-  ToolSequence tools(context.commands);
+  ToolSequence tools(context.commands, !context.sensitive);
   if (auto done = execute(params, steps, context, tools); !done)
     return Applied::failed(done.error(), tools.output());
   if (steps.is_new)

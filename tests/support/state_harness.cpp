@@ -51,7 +51,8 @@ struct StateHarness::Session {
                  .notes = harness.notes_,
                  .waits = waits,
                  .watch_triggered = harness.watch_triggered,
-                 .watch_changed = harness.watch_changed},
+                 .watch_changed = harness.watch_changed,
+                 .sensitive = harness.sensitive},
                 harness.writer_} {}
   base::NoInterrupt none;
   base::Interrupt& interrupt;

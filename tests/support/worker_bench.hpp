@@ -53,6 +53,7 @@ class WorkerBench {
 
   void start() { worker_ = std::make_unique<agent::Worker>(settings_, std::make_shared<base::Redactor>()); }
   void stop() { worker_.reset(); }
+  agent::Worker& worker() { return *worker_; }
   void send(agent::Command command) { worker_->commands().push(std::move(command)); }
   // A recipe, YAML or JSON.
   void run(const std::string& text, std::int64_t version = 1,
@@ -66,6 +67,9 @@ class WorkerBench {
         .recipe = loaded.recipe, .version = version, .on_change = on_change, .resume = resume});
   }
 
+  std::optional<agent::Event> next_event(std::chrono::milliseconds within = std::chrono::seconds(10)) {
+    return worker_->events().pop_until(std::chrono::steady_clock::now() + within);
+  }
   // The next event of this type; others are skipped.
   template <class T>
   std::optional<T> next(std::chrono::milliseconds within = std::chrono::seconds(10)) {

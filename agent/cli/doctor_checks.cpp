@@ -1,0 +1,167 @@
+#include "agent/cli/doctor_checks.hpp"
+
+#include <netdb.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+
+#include "agent/cli/commands.hpp"
+#include "agent/control/control_address.hpp"
+#include "agent/control/pid_file.hpp"
+#include "agent/manager/daemon.hpp"
+#include "base/text.hpp"
+#include "transport/http_client.hpp"
+
+namespace agent::cli {
+
+namespace {
+
+bool is_there(const std::string& path) {
+  struct stat st {};
+  return ::stat(path.c_str(), &st) == 0;
+}
+
+// "Sun, 06 Nov 1994 08:49:37 GMT", the form that HTTP has for instants.
+std::optional<std::time_t> parse_date(std::string_view text) {
+  std::tm parts{};
+  const std::string copy(text);
+  const char* end = ::strptime(copy.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
+  if (!end) return std::nullopt;
+  return ::timegm(&parts);
+}
+
+Finding check_clock(std::string_view date) {
+  constexpr std::int64_t kTolerated = 120;
+  constexpr std::time_t kOldest = 1'700'000'000;  // before this program was written
+  const std::time_t now = std::time(nullptr);
+  if (now < kOldest)
+    return {Health::fail, "clock", "the clock is years behind", "set it, and let NTP keep it"};
+  const auto theirs = parse_date(date);
+  if (!theirs) return {Health::ok, "clock", "plausible; the backend does not tell its own", ""};
+  const std::int64_t off = now - *theirs;
+  if (std::abs(off) <= kTolerated) return {Health::ok, "clock", "agrees with the backend's", ""};
+  return {Health::warn, "clock", "differs from the backend's by " + std::to_string(off) + " s",
+          "let NTP keep the clocks of both (timedatectl set-ntp true): certificates and logs depend on them"};
+}
+
+Finding check_name(const transport::Uri& uri) {
+  addrinfo* found = nullptr;
+  const addrinfo hints{.ai_socktype = SOCK_STREAM};
+  const int failed = ::getaddrinfo(uri.host.c_str(), nullptr, &hints, &found);
+  if (found) ::freeaddrinfo(found);
+  if (failed == 0) return {Health::ok, "name", uri.host + " resolves", ""};
+  return {Health::fail, "name", uri.host + " does not resolve: " + ::gai_strerror(failed),
+          "check the name, and /etc/resolv.conf"};
+}
+
+void check_backend(const std::string& text, const Options& options, const transport::Proxies& proxies,
+                   Findings& findings) {
+  if (auto why = manager::refuse_uri(text, options.allow_plain)) {
+    findings.push_back({Health::fail, "backend", text + ": " + *why, "correct ws_uri"});
+    return;
+  }
+  transport::Uri uri = *transport::parse_uri(text);
+  const auto proxy = proxies.proxy_for(uri);
+  if (proxy)
+    findings.push_back({Health::ok, "proxy", uri.host + " is reached through " + proxy->host, ""});
+  else
+    findings.push_back(check_name(uri));
+  if (findings.back().health == Health::fail) return;
+  const std::string target = uri.target;
+  uri.scheme = uri.secure() ? "https" : "http";
+  transport::HttpClient client({.server = uri, .proxy = proxy, .user_agent = "opsagent-doctor"});
+  const auto reply = client.request({.target = target});
+  if (!reply) {
+    findings.push_back({Health::fail, "backend", text + ": " + reply.error().message(),
+                        "is opsbackend running there, and does a firewall let this machine through?"});
+    return;
+  }
+  findings.push_back(
+      {Health::ok, "backend", text + " answers (status " + std::to_string(reply->status) + ")", ""});
+  findings.push_back(check_clock(reply->header("Date")));
+}
+
+}  // namespace
+
+Findings check_configuration(const Options& options) {
+  Findings findings;
+  for (const std::string_view line : base::split(options.config_problem, '\n'))
+    findings.push_back(
+        {Health::fail, "configuration", std::string(line), "correct it; the daemon does not start"});
+  if (!findings.empty()) return findings;
+  findings.push_back(
+      {Health::ok, "configuration",
+       options.config.empty() ? "read, and free of mistakes" : options.config + " is free of mistakes", ""});
+  if (options.ws_uris.empty() && options.recipe.empty())
+    findings.push_back({Health::fail, "configuration", "neither a backend nor a recipe is configured",
+                        "set ws_uri (or recipe) in /etc/opsagent.conf"});
+  return findings;
+}
+
+Findings check_state_folder(const Options& options) {
+  constexpr const char* kAbout = "state folder";
+  const std::string& path = options.state_dir;
+  struct stat st {};
+  if (::stat(path.c_str(), &st) != 0) {
+    if (errno == ENOENT) return {{Health::ok, kAbout, path + " will be made by the daemon", ""}};
+    return {{Health::fail, kAbout, base::os_error(errno, path).message(), "check the path"}};
+  }
+  if (!S_ISDIR(st.st_mode))
+    return {{Health::fail, kAbout, path + " is not a folder", "move it away, or set state_dir"}};
+  Findings findings;
+  if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    findings.push_back({Health::fail, kAbout, path + " can be written by others", "chmod go-w " + path});
+  if (st.st_uid != ::geteuid())
+    findings.push_back({::geteuid() == 0 ? Health::fail : Health::warn, kAbout,
+                        path + " belongs to uid " + std::to_string(st.st_uid),
+                        ::geteuid() == 0 ? "chown root " + path : "run the doctor as the daemon's user"});
+  else if (::access(path.c_str(), W_OK) != 0)
+    findings.push_back({Health::fail, kAbout, path + " cannot be written", "is its file system read-only?"});
+  struct statvfs space {};
+  constexpr std::uint64_t kWanted = std::uint64_t{128} * 1024 * 1024;
+  if (::statvfs(path.c_str(), &space) == 0 &&
+      static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize < kWanted)
+    findings.push_back({Health::warn, kAbout, "less than 128 MiB are free in " + path,
+                        "make room: without it nothing can be journalled, and nothing is changed"});
+  if (findings.empty())
+    findings.push_back({Health::ok, kAbout, path + " is private, writable and has room", ""});
+  return findings;
+}
+
+Findings check_daemon(const Options& options) {
+  const auto pid = control::PidFile::holder(control::pid_path(options.state_dir));
+  if (pid) return {{Health::ok, "daemon", "runs as process " + std::to_string(*pid), ""}};
+  return {{Health::warn, "daemon", "does not run", "systemctl enable --now opsagent, or opsagent run"}};
+}
+
+Findings check_unit() {
+  constexpr const char* kAbout = "unit";
+  if (!is_there("/run/systemd/system"))
+    return {{Health::ok, kAbout, "systemd does not run here; 'opsagent run' works in the foreground", ""}};
+  for (const char* folder :
+       {"/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"})
+    if (is_there(std::string(folder) + "/opsagent.service")) {
+      if (is_there("/etc/systemd/system/multi-user.target.wants/opsagent.service"))
+        return {{Health::ok, kAbout, "opsagent.service is installed and enabled", ""}};
+      return {{Health::warn, kAbout, "opsagent.service is not enabled", "systemctl enable opsagent"}};
+    }
+  return {{Health::warn, kAbout, "opsagent.service is not installed",
+           "copy bootstrap/opsagent.service to /etc/systemd/system and run systemctl daemon-reload"}};
+}
+
+Findings check_backends(const Options& options) {
+  Findings findings;
+  auto proxies = transport::Proxies::parse(proxy_settings(options));
+  if (!proxies) {
+    findings.push_back({Health::fail, "proxy", proxies.error().message(), "correct it"});
+    return findings;
+  }
+  for (const std::string& uri : options.ws_uris)
+    check_backend(uri, options, *proxies, findings);
+  return findings;
+}
+
+}  // namespace agent::cli

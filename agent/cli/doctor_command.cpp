@@ -1,0 +1,57 @@
+#include <algorithm>
+
+#include "agent/cli/commands.hpp"
+#include "agent/cli/doctor_checks.hpp"
+#include "agent/cli/json_text.hpp"
+#include "agent/cli/wrap.hpp"
+
+namespace agent::cli {
+
+namespace {
+
+std::string_view health_name(Health health) {
+  return health == Health::ok ? "ok" : health == Health::warn ? "warn" : "fail";
+}
+
+void print(const Finding& finding, Console& console) {
+  const Style style = finding.health == Health::ok     ? Style::green
+                      : finding.health == Health::warn ? Style::yellow
+                                                       : Style::red;
+  std::string word(health_name(finding.health));
+  word.resize(5, ' ');
+  console.out.line(console.paint(style, word) + finding.about + ": " + printable(finding.text));
+  if (!finding.advice.empty()) console.out.line("     " + printable(finding.advice));
+}
+
+std::string to_json(const Findings& findings, bool is_healthy) {
+  JsonText json;
+  json.begin_object().member("ok", is_healthy).key("checks").begin_list();
+  for (const Finding& finding : findings) {
+    json.begin_object().member("health", health_name(finding.health)).member("about", finding.about);
+    json.member("text", finding.text).optional("advice", finding.advice).end_object();
+  }
+  return json.end_list().end_object().take();
+}
+
+}  // namespace
+
+int doctor_command(const Options& options, Console& console) {
+  Findings findings;
+  const auto add = [&](Findings more) { std::ranges::move(more, std::back_inserter(findings)); };
+  add(check_configuration(options));
+  add(check_state_folder(options));
+  add(check_backends(options));
+  add(check_daemon(options));
+  add(check_unit());
+  const bool is_healthy =
+      std::ranges::none_of(findings, [](const Finding& finding) { return finding.health == Health::fail; });
+  if (options.json) {
+    console.out.line(to_json(findings, is_healthy));
+  } else {
+    for (const Finding& finding : findings)
+      print(finding, console);
+  }
+  return is_healthy ? kOk : kFailure;
+}
+
+}  // namespace agent::cli

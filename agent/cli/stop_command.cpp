@@ -1,0 +1,92 @@
+// `opsagent stop`, `restart` and their kin: ask the daemon, and wait until it has happened.
+#include <poll.h>
+
+#include "agent/cli/commands.hpp"
+#include "agent/control/control_address.hpp"
+#include "agent/control/control_client.hpp"
+#include "agent/control/pid_file.hpp"
+#include "base/json.hpp"
+
+namespace agent::cli {
+
+namespace {
+
+using control::ControlClient;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kPatience{5};
+// A state that is cancelled gets TERM, 5 s, KILL; the rest is writing down what there is.
+constexpr std::chrono::seconds kLongestStop{60};
+constexpr std::chrono::hours kForever{24 * 365};
+constexpr std::chrono::seconds kLongestStart{30};
+
+struct Request {
+  std::string_view when;
+  bool restart = false;
+};
+
+Request request_of(CommandName command) {
+  switch (command) {
+    case CommandName::stop_wait:
+      return {"wait"};
+    case CommandName::stop_end:
+      return {"end"};
+    case CommandName::restart:
+      return {"now", true};
+    case CommandName::restart_wait:
+      return {"wait", true};
+    case CommandName::restart_end:
+      return {"end", true};
+    default:
+      return {"now"};
+  }
+}
+
+// The new daemon may need a moment before it listens.
+bool wait_for_start(const std::string& state_dir) {
+  constexpr int kPollMs = 50;
+  const Clock::time_point deadline = Clock::now() + kLongestStart;
+  while (Clock::now() < deadline) {
+    if (auto client = ControlClient::connect(state_dir))
+      if (client->ask(R"({"command":"status"})", kPatience)) return true;
+    ::poll(nullptr, 0, kPollMs);
+  }
+  return false;
+}
+
+std::string error_in(const std::string& answer) {
+  base::Arena arena;
+  const auto parsed = base::parse_json(answer, arena);
+  const auto* root = std::get_if<base::Value>(&parsed);
+  const base::Value* error = root ? root->find("error") : nullptr;
+  return error ? std::string(error->text()) : std::string();
+}
+
+}  // namespace
+
+int stop_command(const Options& options, Console& console) {
+  const Request request = request_of(options.command);
+  const auto fail = [&](const std::string& text) {
+    console.complain(text);
+    return kFailure;
+  };
+  auto client = ControlClient::connect(options.state_dir);
+  if (!client) return fail(client.error().message());
+  auto answer = client->ask(R"({"command":"stop","when":")" + std::string(request.when) + R"(","restart":)" +
+                                (request.restart ? "true" : "false") + "}",
+                            kPatience);
+  if (!answer) return fail(answer.error().message());
+  if (const std::string error = error_in(*answer); !error.empty()) return fail(error);
+  const std::chrono::milliseconds patience =
+      request.when == "now" ? std::chrono::milliseconds(kLongestStop) : std::chrono::milliseconds(kForever);
+  if (!client->wait_for_end(patience)) return fail("the daemon has not ended in time; see 'opsagent status'");
+  if (request.restart) {
+    if (!wait_for_start(options.state_dir)) return fail("the daemon has ended and does not answer again");
+    console.out.line("restarted");
+    return kOk;
+  }
+  console.out.line("stopped");
+  return kOk;
+}
+
+}  // namespace agent::cli

@@ -1,0 +1,80 @@
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <array>
+#include <cstring>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "agent/control/control_address.hpp"
+#include "agent/control/control_client.hpp"
+#include "agent/control/control_server.hpp"
+#include "agent/control/notify.hpp"
+#include "agent/control/pid_file.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+using namespace agent::control;
+using namespace std::chrono_literals;
+
+TEST_CASE("a client asks the daemon, and sees its end") {
+  const tests::ScratchFolder scratch;
+  CHECK(ControlClient::connect(scratch.path()).error().code() == base::ErrorCode::not_found);
+  auto loop = std::make_unique<transport::Loop>(1);
+  auto server = ControlServer::listen(*loop, socket_path(scratch.path()), [](const base::Value& request) {
+    return std::string(request.find("command") ? R"({"ok":true})" : R"({"error":"what?"})");
+  });
+  REQUIRE(server);
+  CHECK(scratch.mode("control.sock") == 0600);
+  std::thread thread([&] { loop->run(); });
+  {
+    auto client = ControlClient::connect(scratch.path());
+    REQUIRE(client);
+    CHECK(*client->ask(R"({"command":"status"})", 5s) == R"({"ok":true})");
+    auto silly = ControlClient::connect(scratch.path());
+    REQUIRE(silly);
+    CHECK(silly->ask("[", 5s)->find("error") != std::string::npos);
+    CHECK(!client->wait_for_end(50ms));
+    loop->stop();
+    thread.join();
+    server->reset();
+    loop.reset();
+    CHECK(client->wait_for_end(5s));
+  }
+  CHECK(!scratch.exists("control.sock"));
+}
+
+TEST_CASE("one daemon per state folder, and whoever asks learns its process") {
+  const tests::ScratchFolder scratch;
+  const std::string path = scratch / "opsagent.pid";
+  CHECK(!PidFile::holder(path));
+  {
+    const auto held = PidFile::acquire(path);
+    REQUIRE(held);
+    CHECK(PidFile::holder(path) == ::getpid());
+    CHECK(PidFile::acquire(path).error().code() == base::ErrorCode::exists);
+  }
+  CHECK(!PidFile::holder(path));  // the number is still in it
+  CHECK(PidFile::acquire(path));
+}
+
+TEST_CASE("the service manager is told, and without one nothing happens") {
+  const tests::ScratchFolder scratch;
+  const base::UniqueFd listening(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0));
+  const auto address = control_address(scratch / "notify");
+  REQUIRE(::bind(listening.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) == 0);
+  const auto heard = [&] {
+    std::array<char, 256> buffer;
+    const ssize_t got = ::recv(listening.get(), buffer.data(), buffer.size(), 0);
+    return got < 0 ? std::string() : std::string(buffer.data(), static_cast<std::size_t>(got));
+  };
+  const Notify notify(scratch / "notify", 10s);
+  notify.ready();
+  CHECK(heard() == "READY=1");
+  notify.status("connected");
+  CHECK(heard() == "STATUS=connected");
+  CHECK(notify.watchdog_period() == 5s);
+  Notify("").ready();
+  CHECK(!Notify("").watchdog_period());
+  CHECK(heard().empty());
+}

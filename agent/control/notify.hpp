@@ -1,0 +1,37 @@
+// Notify: tells the service manager how the daemon is doing (sd_notify(3), without its library).
+//
+// A datagram to the socket that NOTIFY_SOCKET names; without one nothing happens, so the daemon runs in the
+// foreground of a terminal as well. Any thread.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace agent::control {
+
+class Notify {
+ public:
+  // From the environment. The variables are left for a re-exec; programs that states start get a clean
+  // environment of their own and never see them.
+  static Notify from_environment();
+  explicit Notify(std::string socket, std::optional<std::chrono::microseconds> watchdog = {});
+
+  void ready() const { send("READY=1"); }
+  void status(std::string_view text) const { send("STATUS=" + std::string(text)); }
+  void stopping() const { send("STOPPING=1"); }
+  void reloading() const;
+  void alive() const { send("WATCHDOG=1"); }
+
+  // How often alive() is wanted: half of what the service manager waits for. Nothing: not at all.
+  std::optional<std::chrono::milliseconds> watchdog_period() const;
+
+ private:
+  void send(const std::string& text) const;
+
+  std::string socket_;  // a path, or "@name" in the abstract namespace; empty: nobody listens
+  std::optional<std::chrono::microseconds> watchdog_;
+};
+
+}  // namespace agent::control

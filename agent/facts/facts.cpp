@@ -1,0 +1,53 @@
+#include "agent/facts/facts.hpp"
+
+#include <unistd.h>
+
+#include <array>
+
+#include "base/json_text.hpp"
+#include "base/sha256.hpp"
+
+namespace agent::facts {
+
+namespace {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? base::json_quote(name.data()) : std::string();
+}
+
+std::string tags_json(const std::map<std::string, std::string>& tags) {
+  base::JsonText json;
+  json.begin_object();
+  for (const auto& [key, value] : tags)
+    json.member(key, value);
+  return json.end_object().take();
+}
+
+}  // namespace
+
+Facts gather(const AgentFacts& own) {
+  const std::map<std::string, std::string> kinds{
+      {"agent", base::JsonText().begin_object().member("version", own.version).end_object().take()},
+      {"cloud", cloud()},
+      {"cpu", cpu()},
+      {"disks", disks()},
+      {"hostname", host_name()},
+      {"interfaces", interfaces()},
+      {"kernel", kernel()},
+      {"memory", memory()},
+      {"os", os()},
+      {"packages", packages()},
+      {"tags", tags_json(own.tags)},
+      {"virtualization", virtualization()},
+  };
+  base::JsonText json;
+  json.begin_object();
+  for (const auto& [name, text] : kinds)
+    if (!text.empty()) json.key(name).json(text);
+  Facts facts{.json = json.end_object().take()};
+  facts.hash = base::sha256_hex(facts.json);
+  return facts;
+}
+
+}  // namespace agent::facts

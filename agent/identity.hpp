@@ -1,0 +1,33 @@
+// Identity: who this agent is to its backend. Made once, kept in the state folder.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace agent {
+
+struct Identity {
+  std::string app_id;
+  std::string instance_id;
+  std::string token;  // instance_token
+  std::string boot_id;
+};
+
+struct IdentityOptions {
+  std::string state_dir;  // must be there
+  std::string app_id;
+  std::string instance_id;  // empty: the file instance_id, else cloud-init's, else the host's name
+  std::string token_file;   // empty: <state_dir>/token
+};
+
+// Reads it, and makes what is missing: the token is random. The error says which part is wrong and
+// where it comes from.
+base::Result<Identity> load_identity(const IdentityOptions& options);
+
+// Letters, digits, ".", "_" and "-", not more than 128 bytes, beginning with a letter or a digit: ids of
+// machines and apps end up in file names, logs and selectors.
+base::Result<void> check_instance_id(std::string_view id);
+
+}  // namespace agent

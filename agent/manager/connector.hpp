@@ -1,0 +1,83 @@
+// Connector: keeps the daemon connected. Dials the backends in turn, makes a Manager for each connection,
+// waits between attempts, and tries settings that a backend has sent. Belongs to the loop's thread.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/manager/daemon.hpp"
+#include "agent/manager/live_parts.hpp"
+#include "agent/manager/manager.hpp"
+#include "agent/manager/progress.hpp"
+#include "transport/back_off.hpp"
+
+namespace agent::manager {
+
+class Connector {
+ public:
+  // What people want to know of the connection.
+  struct View {
+    std::string uri;  // that is connected, or was tried last
+    bool is_connected = false;
+    std::chrono::system_clock::time_point since;  // connected, or not
+    std::string problem;                          // why the last attempt or connection ended
+  };
+
+  // `status`: one line for the service manager, whenever it changes.
+  Connector(transport::Loop& loop, const DaemonSettings& settings, LiveParts& live, WorkerPort& worker,
+            Progress& progress, std::function<void(const std::string&)> status);
+
+  // Until end().
+  transport::Task<> run();
+
+  void hear(const Event& event);
+  void reports_available();
+  // Gathers them, off the loop, and sends what has changed.
+  void refresh_facts();
+
+  // Waits a moment until the backend has acknowledged what there is, says goodbye, and is over.
+  transport::Task<> end(std::string reason, std::chrono::milliseconds patience);
+
+  const View& view() const { return view_; }
+  int protocol_version() const { return manager_ ? manager_->protocol_version() : 0; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  transport::Task<std::chrono::milliseconds> connect_once();
+  transport::Task<> keep_facts();
+  transport::Task<> watch_candidate(std::weak_ptr<Manager> manager);
+  std::chrono::milliseconds after_failed_dial(const std::string& problem);
+  std::chrono::milliseconds after_connection(Manager::Ended ended, Clock::time_point opened);
+  void choose_servers();
+  void drop_candidate(const std::string& why);
+  ManagerParts parts();
+  protocol::Handshake hello();
+  void set_view(bool is_connected, std::string problem);
+
+  transport::Loop& loop_;
+  const DaemonSettings& settings_;
+  const BackendSettings& backend_;
+  LiveParts& live_;
+  WorkerPort& worker_;
+  Progress& progress_;
+  const std::function<void(const std::string&)> status_;
+
+  std::vector<std::string> alternatives_;  // where the last backend has sent us
+  std::vector<std::string> servers_;       // that are tried in turn
+  std::optional<transport::BackOff> back_off_;
+  std::size_t failed_dials_ = 0;  // since the servers were chosen
+  std::shared_ptr<Manager> manager_;
+  facts::Facts sent_facts_;  // what the session knows
+  transport::Wake changed_;
+  transport::Wake facts_wanted_;
+  bool is_gathering_ = false;
+  bool is_ending_ = false;
+  View view_;
+};
+
+}  // namespace agent::manager

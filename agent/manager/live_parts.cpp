@@ -1,0 +1,50 @@
+#include "agent/manager/live_parts.hpp"
+
+namespace agent::manager {
+
+LiveParts::LiveParts(const DaemonSettings& from, Identity who, std::shared_ptr<Spool> opened)
+    : spool(std::move(opened)),
+      recipes(from.state_dir + "/recipe"),
+      settings(from.state_dir + "/settings"),
+      desk(recipes, from.registry(), from.state_dir + "/waits"),
+      identity(std::move(who)),
+      own_facts{.version = from.version, .tags = from.backend->tags},
+      facts(facts::gather(own_facts)) {}
+
+base::Result<std::unique_ptr<LiveParts>> LiveParts::open(const DaemonSettings& from) {
+  auto identity = load_identity(from.backend->identity);
+  if (!identity) return std::move(identity).error();
+  from.redactor->add(identity->token);
+  auto spool = Spool::open(from.state_dir + "/spool");
+  if (!spool) return std::move(spool).error().with_context("the report spool");
+  for (const std::string& problem : (*spool)->problems())
+    from.log(Level::warning, problem);
+  std::unique_ptr<LiveParts> parts(new LiveParts(from, std::move(*identity), std::move(*spool)));
+  auto reverted = parts->settings.load();
+  if (!reverted)
+    from.log(Level::warning, reverted.error().message());
+  else if (*reverted)
+    from.log(Level::warning,
+             "settings of the backend were not confirmed before the agent ended: they are dropped");
+  return parts;
+}
+
+std::optional<RunRecipe> LiveParts::first_recipe(const LogLine& log) {
+  auto started = desk.start();
+  if (auto* problems = std::get_if<Problems>(&started)) {
+    for (const std::string& problem : *problems)
+      log(Level::error, "the stored recipe cannot be used: " + problem);
+    return std::nullopt;
+  }
+  std::optional<RunRecipe> recipe = std::get<std::optional<RunRecipe>>(std::move(started));
+  if (recipe)
+    log(Level::info, "starting with the stored recipe, version " + std::to_string(recipe->version) + ": " +
+                         std::to_string(recipe->recipe->states().size()) + " states");
+  return recipe;
+}
+
+ReportSink LiveParts::sink() {
+  return {.spool = spool, .encode = [this](const Event& event) { return reports.encode(event); }};
+}
+
+}  // namespace agent::manager

@@ -1,0 +1,44 @@
+// LiveParts: all of value that a daemon with a backend has besides its worker: what lasts across connections,
+// and most of it across restarts.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "agent/facts/facts.hpp"
+#include "agent/manager/daemon.hpp"
+#include "agent/manager/recipe_desk.hpp"
+#include "agent/manager/side_work.hpp"
+#include "agent/report_sink.hpp"
+#include "agent/reports.hpp"
+#include "agent/settings_store.hpp"
+#include "agent/spool.hpp"
+
+namespace agent::manager {
+
+class LiveParts {
+ public:
+  // Reads or makes what is in the state folder, which is there. Gathers the facts.
+  static base::Result<std::unique_ptr<LiveParts>> open(const DaemonSettings& settings);
+
+  // The recipe that was accepted last, to go on with before anybody is connected.
+  std::optional<RunRecipe> first_recipe(const LogLine& log);
+  // Where the worker's reports go.
+  ReportSink sink();
+
+  std::shared_ptr<Spool> spool;
+  Reports reports;
+  RecipeStore recipes;
+  SettingsStore settings;
+  RecipeDesk desk;
+  Identity identity;
+  facts::AgentFacts own_facts;
+  facts::Facts facts;
+  SideWork side_work;  // last: it may be using the others
+
+ private:
+  LiveParts(const DaemonSettings& from, Identity who, std::shared_ptr<Spool> opened);
+};
+
+}  // namespace agent::manager

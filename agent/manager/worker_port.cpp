@@ -1,0 +1,22 @@
+#include "agent/manager/worker_port.hpp"
+
+namespace agent::manager {
+
+bool WorkerPort::send(Command command) {
+  if (waiting_.size() >= kMostWaiting) return false;
+  waiting_.push_back(std::move(command));
+  if (waiting_.size() == 1) pass_on();
+  return true;
+}
+
+void WorkerPort::pass_on() {
+  while (!waiting_.empty() && worker_.commands().try_push(waiting_.front()))
+    waiting_.pop_front();
+  if (waiting_.empty()) return;
+  retry_.expires_after(kRetry);
+  retry_.async_wait([this](const auto& failed) {
+    if (!failed) pass_on();
+  });
+}
+
+}  // namespace agent::manager

@@ -1,0 +1,93 @@
+#include "backend/api/changes.hpp"
+#include "backend/api/context.hpp"
+#include "backend/api/fields.hpp"
+#include "backend/api/names.hpp"
+
+namespace backend::api {
+
+namespace {
+
+void add_app(base::JsonText& json, const App& app) {
+  json.begin_object().member("app_id", app.app_id).member("report", app.report);
+  add_instant(json, "created", app.created);
+  json.end_object();
+}
+
+HttpResponse app_reply(unsigned status, const App& app) {
+  base::JsonText json;
+  add_app(json, app);
+  HttpResponse response = json_reply(status, json);
+  response.headers.push_back({"ETag", etag(app.edit)});
+  return response;
+}
+
+Task<HttpResponse> list(Context& context, const Call& call) {
+  const auto page = page_of(call);
+  if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
+  auto reading = context.store.read(
+      [wanted = std::get<PageRequest>(page)](Store& store) { return store.list_apps(wanted); });
+  const auto apps = co_await std::move(reading);
+  if (!apps) co_return problem_of(apps.error());
+  co_return list_reply(*apps, add_app);
+}
+
+Task<HttpResponse> show(Context& context, const Call& call) {
+  auto reading = context.store.read([id = call.captured[0]](Store& store) { return store.find_app(id); });
+  const auto app = co_await std::move(reading);
+  if (!app) co_return problem_of(app.error());
+  co_return app_reply(kOk, *app);
+}
+
+struct PutApp {
+  App app;
+  bool is_new = false;
+};
+
+Task<HttpResponse> put(Context& context, const Call& call) {
+  const auto body = JsonBody::read(call.http.body.empty() ? std::string_view("{}") : call.http.body);
+  if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
+  const auto expected = expected_edit(call);
+  if (const auto* refused = std::get_if<HttpResponse>(&expected)) co_return *refused;
+  const auto edit = std::get<std::optional<Edit>>(expected);
+
+  Fields fields(std::get<JsonBody>(body).root());
+  App app{.app_id = call.captured[0]};
+  app.report =
+      fields.one_of("report", "all changes", context.options.report_changes_only ? "changes" : "all");
+  if (fields.text_or("app_id", app.app_id) != app.app_id)
+    fields.complain("app_id", "differs from the path's");
+  fields.text_or("created", "");  // as it was read; not to be changed
+  check_name(fields, "app_id", app.app_id);
+  if (auto refused = fields.problems()) co_return std::move(*refused);
+
+  auto writing = context.store.write([app, edit, actor = call.actor](Store& store) -> base::Result<PutApp> {
+    const auto before = store.find_app(app.app_id);
+    auto put = store.put_app(app, edit, now_millis());
+    if (!put) return std::move(put).error();
+    auto noted = audit(store, actor, before ? "app.edit" : "app.create", app.app_id, "report=" + app.report);
+    if (!noted) return std::move(noted).error();
+    return PutApp{std::move(*put), !before};
+  });
+  const auto put = co_await std::move(writing);
+  if (!put) co_return problem_of(put.error(), edit ? kPreconditionFailed : kConflict);
+  co_return app_reply(put->is_new ? kCreated : kOk, put->app);
+}
+
+constexpr Route kRoutes[] = {
+    {.method = "GET", .pattern = "/apps", .summary = "All apps", .handler = list, .queries = "limit after"},
+    {.method = "GET", .pattern = "/apps/{app}", .summary = "One app", .handler = show},
+    {.method = "PUT",
+     .pattern = "/apps/{app}",
+     .summary = "Create or edit an app",
+     .role = Role::admin,
+     .body = Body::json,
+     .handler = put},
+};
+
+}  // namespace
+
+std::span<const Route> app_routes() {
+  return kRoutes;
+}
+
+}  // namespace backend::api

@@ -1,0 +1,29 @@
+// Changes made over the API: each in one transaction with its audit row and with what it means to instances.
+// All of this is for the writer thread.
+#pragma once
+
+#include <string>
+
+#include "backend/delivery.hpp"
+#include "backend/instants.hpp"
+#include "backend/store.hpp"
+
+namespace backend::api {
+
+// The audit row of a call, inside the change's transaction.
+inline base::Result<void> audit(Store& store, const std::string& actor, std::string action,
+                                std::string object, std::string detail = {}) {
+  return store.add_audit({.at = now_millis(),
+                          .actor = actor,
+                          .action = std::move(action),
+                          .object = std::move(object),
+                          .detail = std::move(detail)});
+}
+
+// What cannot be placed (a wait that can never end) is a conflict (409) whatever edit the client had seen.
+inline base::Error as_conflict(base::Error error) {
+  if (error.code() != base::ErrorCode::exists) return error;
+  return base::Error(base::ErrorCode::unsupported, error.message());
+}
+
+}  // namespace backend::api

@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <map>
+
+#include "backend/api/context.hpp"
+#include "backend/api/fields.hpp"
+#include "backend/api/reply.hpp"
+#include "backend/api/route.hpp"
+#include "base/text.hpp"
+#include "base/token.hpp"
+
+namespace backend::api {
+
+namespace {
+
+// What stands for the {…} of a pattern; nothing when the path is another one.
+std::optional<std::vector<std::string>> match(std::string_view pattern, std::string_view path) {
+  const auto wanted = base::split(pattern, '/');
+  const auto given = base::split(path, '/');
+  if (wanted.size() != given.size()) return std::nullopt;
+  std::vector<std::string> captured;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i].starts_with('{')) {
+      if (given[i].empty()) return std::nullopt;
+      captured.emplace_back(given[i]);
+    } else if (wanted[i] != given[i]) {
+      return std::nullopt;
+    }
+  }
+  return captured;
+}
+
+bool authorized(const Context& context, const HttpRequest& request) {
+  constexpr std::string_view kScheme = "Bearer ";
+  const std::string_view given = request.header("Authorization");
+  return given.size() > kScheme.size() &&
+         base::equal_ignoring_case(given.substr(0, kScheme.size()), kScheme) &&
+         base::equal_in_constant_time(base::trim(given.substr(kScheme.size())), context.admin_token);
+}
+
+std::string_view media_type(const HttpRequest& request) {
+  const std::string_view type = request.header("Content-Type");
+  return base::trim(type.substr(0, type.find(';')));
+}
+
+// The answer when the body cannot be of any use to the route.
+std::optional<HttpResponse> refuse_body(const Route& route, const HttpRequest& request) {
+  const std::size_t most = route.body == Body::recipe ? kRecipeBody : kSmallBody;
+  if (request.body.size() > most)
+    return problem(kTooLarge, "the body may have " + std::to_string(most) + " bytes at most");
+  if (route.body == Body::none) return std::nullopt;
+  const std::string_view type = media_type(request);
+  const auto is_one_of = [&](std::initializer_list<std::string_view> types) {
+    return std::ranges::any_of(types, [&](auto known) { return base::equal_ignoring_case(type, known); });
+  };
+  if (route.body == Body::json && !is_one_of({"", "application/json", "application/merge-patch+json"}))
+    return problem(kUnsupportedMedia, "the body must be application/json");
+  if (route.body == Body::recipe && !is_one_of({"", "application/json", "application/yaml", "text/yaml",
+                                                "application/x-yaml", "text/x-yaml", "text/plain"}))
+    return problem(kUnsupportedMedia, "a recipe must be application/yaml or application/json");
+  return std::nullopt;
+}
+
+// A misspelt filter must not look like one that matches everything.
+std::optional<HttpResponse> refuse_query(const Route& route, const HttpRequest& request) {
+  const auto known = base::split_words(route.queries);
+  for (const auto& [name, value] : request.query) {
+    if (std::ranges::find(known, std::string_view(name)) != known.end()) continue;
+    const auto close = base::nearest(name, known);
+    return problem(kBadRequest, "there is no parameter '" + name + "' here" +
+                                    (close ? "; did you mean '" + std::string(*close) + "'?" : ""));
+  }
+  return std::nullopt;
+}
+
+const std::vector<Route>& table() {
+  static const std::vector<Route> kRoutes = all_routes();
+  return kRoutes;
+}
+
+HttpResponse unauthorized() {
+  HttpResponse response =
+      problem(kUnauthorized, "send the token of <data>/admin.token as 'Authorization: Bearer TOKEN'");
+  response.headers.push_back({"WWW-Authenticate", "Bearer"});
+  return response;
+}
+
+Task<HttpResponse> openapi(Context&, const Call&) {
+  co_return json_reply(kOk, std::string(openapi_document()));
+}
+
+constexpr Route kOpenApi[] = {{.method = "GET",
+                               .pattern = "/openapi.json",
+                               .summary = "This description",
+                               .role = Role::anyone,
+                               .handler = openapi}};
+
+}  // namespace
+
+std::vector<Route> all_routes() {
+  std::vector<Route> all;
+  for (const auto group :
+       {app_routes(), instance_routes(), recipe_routes(), assignment_routes(), request_routes(),
+        update_routes(), result_routes(), fleet_routes(), event_routes(), std::span<const Route>(kOpenApi)})
+    all.insert(all.end(), group.begin(), group.end());
+  return all;
+}
+
+Task<HttpResponse> dispatch(Context& context, HttpRequest request) {
+  const std::string_view path = std::string_view(request.path).substr(kPrefix.size());
+  const Route* found = nullptr;
+  std::string allowed;
+  Call call;
+  for (const Route& route : table()) {
+    auto captured = match(route.pattern, path);
+    if (!captured) continue;
+    allowed.append(allowed.empty() ? "" : ", ").append(route.method);
+    if (route.method != request.method) continue;
+    found = &route;
+    call.captured = std::move(*captured);
+    break;
+  }
+  // Who may not call anything learns nothing about what there is.
+  if ((!found || found->role != Role::anyone) && !authorized(context, request)) co_return unauthorized();
+  if (!found) {
+    if (allowed.empty()) co_return problem(kNotFound, "there is nothing at " + request.path);
+    HttpResponse response = problem(kMethodNotAllowed, request.path + " takes " + allowed);
+    response.headers.push_back({"Allow", allowed});
+    co_return response;
+  }
+  if (auto refused = refuse_query(*found, request)) co_return std::move(*refused);
+  if (auto refused = refuse_body(*found, request)) co_return std::move(*refused);
+  call.http = std::move(request);
+  call.actor = "admin";
+  co_return co_await found->handler(context, call);
+}
+
+}  // namespace backend::api

@@ -1,0 +1,154 @@
+// /events: what happens, as server-sent events.
+#include "backend/api/changes.hpp"
+#include "backend/api/context.hpp"
+#include "backend/api/fields.hpp"
+#include "base/text.hpp"
+
+namespace backend::api {
+
+namespace {
+
+using std::chrono::seconds;
+
+// A comment now and then shows both ends that the other is there.
+constexpr seconds kQuiet{15};
+// How soon a stream without events notices that its client has gone.
+constexpr seconds kLook{2};
+constexpr std::size_t kEventsPerTurn = 64;
+constexpr std::size_t kMostStreams = 1000;
+
+// Counts a stream while it lives, and its interest in output.
+class Watching {
+ public:
+  Watching(Context& context, std::optional<InstanceKey> instance) : context_(context) {
+    ++context_.event_streams;
+    if (instance) output_.emplace(context_.fleet, *instance);
+  }
+  ~Watching() { --context_.event_streams; }
+  Watching(const Watching&) = delete;
+  Watching& operator=(const Watching&) = delete;
+
+ private:
+  Context& context_;
+  std::optional<Fleet::OutputWatch> output_;
+};
+
+struct Wish {
+  EventFilter filter;
+  EventId after = 0;
+  std::optional<InstanceKey> output_of;
+};
+
+std::string gap(EventId id) {
+  return transport::format_event(std::to_string(id), "gap", R"({"reason":"events were missed"})");
+}
+
+// The next events of interest; empty: all that there are were looked at. Moves `after` on.
+std::string next_chunk(const EventLog& log, const EventFilter& filter, EventId& after) {
+  std::string chunk;
+  while (chunk.empty()) {
+    const auto events = log.after(after, kEventsPerTurn);
+    if (events.empty()) break;
+    for (const auto& event : events)
+      if (filter.wants(*event))
+        chunk += transport::format_event(std::to_string(event->id), event->type, event->data);
+    after = events.back()->id;
+  }
+  return chunk;
+}
+
+Task<> stream(Context& context, Wish wish, transport::EventSink& sink) {
+  const Watching watching(context, wish.output_of);
+  EventLog& log = context.events;
+  std::string hello = ": connected\n\n";
+  if (!log.has_all_after(wish.after)) {
+    // Missed while away, or of a backend that was started anew: from here on nothing is missing.
+    wish.after = log.newest();
+    hello += gap(wish.after);
+  }
+  auto greeting = sink.send(std::move(hello));
+  const auto greeted = co_await std::move(greeting);
+  if (!greeted) co_return;
+  auto last_sent = std::chrono::steady_clock::now();
+  while (!sink.ended()) {
+    if (!log.has_all_after(wish.after)) {
+      // It reads more slowly than things happen. It may come back, and continue after the gap.
+      context.metrics.events_cut_off.add();
+      auto last = sink.send(gap(log.oldest() - 1));
+      co_await std::move(last);
+      co_return;
+    }
+    std::string chunk = next_chunk(log, wish.filter, wish.after);
+    if (chunk.empty()) {
+      co_await log.wait(kLook);
+      if (std::chrono::steady_clock::now() - last_sent < kQuiet) continue;
+      chunk = ": still here\n\n";
+    }
+    auto sending = sink.send(std::move(chunk));
+    const auto sent = co_await std::move(sending);
+    if (!sent) co_return;
+    last_sent = std::chrono::steady_clock::now();
+  }
+}
+
+std::variant<Wish, HttpResponse> read_wish(Context& context, const Call& call) {
+  Wish wish;
+  wish.filter.app_id = call.http.parameter("app");
+  wish.filter.instance_id = call.http.parameter("instance");
+  for (const std::string_view type : base::split(call.http.parameter("types"), ',')) {
+    if (std::ranges::find(kEventTypes, type) == std::end(kEventTypes))
+      return problem(kBadRequest, "there are no events of the type '" + std::string(type) + "'");
+    wish.filter.types.emplace_back(type);
+  }
+  const std::string_view output = call.http.parameter("output");
+  const auto wants_output = output.empty() ? std::optional(false) : base::Value::string(output).as_bool();
+  if (!wants_output) return problem(kBadRequest, "output must be 1 or 0");
+  wish.filter.output = *wants_output;
+  if (*wants_output && (wish.filter.app_id.empty() || wish.filter.instance_id.empty()))
+    return problem(kBadRequest, "live output is of one instance: ?app=…&instance=…&output=1");
+  wish.after = context.events.newest();
+  if (const std::string_view last = call.http.header("Last-Event-ID"); !last.empty()) {
+    const auto id = base::parse_integer(last);
+    if (!id || *id < 0) return problem(kBadRequest, "Last-Event-ID is not one of ours");
+    // 0: everything that is still here.
+    wish.after = *id == 0 ? context.events.oldest() - 1 : static_cast<EventId>(*id);
+  }
+  return wish;
+}
+
+Task<HttpResponse> events(Context& context, const Call& call) {
+  auto read = read_wish(context, call);
+  if (const auto* refused = std::get_if<HttpResponse>(&read)) co_return *refused;
+  Wish wish = std::get<Wish>(std::move(read));
+  if (context.event_streams >= kMostStreams) co_return problem(kUnavailable, "too many streams are open");
+  if (wish.filter.output) {
+    auto reading = context.store.read([app = wish.filter.app_id, id = wish.filter.instance_id](Store& store) {
+      return store.find_instance(app, id);
+    });
+    const auto instance = co_await std::move(reading);
+    if (!instance) co_return problem_of(instance.error());
+    wish.output_of = instance->key;
+  }
+  HttpResponse response;
+  response.headers = {{"Content-Type", "text/event-stream"}, {"Cache-Control", "no-store"}};
+  response.stream = [&context, wish = std::move(wish)](transport::EventSink& sink) {
+    return stream(context, wish, sink);
+  };
+  co_return response;
+}
+
+constexpr Route kRoutes[] = {
+    {.method = "GET",
+     .pattern = "/events",
+     .summary = "What happens, as server-sent events",
+     .handler = events,
+     .queries = "app instance types output"},
+};
+
+}  // namespace
+
+std::span<const Route> event_routes() {
+  return kRoutes;
+}
+
+}  // namespace backend::api

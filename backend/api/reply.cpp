@@ -1,0 +1,123 @@
+#include "backend/api/reply.hpp"
+
+namespace backend::api {
+
+namespace {
+
+std::string_view title(unsigned status) {
+  switch (status) {
+    case kBadRequest:
+      return "Bad request";
+    case kUnauthorized:
+      return "Unauthorized";
+    case kForbidden:
+      return "Forbidden";
+    case kNotFound:
+      return "Not found";
+    case kMethodNotAllowed:
+      return "Method not allowed";
+    case kConflict:
+      return "Conflict";
+    case kPreconditionFailed:
+      return "Precondition failed";
+    case kTooLarge:
+      return "Content too large";
+    case kUnsupportedMedia:
+      return "Unsupported media type";
+    case kUnprocessable:
+      return "Unprocessable content";
+    case kUnavailable:
+      return "Service unavailable";
+    case kTimeout:
+      return "Gateway timeout";
+    default:
+      return "Internal server error";
+  }
+}
+
+unsigned status_of(base::ErrorCode code, unsigned conflict) {
+  switch (code) {
+    case base::ErrorCode::invalid:
+      return kUnprocessable;
+    case base::ErrorCode::not_found:
+      return kNotFound;
+    case base::ErrorCode::exists:
+      return conflict;
+    case base::ErrorCode::permission:
+      return kForbidden;
+    case base::ErrorCode::limit:
+    case base::ErrorCode::no_space:
+    case base::ErrorCode::read_only:
+    case base::ErrorCode::cancelled:
+      return kUnavailable;
+    case base::ErrorCode::timed_out:
+      return kTimeout;
+    case base::ErrorCode::unsupported:
+      return kConflict;
+    case base::ErrorCode::io:
+    case base::ErrorCode::internal:
+      return kInternal;
+  }
+  return kInternal;
+}
+
+}  // namespace
+
+HttpResponse json_reply(unsigned status, std::string body) {
+  HttpResponse response;
+  response.status = status;
+  response.headers.push_back({"Content-Type", "application/json"});
+  response.body = std::move(body);
+  return response;
+}
+
+HttpResponse json_reply(unsigned status, base::JsonText& json) {
+  return json_reply(status, json.take());
+}
+
+HttpResponse no_content() {
+  HttpResponse response;
+  response.status = kNoContent;
+  return response;
+}
+
+HttpResponse problem(unsigned status, std::string_view detail, const std::vector<ProblemItem>& errors) {
+  base::JsonText json;
+  json.begin_object().member("type", "about:blank").member("title", title(status));
+  json.member("status", status).member("detail", detail);
+  if (!errors.empty()) {
+    json.key("errors").begin_list();
+    for (const ProblemItem& item : errors) {
+      json.begin_object().member("message", item.message).optional("field", item.field);
+      json.optional("state_id", item.state_id);
+      if (item.line > 0) json.member("line", item.line).member("column", item.column);
+      json.end_object();
+    }
+    json.end_list();
+  }
+  HttpResponse response;
+  response.status = status;
+  response.headers.push_back({"Content-Type", "application/problem+json"});
+  response.body = json.end_object().take();
+  return response;
+}
+
+HttpResponse problem_of(const base::Error& error, unsigned conflict) {
+  return problem(status_of(error.code(), conflict), error.message());
+}
+
+std::vector<ProblemItem> items_of(const std::vector<recipe::Problem>& problems) {
+  std::vector<ProblemItem> items;
+  for (const recipe::Problem& found : problems)
+    items.push_back({.message = found.message,
+                     .state_id = found.state_id,
+                     .line = found.position.line,
+                     .column = found.position.column});
+  return items;
+}
+
+std::string etag(std::int64_t edit) {
+  return "\"" + std::to_string(edit) + "\"";
+}
+
+}  // namespace backend::api

@@ -1,0 +1,58 @@
+// Replies: JSON documents, and problems as RFC 9457 has them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json_text.hpp"
+#include "base/result.hpp"
+#include "recipe/recipe.hpp"
+#include "transport/http.hpp"
+
+namespace backend::api {
+
+using transport::HttpResponse;
+
+inline constexpr unsigned kOk = 200;
+inline constexpr unsigned kCreated = 201;
+inline constexpr unsigned kNoContent = 204;
+inline constexpr unsigned kBadRequest = 400;
+inline constexpr unsigned kUnauthorized = 401;
+inline constexpr unsigned kForbidden = 403;
+inline constexpr unsigned kNotFound = 404;
+inline constexpr unsigned kMethodNotAllowed = 405;
+inline constexpr unsigned kConflict = 409;
+inline constexpr unsigned kPreconditionFailed = 412;
+inline constexpr unsigned kTooLarge = 413;
+inline constexpr unsigned kUnsupportedMedia = 415;
+inline constexpr unsigned kUnprocessable = 422;
+inline constexpr unsigned kInternal = 500;
+inline constexpr unsigned kUnavailable = 503;
+inline constexpr unsigned kTimeout = 504;
+
+HttpResponse json_reply(unsigned status, std::string body);
+HttpResponse json_reply(unsigned status, base::JsonText& json);
+HttpResponse no_content();
+
+// One of several things that are wrong.
+struct ProblemItem {
+  std::string message;
+  std::string field = {};     // of the body
+  std::string state_id = {};  // of a recipe, with its place
+  std::size_t line = 0;
+  std::size_t column = 0;
+};
+
+HttpResponse problem(unsigned status, std::string_view detail, const std::vector<ProblemItem>& errors = {});
+
+// What an error of the store or of an agent means to a client. `conflict` is the status for
+// ErrorCode::exists: 412 when the client said which edit it had seen.
+HttpResponse problem_of(const base::Error& error, unsigned conflict = kConflict);
+
+std::vector<ProblemItem> items_of(const std::vector<recipe::Problem>& problems);
+
+// ETag of an edit: "7" in quotes.
+std::string etag(std::int64_t edit);
+
+}  // namespace backend::api

@@ -1,0 +1,103 @@
+#include "backend/api/changes.hpp"
+#include "backend/api/context.hpp"
+#include "backend/api/fields.hpp"
+#include "backend/report_json.hpp"
+#include "base/text.hpp"
+
+namespace backend::api {
+
+namespace {
+
+struct Asked {
+  ReportFilter filter;
+  PageRequest page;
+};
+
+// ?since= is an instant in RFC 3339, or a number of seconds back from now.
+std::optional<Millis> read_since(std::string_view text) {
+  if (const auto seconds = base::parse_integer(text))
+    return *seconds >= 0 && *seconds <= 1'000'000'000 ? std::optional(now_millis() - *seconds * 1000)
+                                                      : std::nullopt;
+  const auto at = base::parse_utc(text);
+  if (!at) return std::nullopt;
+  return std::chrono::duration_cast<std::chrono::milliseconds>(at->time_since_epoch()).count();
+}
+
+std::variant<Asked, HttpResponse> read_filter(const Call& call) {
+  const auto page = page_of(call);
+  if (const auto* refused = std::get_if<HttpResponse>(&page)) return *refused;
+  Asked asked{.filter = {}, .page = std::get<PageRequest>(page)};
+  ReportFilter& filter = asked.filter;
+  filter.app_id = call.http.parameter("app");
+  filter.instance_id = call.http.parameter("instance");
+  filter.state_id = call.http.parameter("state");
+  filter.outcome = call.http.parameter("outcome");
+  filter.run_id = call.http.parameter("run");
+  if (!filter.instance_id.empty() && filter.app_id.empty())
+    return problem(kBadRequest, "an instance needs its app: ?app=…&instance=…");
+  if (const std::string_view since = call.http.parameter("since"); !since.empty()) {
+    const auto at = read_since(since);
+    if (!at) return problem(kBadRequest, "since must be an instant (2026-03-01T12:00:00Z) or seconds back");
+    filter.since = *at;
+  }
+  return asked;
+}
+
+void begin_report(base::JsonText& json, const ReportOrigin& origin) {
+  json.begin_object().member("id", origin.id).member("app_id", origin.app_id);
+  json.member("instance_id", origin.instance_id).member("agent_uid", origin.agent_uid);
+  json.member("seq", origin.seq);
+  add_instant(json, "received", origin.received);
+}
+
+Task<HttpResponse> results(Context& context, const Call& call) {
+  const auto filter = read_filter(call);
+  if (const auto* refused = std::get_if<HttpResponse>(&filter)) co_return *refused;
+  auto reading = context.store.read([asked = std::get<Asked>(filter)](Store& store) {
+    return store.list_results(asked.filter, asked.page);
+  });
+  const auto rows = co_await std::move(reading);
+  if (!rows) co_return problem_of(rows.error());
+  co_return list_reply(*rows, [](base::JsonText& json, const ResultRow& row) {
+    begin_report(json, row.origin);
+    add_log(json, row.log);
+    json.key("changes").json(row.changes);
+    json.end_object();
+  });
+}
+
+Task<HttpResponse> rounds(Context& context, const Call& call) {
+  const auto filter = read_filter(call);
+  if (const auto* refused = std::get_if<HttpResponse>(&filter)) co_return *refused;
+  auto reading = context.store.read([asked = std::get<Asked>(filter)](Store& store) {
+    return store.list_rounds(asked.filter, asked.page);
+  });
+  const auto rows = co_await std::move(reading);
+  if (!rows) co_return problem_of(rows.error());
+  co_return list_reply(*rows, [](base::JsonText& json, const RoundRow& row) {
+    begin_report(json, row.origin);
+    add_round(json, row.end);
+    json.end_object();
+  });
+}
+
+constexpr Route kRoutes[] = {
+    {.method = "GET",
+     .pattern = "/results",
+     .summary = "Results of states, newest first",
+     .handler = results,
+     .queries = "app instance state outcome since run limit after"},
+    {.method = "GET",
+     .pattern = "/rounds",
+     .summary = "Ends of rounds, newest first",
+     .handler = rounds,
+     .queries = "app instance since run limit after"},
+};
+
+}  // namespace
+
+std::span<const Route> result_routes() {
+  return kRoutes;
+}
+
+}  // namespace backend::api

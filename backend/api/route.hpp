@@ -1,0 +1,70 @@
+// Routes: the API as a table. Dispatch, 404, 405, limits on bodies and the check of the OpenAPI document all
+// follow from the rows.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "transport/http.hpp"
+
+namespace backend::api {
+
+struct Context;
+
+using transport::HttpRequest;
+using transport::HttpResponse;
+using transport::Task;
+
+// Who may call a route. There is one token so far, the administrator's, which has all of them.
+enum class Role { anyone, viewer, operator_, admin };
+
+enum class Body { none, json, recipe };
+
+inline constexpr std::size_t kSmallBody = 1024 * 1024;
+inline constexpr std::size_t kRecipeBody = 4 * 1024 * 1024;
+
+// A request that has found its route. Lives until the handler has answered.
+struct Call {
+  HttpRequest http;
+  std::vector<std::string> captured;  // what stands for the {…} of the pattern, in order
+  std::string actor;                  // for the audit
+};
+
+using Handler = Task<HttpResponse> (*)(Context& context, const Call& call);
+
+struct Route {
+  std::string_view method;
+  std::string_view pattern;  // below /api/v1: "/apps/{app}"
+  std::string_view summary;
+  Role role = Role::viewer;
+  Body body = Body::none;
+  Handler handler = nullptr;
+  std::string_view queries = {};  // the names of its query parameters, separated by blanks
+};
+
+// One group per file.
+std::span<const Route> app_routes();
+std::span<const Route> instance_routes();
+std::span<const Route> recipe_routes();
+std::span<const Route> assignment_routes();
+std::span<const Route> request_routes();
+std::span<const Route> update_routes();
+std::span<const Route> result_routes();
+std::span<const Route> fleet_routes();
+std::span<const Route> event_routes();
+
+// All of them.
+std::vector<Route> all_routes();
+
+inline constexpr std::string_view kPrefix = "/api/v1";
+
+// The served description of the routes.
+std::string_view openapi_document();
+
+// Answers requests below kPrefix: finds the route, checks who calls and what comes with it, calls the
+// handler.
+Task<HttpResponse> dispatch(Context& context, HttpRequest request);
+
+}  // namespace backend::api

@@ -1,0 +1,68 @@
+#include "backend/api/targets.hpp"
+
+#include "backend/sqlite_store.hpp"
+
+namespace backend::api {
+
+namespace {
+
+using Found = std::vector<Target>;
+
+base::Result<Found> read_targets(Store& store, const std::string& app_id, const Selector& selector) {
+  if (auto app = store.find_app(app_id); !app) return std::move(app).error();
+  Found found;
+  PageRequest page{.limit = kLargestPage};
+  do {
+    auto some = store.list_instances({.app_id = app_id}, &selector, page, selector.uses_facts());
+    if (!some) return std::move(some).error();
+    for (Instance& instance : some->items)
+      found.push_back(
+          {instance.key, std::move(instance.instance_id), instance.placement, instance.recipe_version});
+    page.after = some->next;
+  } while (!page.after.empty());
+  return found;
+}
+
+// Answers that are still being waited for.
+struct Gathering {
+  explicit Gathering(const transport::asio::any_io_executor& executor) : arrived(executor) {}
+  std::vector<base::Result<Answer>> answers;
+  std::size_t open = 0;
+  transport::Wake arrived;
+};
+
+Task<> ask_one(std::shared_ptr<Gathering> all, std::size_t index, Task<base::Result<Answer>> question) {
+  all->answers[index] = co_await std::move(question);
+  if (--all->open == 0) all->arrived.notify();
+}
+
+}  // namespace
+
+Task<base::Result<Targets>> find_targets(Context& context, std::string app_id, Selector selector) {
+  auto reading = context.store.read([app_id = std::move(app_id), selector = std::move(selector)](
+                                        Store& store) { return read_targets(store, app_id, selector); });
+  auto found = co_await std::move(reading);
+  if (!found) co_return std::move(found).error();
+  Targets targets;
+  for (Target& target : *found) {
+    if (context.fleet.is_connected(target.key))
+      targets.connected.push_back(std::move(target));
+    else
+      targets.not_connected.push_back(std::move(target.instance_id));
+  }
+  co_return targets;
+}
+
+Task<std::vector<base::Result<Answer>>> ask_all(Context&, const std::vector<Target>& targets, AskOne ask) {
+  const auto executor = co_await transport::asio::this_coro::executor;
+  auto all = std::make_shared<Gathering>(executor);
+  all->answers.assign(targets.size(), base::Error(base::ErrorCode::internal, "not asked"));
+  all->open = targets.size();
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    transport::spawn(executor, ask_one(all, i, ask(targets[i])));
+  while (all->open > 0)
+    co_await all->arrived.wait();
+  co_return std::move(all->answers);
+}
+
+}  // namespace backend::api

@@ -1,0 +1,34 @@
+// Asking many instances at once.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "backend/api/context.hpp"
+#include "backend/selector.hpp"
+
+namespace backend::api {
+
+struct Target {
+  InstanceKey key = 0;
+  std::string instance_id;
+  PlacementKey placement = 0;
+  std::int64_t recipe_version = 0;
+};
+
+struct Targets {
+  std::vector<Target> connected;
+  std::vector<std::string> not_connected;
+};
+
+// The instances of an app that a selector matches, by id. An error when the app is not known.
+Task<base::Result<Targets>> find_targets(Context& context, std::string app_id, Selector selector);
+
+// Asks all of them at the same time; the answers are in the order of the targets.
+using AskOne = std::function<Task<base::Result<Answer>>(const Target& target)>;
+Task<std::vector<base::Result<Answer>>> ask_all(Context& context, const std::vector<Target>& targets,
+                                                AskOne ask);
+
+}  // namespace backend::api

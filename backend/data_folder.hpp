@@ -1,0 +1,30 @@
+// DataFolder: where the backend keeps what must last. One backend at a time, nobody else's eyes.
+#pragma once
+
+#include <string>
+
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+
+namespace backend {
+
+class DataFolder {
+ public:
+  // Makes the folder (0700) when it is not there and locks it. The error names the process that has it.
+  static base::Result<DataFolder> open(std::string path);
+
+  const std::string& path() const { return path_; }
+  std::string database() const { return path_ + "/opsbackend.db"; }
+  std::string token_file() const { return path_ + "/admin.token"; }
+
+  // The administrator's token; made (0600) when there is none.
+  base::Result<std::string> admin_token() const;
+
+ private:
+  DataFolder(std::string path, base::UniqueFd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+
+  std::string path_;
+  base::UniqueFd lock_;  // the kernel lets go of it when we die, however we die
+};
+
+}  // namespace backend

@@ -1,0 +1,5 @@
+#include "backend/program.hpp"
+
+int main(int argc, char** argv) {
+  return backend::run_program(argc, argv);
+}

@@ -1,0 +1,260 @@
+// What the backend knows, as plain values. docs/backend.md says what each thing means.
+//
+// Instants are milliseconds since 1970 (UTC). Keys are numbers of the store's own, never shown to anybody.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "protocol/messages.hpp"
+
+namespace backend {
+
+using Millis = std::int64_t;
+using Tags = std::map<std::string, std::string>;
+using InstanceKey = std::int64_t;   // never used again after its instance was forgotten
+using AgentKey = std::int64_t;      // one agent_uid of one instance
+using PlacementKey = std::int64_t;  // one list of states with its options
+
+// One page of a list. `next` goes into `after` of the next call; empty: this was the last one. A page may
+// have fewer items than asked for, even none, and still a `next`: the work per call is bounded.
+template <class T>
+struct Page {
+  std::vector<T> items;
+  std::string next;
+};
+struct PageRequest {
+  std::string after;
+  std::size_t limit = 100;  // at most kLargestPage
+};
+inline constexpr std::size_t kLargestPage = 1000;
+
+// What can be edited has an `edit` that grows with every edit: the number in its ETag.
+using Edit = std::int64_t;
+
+struct App {
+  std::string app_id;
+  std::string report = "all";  // "all" or "changes"
+  Millis created = 0;
+  Edit edit = 0;
+};
+
+struct LastRound {
+  std::uint64_t round = 0;
+  std::int64_t recipe_version = 0;
+  std::string counts;  // JSON: outcome -> number
+  std::uint64_t not_reached = 0;
+  std::int64_t duration_ms = 0;
+  Millis at = 0;
+};
+
+struct Instance {
+  InstanceKey key = 0;
+  std::string app_id, instance_id;
+  std::string agent_uid, agent_version, os, arch, boot_id;
+  int protocol = 1;
+  std::uint64_t epoch = 0;
+  Tags agent_tags, operator_tags;  // tags(): both, the operator's win
+  std::string facts_hash;
+  std::string facts;  // JSON; only in find_instance() and where it was asked for
+  bool online = false;
+  Millis first_seen = 0, connected_at = 0, last_seen = 0;
+  std::int64_t recipe_version = 0;  // what it should run; 0: nothing was ever placed
+  PlacementKey placement = 0;
+  std::string recipe_digest;
+  std::string problem;  // why it could not be given what it is assigned; "" when all is well
+  std::int64_t reported_version = 0;
+  std::string status;  // "new" until the agent has reported; "rejected" also when `problem` is set
+  std::vector<std::string> errors;  // with that status, or the agent's own start errors
+  std::optional<LastRound> last_round;
+  Edit edit = 0;
+
+  Tags tags() const;
+};
+
+struct InstanceFilter {
+  std::string app_id;  // "": all
+  std::optional<bool> online;
+};
+
+// ---- handshake
+
+// An admitted connection. What arrives with an older epoch is not stored.
+struct AgentSession {
+  InstanceKey instance = 0;
+  AgentKey agent = 0;
+  std::uint64_t epoch = 0;
+  bool operator==(const AgentSession&) const = default;
+};
+
+struct Admission {
+  enum class Verdict { admitted, unknown_app, wrong_token, invalid };
+  Verdict verdict = Verdict::invalid;
+  std::string reason;  // when not admitted, for a person
+  AgentSession session;
+  std::uint64_t ack_seq = 0;
+  bool is_new = false;        // first sight of this instance
+  bool tags_changed = false;  // placement is to be looked at again
+  std::string facts_hash;     // of the facts that we have
+  App app;
+};
+
+// ---- recipes
+
+struct NewRevision {
+  std::string name;
+  std::string content;  // as uploaded
+  std::string syntax;   // "yaml" or "json"
+  std::string digest;   // SHA-256 of `states`
+  std::string states;   // JSON list, as on the wire
+  std::size_t state_count = 0;
+};
+struct Revision {
+  std::string name;
+  std::int64_t revision = 0;
+  std::string digest, syntax;
+  std::size_t state_count = 0;
+  Millis created = 0;
+  std::string content, states;  // only in find_revision()
+};
+struct PutRevision {
+  Revision revision;
+  bool is_new = false;  // false: the newest one has this very content
+};
+
+struct RecipeSummary {
+  std::string name;
+  std::int64_t newest = 0;
+  std::string digest;  // of the newest
+  std::size_t state_count = 0;
+  Millis created = 0;  // of the newest
+};
+
+struct Assignment {
+  std::int64_t id = 0;
+  std::string app_id;
+  std::string selector = "*";
+  std::string recipe;
+  std::optional<std::int64_t> revision;  // nothing: the newest
+  std::int64_t order = 0;                // several on one machine: by order, then by id
+  bool kill_on_change = false;
+  std::optional<std::int64_t> round_delay_s;
+  Millis created = 0;
+  Edit edit = 0;
+};
+
+// What one or many instances run: each distinct one is stored once.
+// `source`: the revisions and options that it was made from, by which it is found without making it again.
+struct Placement {
+  PlacementKey key = 0;
+  std::string digest;  // SHA-256 of `states`
+  std::string states = "[]";
+  bool kill_on_change = false;
+  std::optional<std::int64_t> round_delay_s;
+  bool has_waits = false;
+  std::string source;
+};
+
+// ---- reports
+
+using Report =
+    std::variant<protocol::StateLog, protocol::RoundEnd, protocol::RecipeStatus, protocol::UpdateStatus>;
+
+struct ReportsStored {
+  std::uint64_t ack_seq = 0;
+  std::size_t stored = 0;
+  std::size_t duplicates = 0;
+  // The epoch is not the current one: nothing was stored, and nothing is to be acknowledged.
+  bool is_superseded = false;
+};
+
+// Every state of the round was reached and is as it should be.
+bool is_whole(const protocol::RoundEnd& end);
+
+struct ReportOrigin {
+  std::int64_t id = 0;  // grows with the time of storing
+  std::string app_id, instance_id, agent_uid;
+  std::uint64_t seq = 0;
+  Millis received = 0;
+};
+struct ResultRow {
+  ReportOrigin origin;
+  protocol::StateLog log;      // but for its changes, which are
+  std::string changes = "[]";  // JSON
+};
+struct RoundRow {
+  ReportOrigin origin;
+  protocol::RoundEnd end;
+};
+struct StatusRow {
+  ReportOrigin origin;
+  protocol::RecipeStatus status;
+};
+
+struct ReportFilter {
+  std::string app_id, instance_id;  // an instance needs its app
+  std::string state_id, outcome, run_id;
+  Millis since = 0;
+};
+
+// How far one state of an instance has come; the base of waits.
+struct StateStanding {
+  std::string state_id;
+  std::int64_t recipe_version = 0;  // of the last report
+  std::string outcome;              // of the last report
+  std::int64_t done_version = 0;    // the newest version under which it has succeeded
+  Millis done_at = 0;
+};
+
+// An instance as waits see it.
+struct Standing {
+  InstanceKey key = 0;
+  std::string app_id, instance_id;
+  Tags tags;
+  std::int64_t recipe_version = 0;
+  PlacementKey placement = 0;
+  std::int64_t converged_version = 0;  // the newest version under which a whole round succeeded
+  Millis converged_at = 0;
+  std::vector<StateStanding> states;
+};
+
+// ---- the rest
+
+struct UpdateAction {
+  std::string action_id, app_id, selector, version, url;
+  Millis created = 0;
+};
+struct UpdateTarget {
+  std::string instance_id, phase, error;
+  std::optional<double> progress;
+  Millis at = 0;
+};
+
+struct AuditRow {
+  std::int64_t id = 0;
+  Millis at = 0;
+  std::string actor, action, object, detail;
+};
+
+struct FleetCounts {
+  std::uint64_t instances = 0, online = 0, converged = 0, failed = 0, rejected = 0, running = 0;
+  std::uint64_t changed_last_hour = 0;  // results with outcome "changed"
+  std::uint64_t results = 0, rounds = 0;
+};
+
+// Limits of what is kept; 0: no limit of that kind. One call removes at most `batch` rows of each table.
+struct Retention {
+  Millis oldest = 0;  // an instant: what was received before it goes
+  std::uint64_t most_results = 0, most_rounds = 0, most_statuses = 0;
+  std::size_t batch = 5000;
+};
+struct Purged {
+  std::size_t rows = 0;
+  bool more = false;  // call again
+};
+
+}  // namespace backend

@@ -1,0 +1,130 @@
+#include "backend/program.hpp"
+
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "backend/log.hpp"
+#include "backend/options.hpp"
+#include "backend/server.hpp"
+#include "backend/version.hpp"
+
+namespace backend {
+
+namespace {
+
+constexpr int kOk = 0;
+constexpr int kFailure = 1;
+constexpr int kUsage = 2;
+// Ten thousand agents and what else is open.
+constexpr std::size_t kEnoughDescriptors = 12'000;
+
+// Signals are blocked everywhere and waited for by one thread, which asks the loop to do something about
+// them.
+class SignalThread {
+ public:
+  SignalThread() {
+    sigemptyset(&set_);
+    for (const int signal : {SIGTERM, SIGINT, kWake})
+      sigaddset(&set_, signal);
+    ::pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+    std::signal(SIGPIPE, SIG_IGN);
+  }
+  // `first` is called on the signal thread; the second signal ends the process.
+  void start(std::function<void()> first) {
+    thread_ = std::thread([this, first = std::move(first)] {
+      for (int seen = 0;;) {
+        int signal = 0;
+        if (::sigwait(&set_, &signal) != 0 || signal == kWake) return;
+        if (++seen == 1)
+          first();
+        else
+          ::_exit(kFailure);  // what is stored is stored; the rest the agents still have
+      }
+    });
+  }
+  ~SignalThread() {
+    if (!thread_.joinable()) return;
+    ::pthread_kill(thread_.native_handle(), kWake);
+    thread_.join();
+  }
+
+ private:
+  static constexpr int kWake = SIGUSR1;
+  sigset_t set_{};
+  std::thread thread_;
+};
+
+void say(const std::string& text) {
+  std::fputs((text + "\n").c_str(), stdout);
+  std::fflush(stdout);
+}
+
+int serve(const Options& options, Log& log) {
+  SignalThread signals;
+  const std::size_t descriptors = raise_descriptor_limit();
+  if (descriptors < kEnoughDescriptors)
+    log.warning("only " + std::to_string(descriptors) +
+                " files and sockets may be open: not enough for ten thousand agents (see 'ulimit -Hn')");
+  Loop loop(1);
+  auto opened = Server::open(loop, options, log);
+  if (!opened) {
+    log.error(opened.error().message());
+    return kFailure;
+  }
+  Server& server = **opened;
+  int status = kOk;
+  transport::spawn(loop.get_executor(), [](Server& it, Log& out, int& failed) -> Task<> {
+    auto starting = it.start();
+    const auto started = co_await std::move(starting);
+    if (!started) {
+      out.error(started.error().message());
+      failed = kFailure;
+      auto draining = it.drain();
+      co_await std::move(draining);
+      co_return;
+    }
+    say("data      " + it.data().path());
+    say("listening http://" + it.address() + " (agents: ws://" + it.address() + "/agent/)");
+    say("token     " + it.data().token_file());
+  }(server, log, status));
+  signals.start([&] {
+    transport::asio::post(loop, [&] {
+      log.info("draining: agents are sent away; once more to end at once");
+      transport::spawn(loop.get_executor(), server.drain());
+    });
+  });
+  loop.run();  // until it is drained: then nothing is left to do
+  log.info("stopped");
+  return status;
+}
+
+}  // namespace
+
+int run_program(int argc, const char* const* argv) {
+  ::umask(077);
+  const auto options =
+      parse_options({.arguments = std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc),
+                     .environment = [](const char* name) -> const char* { return std::getenv(name); }});
+  if (!options) {
+    std::fprintf(stderr, "opsbackend: %s\n", options.error().message().c_str());
+    return kUsage;
+  }
+  if (options->help || options->version) {
+    say(options->help ? help_text() : "opsbackend " + std::string(version()));
+    return kOk;
+  }
+  auto log = Log::open(options->log_level, options->log_file);
+  if (!log) {
+    std::fprintf(stderr, "opsbackend: %s\n", log.error().message().c_str());
+    return kFailure;
+  }
+  return serve(*options, *log);
+}
+
+}  // namespace backend

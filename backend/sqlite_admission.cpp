@@ -1,0 +1,172 @@
+// Handshakes, presence and facts.
+#include <algorithm>
+
+#include "backend/json_text.hpp"
+#include "backend/sqlite_tables.hpp"
+#include "base/json.hpp"
+#include "base/sha256.hpp"
+
+namespace backend {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+namespace {
+
+// A megabyte of facts per machine is ten gigabytes per fleet: what is larger is a mistake.
+constexpr std::size_t kLargestFacts = 1024 * 1024;
+constexpr std::size_t kLongestId = 255;
+
+// Why the handshake cannot be that of an agent; "" if it can. An id has no "/", which ends it in
+// "instance/state".
+std::string wrong_with(const protocol::Handshake& handshake) {
+  const auto printable = [](const std::string& id) {
+    return std::ranges::none_of(id, [](unsigned char c) { return c < 0x20 || c == 0x7f || c == '/'; });
+  };
+  const std::string& id = handshake.instance_id;
+  if (id.empty() || id.size() > kLongestId || !printable(id))
+    return "an instance_id must be printable, without '/', and at most 255 bytes long";
+  if (handshake.agent_uid.size() > kLongestId) return "the agent_uid is too long";
+  if (handshake.instance_token.empty()) return "the handshake has no instance_token";
+  return {};
+}
+
+Admission refused(Admission::Verdict verdict, std::string reason) {
+  Admission admission;
+  admission.verdict = verdict;
+  admission.reason = std::move(reason);
+  return admission;
+}
+
+}  // namespace
+
+Result<Admission> SqliteStore::admit(const protocol::Handshake& handshake, Millis now) {
+  using Verdict = Admission::Verdict;
+  if (std::string wrong = wrong_with(handshake); !wrong.empty())
+    return refused(Verdict::invalid, std::move(wrong));
+  auto app = find_app(handshake.app_id);
+  if (!app && app.error().code() == ErrorCode::not_found)
+    return refused(Verdict::unknown_app,
+                   "app '" + handshake.app_id + "' is not known: opsctl app create " + handshake.app_id);
+  if (!app) return std::move(app).error();
+
+  Admission admission;
+  admission.app = std::move(*app);
+  const std::string token_hash = base::sha256_hex(handshake.instance_token);
+  const std::string tags = to_json(handshake.tags);
+  {
+    Query known(
+        database_,
+        "SELECT id, token_hash, agent_tags, facts_hash FROM instances WHERE app_id=? AND instance_id=?",
+        handshake.app_id, handshake.instance_id);
+    auto row = known.next();
+    if (!row) return std::move(row).error();
+    if (*row && known.view(1) != token_hash)
+      return refused(Verdict::wrong_token, "instance '" + handshake.instance_id +
+                                               "' is known with another token: if the machine was " +
+                                               "reinstalled, forget it first (opsctl agent forget " +
+                                               handshake.instance_id + ")");
+    admission.is_new = !*row;
+    if (*row) {
+      admission.session.instance = known.integer(0);
+      admission.tags_changed = known.view(2) != tags;
+      admission.facts_hash = known.text(3);
+    }
+  }
+  const std::int64_t has_version = handshake.recipe_version.value_or(0);
+  if (admission.is_new) {
+    // Versions go on from what the agent has: it may be known from before it was forgotten here.
+    auto added = write(
+        "INSERT INTO instances (app_id, instance_id, token_hash, first_seen, recipe_version) VALUES "
+        "(?,?,?,?,?)",
+        handshake.app_id, handshake.instance_id, token_hash, now, has_version);
+    if (!added) return std::move(added).error();
+    admission.session.instance = database_.last_row_id();
+  }
+
+  // Version 1 has no agent_uid; its reports have no seq either, and are numbered here.
+  const std::string uid = handshake.agent_uid.empty() ? "v1" : handshake.agent_uid;
+  auto agent = write("INSERT OR IGNORE INTO agents (instance, agent_uid, first_seen) VALUES (?,?,?)",
+                     admission.session.instance, uid, now);
+  if (!agent) return std::move(agent).error();
+  {
+    Query row(database_, "SELECT id, last_seq FROM agents WHERE instance=? AND agent_uid=?",
+              admission.session.instance, uid);
+    if (auto found = expect_row(row, "agent"); !found) return std::move(found).error();
+    admission.session.agent = row.integer(0);
+    admission.ack_seq = row.count(1);
+  }
+
+  // An agent with a higher version than ours (our database is from a backup) would take ours for an old one.
+  const int protocol = std::max(handshake.protocol_version, handshake.protocol_max) >= 2 ? 2 : 1;
+  std::optional<std::string> errors;
+  if (handshake.init_errors) errors = to_json(std::span(&*handshake.init_errors, 1));
+  Query updated(
+      database_,
+      "UPDATE instances SET agent=?, epoch=epoch+1, protocol=?, agent_version=?, os=?, arch=?, boot_id=?, "
+      "agent_tags=?, online=1, connected_at=?, last_seen=?, errors=ifnull(?, errors), "
+      "reported_version=max(reported_version, ?), "
+      "recipe_version=CASE WHEN recipe_version<? THEN ?+1 ELSE recipe_version END WHERE id=? "
+      "RETURNING epoch",
+      admission.session.agent, protocol, handshake.agent_version, handshake.os, handshake.arch,
+      handshake.boot_id, tags, now, now, errors, has_version, has_version, has_version,
+      admission.session.instance);
+  if (auto found = expect_row(updated, "instance"); !found) return std::move(found).error();
+  admission.session.epoch = updated.count(0);
+  if (auto end = updated.next(); !end) return std::move(end).error();
+  admission.verdict = Verdict::admitted;
+  return admission;
+}
+
+Result<void> SqliteStore::set_offline(const AgentSession& session, Millis now) {
+  return write("UPDATE instances SET online=0, last_seen=? WHERE id=? AND epoch=?", now, session.instance,
+               session.epoch);
+}
+
+Result<void> SqliteStore::set_all_offline() {
+  return write("UPDATE instances SET online=0 WHERE online<>0");
+}
+
+Result<void> SqliteStore::set_last_seen(std::span<const InstanceKey> instances, Millis now) {
+  for (const InstanceKey instance : instances)
+    if (auto done = write("UPDATE instances SET last_seen=max(last_seen, ?) WHERE id=?", now, instance);
+        !done)
+      return done;
+  return {};
+}
+
+Result<bool> SqliteStore::put_facts(InstanceKey instance, const protocol::Facts& facts,
+                                    std::string_view base_hash) {
+  std::string text;
+  if (facts.full) {
+    base::Arena arena;
+    const auto read = base::parse_json(facts.full->text, arena);
+    const auto* value = std::get_if<base::Value>(&read);
+    if (!value || !value->is_object()) return Error(ErrorCode::invalid, "facts must be a JSON object");
+    text = facts.full->text;
+  } else if (facts.patch) {
+    Query present(
+        database_,
+        "SELECT i.facts_hash, f.facts FROM instances i JOIN facts f ON f.instance=i.id WHERE i.id=?",
+        instance);
+    auto row = present.next();
+    if (!row) return std::move(row).error();
+    if (!*row || (!base_hash.empty() && present.view(0) != base_hash)) return false;
+    auto merged = merge_patch(present.view(1), facts.patch->text);
+    if (!merged) return std::move(merged).error();
+    text = std::move(*merged);
+  } else {
+    return Error(ErrorCode::invalid, "facts without 'full' and 'patch'");
+  }
+  if (text.size() > kLargestFacts) return Error(ErrorCode::limit, "facts are larger than 1 MiB");
+  auto known = database_.run("UPDATE instances SET facts_hash=? WHERE id=?", facts.hash, instance);
+  if (!known) return std::move(known).error();
+  if (*known == 0) return Error(ErrorCode::not_found, "no such instance");
+  auto stored =
+      write("INSERT INTO facts VALUES (?,?) ON CONFLICT DO UPDATE SET facts=excluded.facts", instance, text);
+  if (!stored) return std::move(stored).error();
+  return true;
+}
+
+}  // namespace backend

@@ -1,0 +1,9 @@
+#include "backend/version.hpp"
+
+namespace backend {
+
+std::string_view version() {
+  return OPSAGENT_VERSION;
+}
+
+}  // namespace backend

@@ -1,0 +1,84 @@
+// A simulated agent: everything that the wire sees of one, and nothing of what it would do to a machine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "bench/fleet/frames.hpp"
+#include "bench/fleet/poller.hpp"
+#include "protocol/messages.hpp"
+
+namespace fleet {
+
+class SimulatedAgent;
+
+// What all agents of a load have in common, and what is counted about them.
+struct Fleet {
+  Poller& poller;
+  std::string host;
+  std::uint16_t port = 0;
+  std::string app;
+  std::string prefix;  // of instance ids
+
+  std::size_t connecting = 0;
+  std::size_t welcome = 0;  // agents that are
+  std::uint64_t results_acknowledged = 0;
+  std::uint64_t refused = 0;  // reports that the backend did not take
+  std::uint64_t lost_connections = 0;
+  std::string first_problem;
+
+  virtual ~Fleet() = default;
+  virtual void welcomed(SimulatedAgent& agent) = 0;
+  virtual void recipe_arrived(SimulatedAgent& agent, const protocol::RecipeMetadata& recipe) = 0;
+  virtual void all_acknowledged(SimulatedAgent& agent) = 0;
+
+ protected:
+  explicit Fleet(Poller& a_poller) : poller(a_poller) {}
+};
+
+class SimulatedAgent final : public Watcher {
+ public:
+  SimulatedAgent(Fleet& fleet, std::size_t number);
+
+  void connect();
+  // Reports this many more results, as fast as acknowledgements allow.
+  void report(std::uint64_t results);
+  bool is_welcome() const { return stage_ == Stage::welcome; }
+  bool all_acknowledged() const { return acknowledged_ == wanted_; }
+  std::int64_t recipe_version() const { return recipe_version_; }
+
+  void ready(std::uint32_t events) override;
+
+ private:
+  enum class Stage { apart, connecting, upgrading, greeting, welcome };
+  static constexpr std::uint64_t kWindow = 64;  // reports that may be unacknowledged
+
+  void lose(const std::string& why);
+  void connect_later();
+  void greet();
+  void read();
+  void take_frames();
+  void take_message(std::string_view text);
+  void take_acknowledgement(std::uint64_t seq);
+  void send_reports();
+  void send(const protocol::AgentBody& body);
+  void flush();
+
+  Fleet& fleet_;
+  const std::string id_;
+  const std::string uid_;
+  base::UniqueFd fd_;
+  Stage stage_ = Stage::apart;
+  std::string in_;
+  std::string out_;
+  bool waits_for_room_ = false;
+  unsigned failures_ = 0;
+  std::int64_t retry_after_ms_ = -1;
+  std::int64_t recipe_version_ = 0;
+  std::string recipe_digest_;
+  std::uint64_t wanted_ = 0;  // the last seq that there is
+  std::uint64_t sent_ = 0;    // on this connection
+  std::uint64_t acknowledged_ = 0;
+};
+
+}  // namespace fleet

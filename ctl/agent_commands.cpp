@@ -1,0 +1,179 @@
+#include "base/json.hpp"
+#include "base/json_text.hpp"
+#include "base/text.hpp"
+#include "ctl/commands.hpp"
+#include "ctl/document_text.hpp"
+#include "ctl/fields.hpp"
+#include "ctl/show.hpp"
+#include "ctl/time_text.hpp"
+#include "terminal/wrap.hpp"
+
+namespace ctl {
+
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+using base::Value;
+using terminal::Style;
+
+constexpr std::size_t kAll = 1'000'000;
+
+Cell presence_cell(const Value& instance, Instant at) {
+  if (flag_field(instance, "online")) return {"online", Style::green};
+  const std::string age = age_text(field(instance, "last_seen"), at);
+  return {age.empty() ? "offline" : "seen " + age, Style::red};
+}
+
+// "7", or "6 of 7" while the agent has not reported on the newest.
+std::string version_text(const Value& instance) {
+  const std::int64_t wanted = number_field(instance, "recipe_version");
+  const std::int64_t reported = number_field(instance, "reported_version");
+  if (wanted == 0) return "-";
+  return wanted == reported ? std::to_string(wanted)
+                            : std::to_string(reported) + " of " + std::to_string(wanted);
+}
+
+std::string errors_text(const Value& instance) {
+  std::string text;
+  for (const Value& error : items_field(instance, "errors"))
+    text.append(text.empty() ? "" : "; ").append(text_of(error));
+  return text;
+}
+
+std::string path_of(const Machine& machine) {
+  return "/instances/" + path_part(machine.app) + "/" + path_part(machine.instance);
+}
+
+// A machine that is not there most often has another name.
+Error explained(Error error) {
+  if (error.code() != ErrorCode::not_found) return error;
+  return Error(error.code(),
+               error.message() + "\n'opsctl agents' lists the machines; those of other apps are APP/ID");
+}
+
+void show_line(Session& session, std::string_view name, const Cell& cell) {
+  if (cell.text.empty()) return;
+  std::string label(name);
+  label.resize(std::max<std::size_t>(label.size() + 2, 12), ' ');
+  const std::string text = terminal::printable(cell.text);
+  session.console.out.line(session.console.paint(Style::dim, label) +
+                           (cell.style ? session.console.paint(*cell.style, text) : text));
+}
+
+void show_machine(Session& session, const Value& instance) {
+  const Instant at = now();
+  show_line(session, "machine",
+            {text_field(instance, "app_id") + "/" + text_field(instance, "instance_id"), Style::bold});
+  show_line(session, "presence", presence_cell(instance, at));
+  show_line(session, "connected", {age_text(field(instance, "connected_at"), at)});
+  show_line(session, "agent",
+            {text_field(instance, "agent_version") + "  protocol " + text_field(instance, "protocol") + "  " +
+             text_field(instance, "agent_uid")});
+  show_line(session, "system", {text_field(instance, "os") + " " + text_field(instance, "arch")});
+  show_line(session, "tags", {pairs_text(field(instance, "tags"))});
+  show_line(
+      session, "recipe",
+      {"version " + version_text(instance) + "  " + text_field(instance, "recipe_digest").substr(0, 12)});
+  show_line(session, "status", status_cell(text_field(instance, "status")));
+  for (const Value& error : items_field(instance, "errors"))
+    show_line(session, "error", {text_of(error), Style::red});
+  show_line(session, "running", {text_field(instance, "running.id")});
+  const Value& round = field(instance, "last_round");
+  if (round.is_object())
+    show_line(session, "last round",
+              {pairs_text(field(round, "counts"), true) + "  in " +
+               duration_text(number_field(round, "duration_ms")) + "  " + age_text(field(round, "at"), at)});
+  for (const std::string_view name : {"waits", "wait"})
+    for (const Value& wait : items_field(instance, name)) {
+      std::string waited;
+      for (const Value& each : items_field(wait, "waiting_for"))
+        waited += (waited.empty() ? "" : ", ") + text_field(each, "instance_id") + "/" +
+                  text_field(each, "state_id");
+      show_line(session, "waits",
+                {text_field(wait, "state_id") + (waited.empty() ? ": satisfied" : " for " + waited)});
+    }
+  const Value& facts = field(instance, "facts");
+  if (facts.members().empty()) return;
+  session.console.out.line(session.console.paint(Style::dim, "facts"));
+  const std::string text = yaml_text(facts);
+  for (const std::string_view line : base::split(std::string_view(text).substr(0, text.size() - 1), '\n'))
+    session.console.out.line("  " + terminal::printable(line));
+}
+
+}  // namespace
+
+Result<int> agents_command(Session& session) {
+  Parameters parameters;
+  if (const std::string app = named_app(session.options); !app.empty()) parameters.emplace_back("app", app);
+  if (const std::string selector = selector_of(session.options); !selector.empty())
+    parameters.emplace_back("selector", selector);
+  if (session.options.online) parameters.emplace_back("online", *session.options.online ? "true" : "false");
+  auto machines = session.api.list("/instances", std::move(parameters), session.options.limit.value_or(kAll));
+  if (!machines) return std::move(machines).error();
+  const Instant at = now();
+  show_list(
+      session, *machines,
+      Table({"APP", "INSTANCE", "PRESENCE", "STATUS", ">VERSION", "ERROR", "LAST ROUND", "TAGS", "AGENT",
+             "OS"}),
+      [&](const Value& each) {
+        return std::vector<Cell>{{text_field(each, "app_id")},
+                                 {text_field(each, "instance_id"), Style::bold},
+                                 presence_cell(each, at),
+                                 status_cell(text_field(each, "status")),
+                                 {version_text(each)},
+                                 {errors_text(each), Style::red},
+                                 {pairs_text(field(each, "last_round.counts"), true)},
+                                 {pairs_text(field(each, "tags"))},
+                                 {text_field(each, "agent_version")},
+                                 {text_field(each, "os")}};
+      },
+      "no machine matches");
+  return kOk;
+}
+
+Result<int> agent_show_command(Session& session) {
+  auto reply =
+      session.api.send({.path = path_of(machine_of(session.options.arguments.front(), session.options))});
+  if (!reply) return explained(std::move(reply).error());
+  if (!show_document(session, reply->document.root())) show_machine(session, reply->document.root());
+  return kOk;
+}
+
+Result<int> agent_tag_command(Session& session) {
+  const Options& options = session.options;
+  base::JsonText body;
+  body.begin_object().key("tags").begin_object();
+  for (const std::string& argument : std::span(options.arguments).subspan(1)) {
+    const std::size_t equals = argument.find('=');
+    if (equals != std::string::npos && equals > 0)
+      body.member(argument.substr(0, equals), argument.substr(equals + 1));
+    else if (argument.ends_with('-') && argument.size() > 1)
+      body.key(argument.substr(0, argument.size() - 1)).null();
+    else
+      return Error(ErrorCode::invalid, "'" + argument + "' is neither KEY=VALUE nor KEY-");
+  }
+  const std::string path = path_of(machine_of(options.arguments.front(), options));
+  auto seen = session.api.send({.path = path});
+  if (!seen) return explained(std::move(seen).error());
+  auto reply = session.api.send({.method = "PATCH",
+                                 .path = path,
+                                 .body = body.end_object().end_object().take(),
+                                 .if_match = seen->etag});
+  if (!reply) return std::move(reply).error();
+  if (show_document(session, reply->document.root())) return kOk;
+  session.console.out.line(terminal::printable(text_field(reply->document.root(), "instance_id") + ": " +
+                                               pairs_text(field(reply->document.root(), "tags"))));
+  return kOk;
+}
+
+Result<int> agent_forget_command(Session& session) {
+  const Machine machine = machine_of(session.options.arguments.front(), session.options);
+  auto reply = session.api.send({.method = "DELETE", .path = path_of(machine)});
+  if (!reply) return explained(std::move(reply).error());
+  session.console.out.line(terminal::printable(machine.app + "/" + machine.instance + " is forgotten."));
+  return kOk;
+}
+
+}  // namespace ctl

@@ -1,0 +1,355 @@
+#include <algorithm>
+#include <array>
+
+#include "base/text.hpp"
+#include "ctl/commands.hpp"
+
+namespace ctl {
+
+namespace {
+
+constexpr std::array kCommands{
+    CommandRow{.name = "login",
+               .arguments = "[URL]",
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .summary = "remember a backend and its access token",
+               .description =
+                   "Checks the token with the backend and stores both in $XDG_CONFIG_HOME/opsctl/config "
+                   "(~/.config/opsctl/config), which only its owner can read. The token comes from "
+                   "--token-file; - is "
+                   "standard input.",
+               .examples = "opsctl login http://127.0.0.1:8963 --token-file /var/lib/opsbackend/admin.token\n"
+                           "ssh backend cat admin.token | opsctl login https://ops.example --token-file -",
+               .run_local = login_command},
+    CommandRow{.name = "app list",
+               .options = "limit",
+               .summary = "list the apps",
+               .description = "An app is a group of machines that belong together.",
+               .examples = "opsctl app list",
+               .run = app_list_command},
+    CommandRow{
+        .name = "app create",
+        .arguments = "APP",
+        .least = 1,
+        .most = 1,
+        .argument_kind = ValueKind::text,
+        .options = "report",
+        .summary = "make an app, or change what it reports",
+        .description = "Machines whose agent names an app that does not exist are told to try again later.",
+        .examples = "opsctl app create shop\n"
+                    "opsctl app create shop --report changes",
+        .run = app_create_command},
+    CommandRow{.name = "agents",
+               .options = "app selector instance online offline limit",
+               .summary = "list the machines",
+               .description = "A line per machine: is it connected, what does it run, how did that go.",
+               .examples = "opsctl agents\n"
+                           "opsctl agents -l 'role=db and not fact.os.id=debian' --online\n"
+                           "opsctl agents -o json | jq -r '.items[].instance_id'",
+               .run = agents_command},
+    CommandRow{.name = "agent show",
+               .arguments = "INSTANCE",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .options = "app",
+               .summary = "all that is known about a machine",
+               .description = "INSTANCE is the machine's id, or APP/ID.",
+               .examples = "opsctl agent show web1\n"
+                           "opsctl agent show shop/web1 -o yaml",
+               .run = agent_show_command},
+    CommandRow{
+        .name = "agent tag",
+        .arguments = "INSTANCE KEY=VALUE|KEY- …",
+        .least = 2,
+        .most = 64,
+        .argument_kind = ValueKind::text,
+        .options = "app",
+        .summary = "set or remove tags of a machine",
+        .description =
+            "KEY=VALUE sets a tag, KEY- removes it. They win over the tags that the agent brings along.",
+        .examples = "opsctl agent tag web1 role=web zone=a\n"
+                    "opsctl agent tag web1 zone-",
+        .run = agent_tag_command},
+    CommandRow{.name = "agent forget",
+               .arguments = "INSTANCE",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .options = "app",
+               .summary = "remove a machine that is gone",
+               .description = "Not possible while it is connected. A machine that comes back is new.",
+               .examples = "opsctl agent forget web1",
+               .run = agent_forget_command},
+    CommandRow{.name = "recipe push",
+               .arguments = "[NAME] FILE",
+               .least = 1,
+               .most = 2,
+               .argument_kind = ValueKind::file,
+               .options = "wait timeout",
+               .summary = "upload a new revision of a recipe",
+               .description = "The backend checks the recipe as agents do and lists all problems with line "
+                              "and column. Machines that "
+                              "follow the newest revision get it at once. Without NAME the recipe is called "
+                              "as the file is. FILE may "
+                              "be - for standard input, with a NAME.",
+               .examples = "opsctl recipe push web.yaml\n"
+                           "opsctl recipe push web site/web.yaml --wait",
+               .run = recipe_push_command},
+    CommandRow{.name = "recipe list",
+               .arguments = "[NAME]",
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .options = "limit",
+               .summary = "list the recipes, or the revisions of one",
+               .description = "",
+               .examples = "opsctl recipe list\n"
+                           "opsctl recipe list web",
+               .run = recipe_list_command},
+    CommandRow{.name = "recipe show",
+               .arguments = "NAME",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .options = "revision",
+               .summary = "print a recipe as it was uploaded",
+               .description = "",
+               .examples = "opsctl recipe show web\n"
+                           "opsctl recipe show web --revision 3 > web-3.yaml",
+               .run = recipe_show_command},
+    CommandRow{.name = "recipe diff",
+               .arguments = "NAME [FROM] [TO]",
+               .least = 1,
+               .most = 3,
+               .argument_kind = ValueKind::file,
+               .options = "exit-code",
+               .summary = "compare revisions of a recipe, or the newest with a file",
+               .description = "FROM and TO are revisions or files. Without them: what the newest revision "
+                              "changed. A file alone is "
+                              "compared with the newest revision, a revision alone with the newest.",
+               .examples = "opsctl recipe diff web\n"
+                           "opsctl recipe diff web web.yaml\n"
+                           "opsctl recipe diff web 2 5",
+               .run = recipe_diff_command},
+    CommandRow{.name = "assign list",
+               .options = "app limit",
+               .summary = "which machines get which recipes",
+               .description = "",
+               .examples = "opsctl assign list",
+               .run = assign_list_command},
+    CommandRow{.name = "assign create",
+               .arguments = "RECIPE",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .options = "app selector instance revision order on-change round-delay wait timeout",
+               .summary = "give a recipe to machines",
+               .description = "All machines that the selector matches, now or later, get the recipe. Says "
+                              "how many that is and how "
+                              "many of them change. Refused when a machine would wait for a state that "
+                              "nobody has, or when machines "
+                              "would wait for each other.",
+               .examples = "opsctl assign create base -l '*'\n"
+                           "opsctl assign create web -l role=web --order 10 --wait",
+               .run = assign_create_command},
+    CommandRow{.name = "assign edit",
+               .arguments = "ID",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .options = "recipe selector instance revision order on-change round-delay wait timeout",
+               .summary = "change an assignment",
+               .description = "What is not given stays as it is.",
+               .examples = "opsctl assign edit 3 --revision 7\n"
+                           "opsctl assign edit 3 --revision newest --wait",
+               .run = assign_edit_command},
+    CommandRow{.name = "assign remove",
+               .arguments = "ID",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .summary = "take an assignment back",
+               .description = "The machines no longer run the recipe; what it has done stays done.",
+               .examples = "opsctl assign remove 3",
+               .run = assign_remove_command},
+    CommandRow{.name = "plan",
+               .arguments = "[FILE|NAME]",
+               .most = 1,
+               .argument_kind = ValueKind::file,
+               .options = "app selector instance revision timeout verbose exit-code",
+               .summary = "ask machines what they would change; changes nothing",
+               .description =
+                   "Asks the connected machines for the plan of a recipe: a file, one that was pushed, or, "
+                   "without an "
+                   "argument, what each is assigned. Machines with the same plan are shown together.\n\n"
+                   "Exit status: 0 all answered; 1 a state cannot work, or a machine did not answer; with "
+                   "--exit-code 4 "
+                   "when something would change.",
+               .examples = "opsctl plan web.yaml -l role=web\n"
+                           "opsctl plan web --revision 3 -i web1\n"
+                           "opsctl plan",
+               .run = plan_command},
+    CommandRow{.name = "run",
+               .arguments = "MODULE [KEY=TEXT|KEY:=JSON …]",
+               .least = 1,
+               .most = 64,
+               .argument_kind = ValueKind::text,
+               .options = "app selector instance id timeout verbose",
+               .summary = "make one state true on machines, now",
+               .description = "Runs one state outside of the recipe and shows how it went on each machine. "
+                              "Needs a selector or an "
+                              "instance; -l '*' is all of the app.\n\n"
+                              "Exit status: 0 it succeeded everywhere, 1 it did not.",
+               .examples = "opsctl run linux.cmd cmd='systemctl restart nginx' -l role=web\n"
+                           "opsctl run linux.file path=/etc/motd content=hello mode=0644 -i web1",
+               .run = run_command},
+    CommandRow{.name = "cancel",
+               .arguments = "RUN",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .options = "app selector instance",
+               .summary = "end a run",
+               .description = "RUN is the id that 'opsctl run' shows.",
+               .examples = "opsctl cancel 0190f3c2",
+               .run = cancel_command},
+    CommandRow{.name = "query",
+               .arguments = "INSTANCE KIND [KEY=TEXT|KEY:=JSON …]",
+               .least = 2,
+               .most = 64,
+               .argument_kind = ValueKind::text,
+               .options = "app limit timeout",
+               .summary = "ask a machine: facts, unit, journal, file_hash, processes",
+               .description = "Asks the connected machine itself.",
+               .examples = "opsctl query web1 facts\n"
+                           "opsctl query web1 journal unit=nginx.service --limit 50\n"
+                           "opsctl query web1 file_hash path=/etc/motd",
+               .run = query_command},
+    CommandRow{.name = "watch",
+               .options = "app instance types output",
+               .summary = "show what happens, as it happens",
+               .description = "Until Ctrl-C: machines that come and go, recipes that arrive, results, "
+                              "rounds. A lost connection is made "
+                              "again and continues where it was. With -o json a document per line.",
+               .examples = "opsctl watch\n"
+                           "opsctl watch -i web1 --output\n"
+                           "opsctl watch --types result,round -o json",
+               .run = watch_command},
+    CommandRow{.name = "results",
+               .options = "app instance state outcome since run limit verbose",
+               .summary = "results of states, newest first",
+               .description = "",
+               .examples = "opsctl results --outcome failed --since 1h\n"
+                           "opsctl results -i web1 --state motd --verbose",
+               .run = results_command},
+    CommandRow{.name = "rounds",
+               .options = "app instance since limit",
+               .summary = "rounds, newest first",
+               .description = "A round is one pass of a machine through its recipe.",
+               .examples = "opsctl rounds -i web1",
+               .run = rounds_command},
+    CommandRow{.name = "waits",
+               .options = "app limit",
+               .summary = "which machines wait for what",
+               .description = "",
+               .examples = "opsctl waits",
+               .run = waits_command},
+    CommandRow{.name = "update push",
+               .arguments = "VERSION",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .options = "app selector instance url",
+               .summary = "tell agents to update themselves",
+               .description = "Needs a selector or an instance. 'opsctl update show' follows it.",
+               .examples = "opsctl update push 1.4.0 -l role=canary",
+               .run = update_push_command},
+    CommandRow{.name = "update show",
+               .arguments = "ID",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .summary = "how an update goes, machine by machine",
+               .description = "",
+               .examples = "opsctl update show 0190f3c2",
+               .run = update_show_command},
+    CommandRow{.name = "audit",
+               .options = "limit",
+               .summary = "who changed what, newest first",
+               .description = "",
+               .examples = "opsctl audit -n 20",
+               .run = audit_command},
+    CommandRow{.name = "top",
+               .options = "app interval",
+               .summary = "the fleet at a glance",
+               .description = "Counts, what failed, and what happened last; on a terminal refreshed until "
+                              "Ctrl-C, otherwise once.",
+               .examples = "opsctl top",
+               .run = top_command},
+    CommandRow{.name = "completion",
+               .arguments = "SHELL",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .argument_choices = "bash zsh fish",
+               .summary = "print the completion script for bash, zsh or fish",
+               .description = "Prints a script that makes the Tab key know commands and options.",
+               .examples = "source <(opsctl completion bash)\n"
+                           "opsctl completion zsh > ~/.zfunc/_opsctl\n"
+                           "opsctl completion fish > ~/.config/fish/completions/opsctl.fish",
+               .run_local = completion_command},
+    CommandRow{.name = "version",
+               .summary = "show the version",
+               .description = "",
+               .examples = "opsctl version",
+               .run_local = version_command},
+    CommandRow{.name = "help",
+               .arguments = "[COMMAND …]",
+               .most = 2,
+               .argument_kind = ValueKind::text,
+               .options = "markdown",
+               .summary = "explain a command",
+               .description = "",
+               .examples = "opsctl help recipe push",
+               .run_local = help_command},
+};
+
+std::string_view first_word(std::string_view name) {
+  return name.substr(0, name.find(' '));
+}
+
+}  // namespace
+
+bool CommandRow::has_option(const OptionRow& row) const {
+  if (row.global) return true;
+  const auto names = base::split_words(options);
+  return std::ranges::find(names, row.name) != names.end();
+}
+
+std::span<const CommandRow> command_rows() {
+  return kCommands;
+}
+
+const CommandRow* find_command(std::string_view name) {
+  const auto found = std::ranges::find(kCommands, name, &CommandRow::name);
+  return found == kCommands.end() ? nullptr : &*found;
+}
+
+std::vector<std::string_view> command_groups() {
+  std::vector<std::string_view> groups;
+  for (const CommandRow& row : kCommands)
+    if (std::ranges::find(groups, first_word(row.name)) == groups.end())
+      groups.push_back(first_word(row.name));
+  return groups;
+}
+
+std::vector<std::string_view> subcommands(std::string_view group) {
+  std::vector<std::string_view> names;
+  for (const CommandRow& row : kCommands)
+    if (first_word(row.name) == group && row.name.size() > group.size())
+      names.push_back(row.name.substr(group.size() + 1));
+  return names;
+}
+
+}  // namespace ctl

@@ -1,0 +1,51 @@
+// The commands of `opsctl`. Each answers the exit status of the process.
+#pragma once
+
+#include "ctl/options.hpp"
+
+namespace ctl {
+
+base::Result<int> login_command(const Options& options, terminal::Console& console);
+base::Result<int> app_list_command(Session& session);
+base::Result<int> app_create_command(Session& session);
+base::Result<int> agents_command(Session& session);
+base::Result<int> agent_show_command(Session& session);
+base::Result<int> agent_tag_command(Session& session);
+base::Result<int> agent_forget_command(Session& session);
+base::Result<int> recipe_push_command(Session& session);
+base::Result<int> recipe_list_command(Session& session);
+base::Result<int> recipe_show_command(Session& session);
+base::Result<int> recipe_diff_command(Session& session);
+base::Result<int> assign_list_command(Session& session);
+base::Result<int> assign_create_command(Session& session);
+base::Result<int> assign_edit_command(Session& session);
+base::Result<int> assign_remove_command(Session& session);
+base::Result<int> plan_command(Session& session);
+base::Result<int> run_command(Session& session);
+base::Result<int> cancel_command(Session& session);
+base::Result<int> query_command(Session& session);
+base::Result<int> watch_command(Session& session);
+base::Result<int> results_command(Session& session);
+base::Result<int> rounds_command(Session& session);
+base::Result<int> waits_command(Session& session);
+base::Result<int> update_push_command(Session& session);
+base::Result<int> update_show_command(Session& session);
+base::Result<int> audit_command(Session& session);
+base::Result<int> top_command(Session& session);
+base::Result<int> completion_command(const Options& options, terminal::Console& console);
+base::Result<int> help_command(const Options& options, terminal::Console& console);
+base::Result<int> version_command(const Options& options, terminal::Console& console);
+
+// The text of `opsctl --help` (null) or of `opsctl COMMAND --help`.
+std::string help_text(const CommandRow* command);
+// The commands that start with a word, "recipe"; empty when none does.
+std::string group_help(std::string_view group);
+// docs/opsctl.md.
+std::string reference_page();
+// The script for "bash", "zsh" or "fish"; empty for others.
+std::string completion_script(std::string_view shell);
+
+// The whole program: what argv asks for, from parsing to exit status.
+int run_program(int argc, const char* const* argv);
+
+}  // namespace ctl

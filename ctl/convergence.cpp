@@ -1,0 +1,189 @@
+#include "ctl/convergence.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "base/text.hpp"
+#include "ctl/api.hpp"
+#include "ctl/fields.hpp"
+#include "ctl/show.hpp"
+#include "terminal/wrap.hpp"
+
+namespace ctl {
+
+namespace {
+
+using base::Result;
+using base::Value;
+using Clock = std::chrono::steady_clock;
+using Standing = Convergence::Standing;
+
+constexpr std::size_t kAll = 1'000'000;
+constexpr std::chrono::seconds kDefaultTimeout{600};
+// Events tell at once; the list is read again when they are silent or time has passed, so that a lost one
+// does no harm.
+constexpr std::chrono::seconds kPatience{2};
+constexpr std::chrono::seconds kBetweenLists{5};
+
+bool is_final(std::string_view status) {
+  return status == "converged" || status == "failed" || status == "rejected";
+}
+
+Standing standing_of(bool online, std::int64_t wanted, std::int64_t reported, std::string_view status) {
+  if (reported >= wanted && is_final(status))
+    return status == "converged" ? Standing::converged : Standing::failed;
+  return online ? Standing::pending : Standing::offline;
+}
+
+std::string first_error(const Value& object) {
+  const auto errors = items_field(object, "errors");
+  return errors.empty() ? std::string() : text_of(errors.front());
+}
+
+class Waiting {
+ public:
+  Waiting(Session& session, const std::vector<MachineGroup>& groups)
+      : session_(session),
+        groups_(groups),
+        deadline_(Clock::now() +
+                  std::chrono::seconds(session.options.timeout.value_or(kDefaultTimeout.count()))) {}
+
+  Result<int> run() {
+    if (auto listed = read_list(); !listed) return std::move(listed).error();
+    if (convergence_.machines().empty()) {
+      session_.console.out.line("No machine is concerned.");
+      return kOk;
+    }
+    while (!convergence_.done() && Clock::now() < deadline_) {
+      draw();
+      const Clock::time_point next_list = std::min(Clock::now() + kBetweenLists, deadline_);
+      auto ended = session_.api.stream(parameters(), last_id_, kPatience, [&](const Event& event) {
+        convergence_.see_event(event.type, event.data.root());
+        draw();
+        return !convergence_.done() && Clock::now() < next_list;
+      });
+      if (!ended) return std::move(ended).error();
+      if (convergence_.done()) break;
+      if (*ended == Api::StreamEnd::lost) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      // A backend that restarts is waited for, too.
+      if (auto listed = read_list(); !listed && !session_.api.unreachable()) return std::move(listed).error();
+    }
+    return finish();
+  }
+
+ private:
+  Parameters parameters() const {
+    Parameters parameters{{"types", "recipe,presence"}};
+    const bool one_app =
+        std::ranges::all_of(groups_, [&](const auto& group) { return group.app == groups_.front().app; });
+    if (one_app) parameters.emplace_back("app", groups_.front().app);
+    return parameters;
+  }
+
+  Result<void> read_list() {
+    for (const MachineGroup& group : groups_) {
+      auto machines =
+          session_.api.list("/instances", {{"app", group.app}, {"selector", group.selector}}, kAll);
+      if (!machines) return std::move(machines).error();
+      for (const Value& each : machines->items)
+        convergence_.see(text_field(each, "app_id") + "/" + text_field(each, "instance_id"), each);
+    }
+    return {};
+  }
+
+  void draw() {
+    if (!session_.console.live || session_.options.format != Format::table) return;
+    const std::string text = shortened("Waiting: " + convergence_.summary(), output_width() - 1);
+    if (text == drawn_) return;
+    session_.console.out.write("\r\x1b[K" + session_.console.paint(terminal::Style::cyan, text));
+    session_.console.out.flush();
+    drawn_ = text;
+  }
+
+  int finish() {
+    terminal::Console& console = session_.console;
+    if (!drawn_.empty()) console.out.write("\r\x1b[K");
+    const bool fine = convergence_.succeeded();
+    // With -o json, standard output is the answer's alone.
+    terminal::Output& out = session_.options.format == Format::table ? console.out : console.err;
+    for (const auto& [machine, entry] : convergence_.machines()) {
+      if (entry.standing == Standing::converged) continue;
+      std::string text = entry.standing == Standing::offline
+                             ? "not connected: it gets this when it comes back"
+                         : entry.standing == Standing::pending ? "not done in time (" + entry.status + ")"
+                                                               : entry.status;
+      if (!entry.error.empty()) text += ": " + entry.error;
+      out.line(console.paint(terminal::Style::red, "x") + " " + terminal::printable(machine + "  " + text));
+    }
+    out.line(
+        console.paint(fine ? terminal::Style::green : terminal::Style::red, fine ? "Done:" : "Not done:") +
+        " " + convergence_.summary() + ".");
+    return fine ? kOk : kFailed;
+  }
+
+  Session& session_;
+  const std::vector<MachineGroup>& groups_;
+  const Clock::time_point deadline_;
+  Convergence convergence_;
+  std::string last_id_;
+  std::string drawn_;
+};
+
+}  // namespace
+
+void Convergence::see(const std::string& machine, const Value& instance) {
+  Entry& entry = machines_[machine];
+  entry.wanted = number_field(instance, "recipe_version");
+  entry.status = text_field(instance, "status");
+  entry.error = first_error(instance);
+  entry.standing = standing_of(flag_field(instance, "online"), entry.wanted,
+                               number_field(instance, "reported_version"), entry.status);
+}
+
+void Convergence::see_event(std::string_view type, const Value& data) {
+  const auto found = machines_.find(text_field(data, "app_id") + "/" + text_field(data, "instance_id"));
+  if (found == machines_.end()) return;
+  Entry& entry = found->second;
+  if (type == "presence" && (entry.standing == Standing::pending || entry.standing == Standing::offline))
+    entry.standing = flag_field(data, "online") ? Standing::pending : Standing::offline;
+  if (type != "recipe") return;
+  const std::string status = text_field(data, "status");
+  const std::int64_t version = number_field(data, "recipe_version");
+  if (status.empty() || version < entry.wanted) return;
+  entry.wanted = version;
+  entry.status = status;
+  entry.error = first_error(data);
+  entry.standing = standing_of(status != "pending", version, version, status);  // pending: not connected
+}
+
+bool Convergence::done() const {
+  return count(Standing::pending) == 0;
+}
+
+bool Convergence::succeeded() const {
+  return count(Standing::converged) == machines_.size();
+}
+
+std::size_t Convergence::count(Standing standing) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(machines_, [&](const auto& each) { return each.second.standing == standing; }));
+}
+
+std::string Convergence::summary() const {
+  std::vector<std::string> parts;
+  const auto add = [&](Standing standing, std::string_view what) {
+    if (const std::size_t number = count(standing))
+      parts.push_back(std::to_string(number) + " " + std::string(what));
+  };
+  add(Standing::failed, "failed");
+  add(Standing::offline, "not connected");
+  add(Standing::pending, "under way");
+  add(Standing::converged, "converged");
+  return base::join(parts, ", ") + " of " + count_text(machines_.size(), "machine");
+}
+
+Result<int> wait_for_convergence(Session& session, const std::vector<MachineGroup>& groups) {
+  return Waiting(session, groups).run();
+}
+
+}  // namespace ctl

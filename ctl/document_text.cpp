@@ -1,0 +1,167 @@
+#include "ctl/document_text.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/json.hpp"
+#include "base/text.hpp"
+
+namespace ctl {
+
+namespace {
+
+using base::Member;
+using base::Value;
+
+// A JSON string without anything that plays with a terminal or that YAML readers refuse: DEL, the second set
+// of control characters, line separators, byte order marks.
+std::string quoted(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const std::string json = base::json_quote(text);
+  std::string out;
+  for (std::size_t at = 0; at < json.size();) {
+    const std::size_t length = std::max<std::size_t>(base::utf8_length(json, at), 1);
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(json[at + i]); };
+    unsigned code = 0;
+    if (length == 1 && byte(0) == 0x7f) code = 0x7f;
+    if (length == 2 && byte(0) == 0xc2 && byte(1) < 0xa0) code = byte(1);
+    if (length == 3) {
+      code = (byte(0) & 0x0fU) << 12 | (byte(1) & 0x3fU) << 6 | (byte(2) & 0x3fU);
+      if (code != 0x2028 && code != 0x2029 && code != 0xfeff && code < 0xfffe) code = 0;
+    }
+    if (code == 0)
+      out.append(json, at, length);
+    else
+      out.append("\\u").append(
+          {kDigits[code >> 12], kDigits[code >> 8 & 15], kDigits[code >> 4 & 15], kDigits[code & 15]});
+    at += length;
+  }
+  return out;
+}
+
+std::string leaf(const Value& value) {
+  return value.is_text() ? quoted(value.text()) : base::to_json(value);
+}
+
+bool is_nested(const Value& value) {
+  return !value.items().empty() || !value.members().empty();
+}
+
+// ---- JSON
+
+void add_json(std::string& out, const Value& value, std::size_t depth) {
+  if (!is_nested(value)) {
+    out += leaf(value);
+    return;
+  }
+  const std::string indent(2 * (depth + 1), ' ');
+  out += value.is_list() ? "[\n" : "{\n";
+  bool first = true;
+  const auto separate = [&] {
+    if (!first) out += ",\n";
+    first = false;
+    out += indent;
+  };
+  for (const Value& item : value.items()) {
+    separate();
+    add_json(out, item, depth + 1);
+  }
+  for (const Member& member : value.members()) {
+    separate();
+    out.append(quoted(member.key)).append(": ");
+    add_json(out, member.value, depth + 1);
+  }
+  out.append("\n").append(2 * depth, ' ').append(value.is_list() ? "]" : "}");
+}
+
+// ---- YAML
+
+// Words that YAML 1.1 or 1.2 readers take for something else than text.
+constexpr std::array<std::string_view, 9> kReserved{"true", "false", "yes", "no", "on",
+                                                    "off",  "null",  "y",   "n"};
+
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+bool can_be_plain(std::string_view text) {
+  if (text.empty() || !(is_letter(text.front()) || text.front() == '/' || text.front() == '_')) return false;
+  const bool safe = std::ranges::all_of(text, [](char c) {
+    return is_letter(c) || (c >= '0' && c <= '9') ||
+           std::string_view("_./-+@").find(c) != std::string_view::npos;
+  });
+  return safe &&
+         std::ranges::none_of(kReserved, [&](auto word) { return base::equal_ignoring_case(word, text); });
+}
+
+// Several lines, nothing that a block would lose.
+bool can_be_block(std::string_view text) {
+  if (text.find('\n') == std::string_view::npos || text.ends_with("\n\n")) return false;
+  if (text.front() == ' ' || text.front() == '\n' || text.front() == '\t') return false;
+  return std::ranges::all_of(text, [](char c) { return c == '\n' || c == '\t' || (c >= 0x20 && c < 0x7f); });
+}
+
+std::string scalar(std::string_view text) {
+  return can_be_plain(text) ? std::string(text) : quoted(text);
+}
+
+std::string block(std::string_view text, std::size_t depth) {
+  const bool ends_line = text.ends_with('\n');
+  std::string out = ends_line ? "|\n" : "|-\n";
+  if (ends_line) text.remove_suffix(1);
+  for (const std::string_view line : base::split(text, '\n')) {
+    if (!line.empty()) out.append(2 * depth, ' ').append(line);
+    out += '\n';
+  }
+  return out;
+}
+
+void add_yaml(std::string& out, const Value& value, std::size_t depth);
+
+// What stands behind "key:" or "-".
+void add_below(std::string& out, const Value& value, std::size_t depth) {
+  if (is_nested(value)) {
+    out += '\n';
+    add_yaml(out, value, depth);
+  } else if (value.is_text() && can_be_block(value.text())) {
+    out.append(" ").append(block(value.text(), depth));
+  } else {
+    out.append(" ").append(value.is_text() ? scalar(value.text()) : leaf(value)).append("\n");
+  }
+}
+
+void add_yaml(std::string& out, const Value& value, std::size_t depth) {
+  for (const Value& item : value.items()) {
+    out.append(2 * depth, ' ').append("-");
+    if (!item.members().empty()) {  // the first member stands beside the dash
+      std::string members;
+      add_yaml(members, item, depth + 1);
+      out.append(" ").append(members.substr(2 * (depth + 1)));
+    } else {
+      add_below(out, item, depth + 1);
+    }
+  }
+  for (const Member& member : value.members()) {
+    out.append(2 * depth, ' ').append(scalar(member.key)).append(":");
+    add_below(out, member.value, depth + 1);
+  }
+}
+
+}  // namespace
+
+std::string pretty_json(const Value& value) {
+  std::string out;
+  add_json(out, value, 0);
+  return out + "\n";
+}
+
+std::string yaml_text(const Value& value) {
+  std::string out;
+  if (is_nested(value)) {
+    add_yaml(out, value, 0);
+    return out;
+  }
+  return leaf(value) + "\n";
+}
+
+}  // namespace ctl

@@ -1,0 +1,143 @@
+#include "ctl/login_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/file_read.hpp"
+#include "base/text.hpp"
+#include "base/unique_fd.hpp"
+
+namespace ctl {
+
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+constexpr std::size_t kLargestLogin = 64 * 1024;
+
+Result<void> make_folder(const std::string& path, mode_t mode) {
+  if (::mkdir(path.c_str(), mode) == 0 || errno == EEXIST) return {};
+  return base::os_error(errno, "cannot create " + path);
+}
+
+Result<void> write_all(int fd, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return base::os_error(errno, "cannot write " + path);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (::fsync(fd) != 0) return base::os_error(errno, "cannot write " + path);
+  return {};
+}
+
+bool is_loopback(std::string_view server) {
+  for (const std::string_view host : {"127.0.0.1", "localhost", "[::1]"})
+    for (const std::string_view scheme : {"http://", "https://"}) {
+      const std::string start = std::string(scheme) + std::string(host);
+      if (server.starts_with(start) &&
+          (server.size() == start.size() || server[start.size()] == ':' || server[start.size()] == '/'))
+        return true;
+    }
+  return false;
+}
+
+std::string without_slash(std::string server) {
+  while (server.ends_with('/'))
+    server.pop_back();
+  return server;
+}
+
+}  // namespace
+
+std::string login_path() {
+  const char* config = std::getenv("XDG_CONFIG_HOME");
+  if (config && *config == '/') return std::string(config) + "/opsctl/config";
+  const char* home = std::getenv("HOME");
+  return home && *home == '/' ? std::string(home) + "/.config/opsctl/config" : "";
+}
+
+Result<std::optional<Login>> read_login(const std::string& path) {
+  if (path.empty()) return std::optional<Login>();
+  const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd && (errno == ENOENT || errno == ENOTDIR)) return std::optional<Login>();
+  if (!fd) return base::os_error(errno, path);
+  struct stat st {};
+  if (::fstat(fd.get(), &st) == 0 && (st.st_mode & 077) != 0)
+    return Error(ErrorCode::permission, path + ": others can read the access token in it; 'chmod 600 " +
+                                            path + "', or 'opsctl login' again");
+  auto text = base::read_all(fd.get(), kLargestLogin, path);
+  if (!text) return std::move(text).error();
+  Login login;
+  for (const std::string_view line : base::split(*text, '\n')) {
+    const std::size_t equals = line.find('=');
+    if (equals == std::string_view::npos) continue;
+    const std::string_view name = base::trim(line.substr(0, equals));
+    const std::string_view value = base::trim(line.substr(equals + 1));
+    if (name == "server") login.server = value;
+    if (name == "token") login.token = value;
+    if (name == "ca") login.ca = value;
+  }
+  return std::optional(std::move(login));
+}
+
+Result<void> write_login(const std::string& path, const Login& login) {
+  if (path.empty())
+    return Error(ErrorCode::invalid,
+                 "there is no place to store it: neither XDG_CONFIG_HOME nor HOME is set");
+  const std::string folder = path.substr(0, path.rfind('/'));
+  if (auto made = make_folder(folder.substr(0, folder.rfind('/')), 0755); !made) return made;
+  if (auto made = make_folder(folder, 0700); !made) return made;
+  const std::string scratch = path + ".new";
+  ::unlink(scratch.c_str());  // of an earlier try
+  const base::UniqueFd fd(
+      ::open(scratch.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd) return base::os_error(errno, "cannot write " + scratch);
+  std::string text =
+      "# Written by 'opsctl login'.\nserver = " + login.server + "\ntoken = " + login.token + "\n";
+  if (!login.ca.empty()) text += "ca = " + login.ca + "\n";
+  if (auto written = write_all(fd.get(), text, scratch); !written) return written;
+  if (::rename(scratch.c_str(), path.c_str()) != 0) return base::os_error(errno, "cannot write " + path);
+  return {};
+}
+
+Result<std::string> read_token(const std::string& file) {
+  auto text = file == "-" ? base::read_all(STDIN_FILENO, kLargestLogin, "standard input")
+                          : base::read_file(file, kLargestLogin);
+  if (!text) return std::move(text).error().with_context("the access token");
+  const std::string_view token = base::trim(std::string_view(*text).substr(0, text->find('\n')));
+  if (token.empty()) return Error(ErrorCode::not_found, file + ": there is no access token in it");
+  for (const char c : token)
+    if (c <= 0x20 || c >= 0x7f) return Error(ErrorCode::not_found, file + ": this is no access token");
+  return std::string(token);
+}
+
+Result<Login> choose_login(const Options& options, const std::string& path) {
+  auto stored = read_login(path);
+  if (!stored) return std::move(stored).error();
+  Login login;
+  login.ca = !options.ca.empty() || !*stored ? options.ca : (*stored)->ca;
+  login.server = without_slash(!options.server.empty()                 ? options.server
+                               : *stored && !(*stored)->server.empty() ? (*stored)->server
+                                                                       : std::string(kDefaultServer));
+  if (!options.token_file.empty()) {
+    auto token = read_token(options.token_file);
+    if (!token) return std::move(token).error();
+    login.token = std::move(*token);
+  } else if (*stored && (*stored)->server == login.server) {
+    login.token = (*stored)->token;
+  } else if (is_loopback(login.server)) {
+    // So that a backend that was started in this folder needs no further step.
+    if (auto token = read_token(std::string(kLocalToken))) login.token = std::move(*token);
+  }
+  return login;
+}
+
+}  // namespace ctl

@@ -1,0 +1,36 @@
+// What `opsctl login` remembers: a backend and its access token, in a file that only its owner can read.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/result.hpp"
+#include "ctl/options.hpp"
+
+namespace ctl {
+
+inline constexpr std::string_view kDefaultServer = "http://127.0.0.1:8963";
+inline constexpr std::string_view kLocalToken = "opsbackend-data/admin.token";
+
+struct Login {
+  std::string server;
+  std::string token;
+  std::string ca;
+};
+
+// $XDG_CONFIG_HOME/opsctl/config, or ~/.config/opsctl/config; empty without either.
+std::string login_path();
+
+// Nothing when there is no such file. Refused: a file that others can read.
+base::Result<std::optional<Login>> read_login(const std::string& path);
+// Replaces the file in one step; its folder is made.
+base::Result<void> write_login(const std::string& path, const Login& login);
+
+// The token in a file: its first line. "-" is standard input.
+base::Result<std::string> read_token(const std::string& file);
+
+// Which backend, and with which token: options and environment over what is stored over defaults. The stored
+// token goes to the stored server only; ./opsbackend-data/admin.token only to this machine.
+base::Result<Login> choose_login(const Options& options, const std::string& path);
+
+}  // namespace ctl

@@ -1,0 +1,5 @@
+#include "ctl/commands.hpp"
+
+int main(int argc, char** argv) {
+  return ctl::run_program(argc, argv);
+}

@@ -1,0 +1,301 @@
+#include <algorithm>
+#include <array>
+
+#include "base/text.hpp"
+#include "base/value.hpp"
+#include "ctl/options.hpp"
+
+namespace ctl {
+
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+Error must_be(std::string_view what, std::string_view value) {
+  return Error(ErrorCode::invalid, "must be " + std::string(what) + ", not '" + std::string(value) + "'");
+}
+
+template <auto Member>
+Result<void> store_text(Options& options, std::string_view value) {
+  if (value.empty()) return Error(ErrorCode::invalid, "needs a value");
+  options.*Member = value;
+  return {};
+}
+
+template <auto Member>
+Result<void> store_more(Options& options, std::string_view value) {
+  if (value.empty()) return Error(ErrorCode::invalid, "needs a value");
+  (options.*Member).emplace_back(value);
+  return {};
+}
+
+template <auto Member, bool Meaning = true>
+Result<void> store_flag(Options& options, std::string_view value) {
+  const auto given = value.empty() ? std::optional(true) : base::Value::string(value).as_bool();
+  if (!given) return must_be("true or false", value);
+  options.*Member = *given == Meaning;
+  return {};
+}
+
+template <auto Member, std::int64_t Least, std::int64_t Most>
+Result<void> store_number(Options& options, std::string_view value) {
+  const auto number = base::parse_integer(value);
+  if (!number || *number < Least || *number > Most)
+    return must_be("a number from " + std::to_string(Least) + " to " + std::to_string(Most), value);
+  options.*Member = *number;
+  return {};
+}
+
+Result<void> store_limit(Options& options, std::string_view value) {
+  const auto number = base::parse_integer(value);
+  if (!number || *number < 1) return must_be("a number from 1 on", value);
+  options.limit = static_cast<std::size_t>(*number);
+  return {};
+}
+
+Result<void> store_revision(Options& options, std::string_view value) {
+  const auto number = base::parse_integer(value);
+  if (value != "newest" && (!number || *number < 1))
+    return must_be("the number of a revision, or newest", value);
+  options.revision = value;
+  return {};
+}
+
+Result<void> store_format(Options& options, std::string_view value) {
+  if (value == "table")
+    options.format = Format::table;
+  else if (value == "json")
+    options.format = Format::json;
+  else if (value == "yaml")
+    options.format = Format::yaml;
+  else
+    return must_be("table, json or yaml", value);
+  return {};
+}
+
+// One of two or more words.
+template <auto Member>
+Result<void> store_word(Options& options, std::string_view value, std::string_view accepted) {
+  const auto words = base::split_words(accepted);
+  if (std::ranges::find(words, value) == words.end())
+    return must_be("one of: " + std::string(accepted), value);
+  options.*Member = value;
+  return {};
+}
+
+Result<void> store_report(Options& options, std::string_view value) {
+  return store_word<&Options::report>(options, value, "all changes");
+}
+
+Result<void> store_on_change(Options& options, std::string_view value) {
+  return store_word<&Options::on_change>(options, value, "finish kill");
+}
+
+constexpr std::string_view kOutcomes = "kept changed failed skipped cancelled timed_out";
+
+Result<void> store_outcome(Options& options, std::string_view value) {
+  return store_word<&Options::outcome>(options, value, kOutcomes);
+}
+
+constexpr std::int64_t kMonth = 30LL * 24 * 3600;
+
+constexpr std::array kOptions{
+    OptionRow{.name = "app",
+              .letter = 'a',
+              .kind = ValueKind::text,
+              .placeholder = "APP",
+              .doc = "machines of this app (default: 'default'; lists: all apps)",
+              .environment = true,
+              .store = store_text<&Options::app>},
+    OptionRow{
+        .name = "selector",
+        .letter = 'l',
+        .kind = ValueKind::text,
+        .placeholder = "SELECTOR",
+        .doc = "which machines: role=db, tag.role=db, fact.os.id=debian, instance=web*, '*'; with and, or, "
+               "not, !=, in (a, b) and parentheses",
+        .store = store_text<&Options::selector>},
+    OptionRow{.name = "instance",
+              .letter = 'i',
+              .kind = ValueKind::text,
+              .placeholder = "ID",
+              .doc = "this machine, or APP/ID; may be given several times",
+              .repeatable = true,
+              .store = store_more<&Options::instances>},
+    OptionRow{
+        .name = "online", .doc = "only machines that are connected", .store = store_flag<&Options::online>},
+    OptionRow{.name = "offline",
+              .doc = "only machines that are not connected",
+              .store = store_flag<&Options::online, false>},
+    OptionRow{.name = "limit",
+              .letter = 'n',
+              .kind = ValueKind::text,
+              .placeholder = "NUMBER",
+              .doc = "at most so many rows; pages are followed until then",
+              .store = store_limit},
+    OptionRow{.name = "state",
+              .kind = ValueKind::text,
+              .placeholder = "ID",
+              .doc = "only results of this state",
+              .store = store_text<&Options::state>},
+    OptionRow{.name = "outcome",
+              .kind = ValueKind::text,
+              .placeholder = "OUTCOME",
+              .doc = "only results that ended so: kept, changed, failed, skipped, cancelled, timed_out",
+              .choices = kOutcomes,
+              .store = store_outcome},
+    OptionRow{.name = "since",
+              .kind = ValueKind::text,
+              .placeholder = "WHEN",
+              .doc = "only what is newer: an age (90s, 10m, 2h, 7d) or an instant (2026-03-01T12:00:00Z)",
+              .store = store_text<&Options::since>},
+    OptionRow{.name = "run",
+              .kind = ValueKind::text,
+              .placeholder = "RUN",
+              .doc = "only results of this run",
+              .store = store_text<&Options::run>},
+    OptionRow{.name = "types",
+              .kind = ValueKind::text,
+              .placeholder = "TYPES",
+              .doc = "only these events, with commas: presence, recipe, result, round, wait, output, update",
+              .store = store_text<&Options::types>},
+    OptionRow{.name = "report",
+              .kind = ValueKind::text,
+              .placeholder = "WHAT",
+              .doc = "what its machines report: all results (default), or changes only",
+              .choices = "all changes",
+              .store = store_report},
+    OptionRow{.name = "recipe",
+              .kind = ValueKind::text,
+              .placeholder = "NAME",
+              .doc = "assign this recipe instead",
+              .store = store_text<&Options::recipe>},
+    OptionRow{.name = "revision",
+              .kind = ValueKind::text,
+              .placeholder = "N",
+              .doc = "this revision; newest follows the recipe (default)",
+              .store = store_revision},
+    OptionRow{.name = "order",
+              .kind = ValueKind::text,
+              .placeholder = "N",
+              .doc = "where it stands among several recipes of a machine: lower ones come first (0)",
+              .store = store_number<&Options::order, -1'000'000, 1'000'000>},
+    OptionRow{.name = "on-change",
+              .kind = ValueKind::text,
+              .placeholder = "HOW",
+              .doc = "what a new version does to the state that is running: finish (default) or kill",
+              .choices = "finish kill",
+              .store = store_on_change},
+    OptionRow{.name = "round-delay",
+              .kind = ValueKind::text,
+              .placeholder = "SECONDS",
+              .doc = "pause between rounds",
+              .store = store_number<&Options::round_delay, 1, kMonth>},
+    OptionRow{
+        .name = "wait",
+        .letter = 'w',
+        .doc = "wait until every machine concerned has converged or failed; exit status 1 if one failed",
+        .store = store_flag<&Options::wait>},
+    OptionRow{.name = "timeout",
+              .letter = 't',
+              .kind = ValueKind::text,
+              .placeholder = "SECONDS",
+              .doc = "give up waiting for machines after so long (plan, query: 30; run: 60; --wait: 600)",
+              .store = store_number<&Options::timeout, 1, 24LL * 3600>},
+    OptionRow{.name = "url",
+              .kind = ValueKind::text,
+              .placeholder = "URL",
+              .doc = "where the release is (default: where the agents look)",
+              .store = store_text<&Options::url>},
+    OptionRow{.name = "id",
+              .kind = ValueKind::text,
+              .placeholder = "ID",
+              .doc = "the state's id in results (default: the module's name)",
+              .store = store_text<&Options::id>},
+    OptionRow{.name = "output",
+              .doc = "also what programs print, live; needs --instance",
+              .store = store_flag<&Options::output>},
+    OptionRow{.name = "verbose",
+              .letter = 'v',
+              .doc = "also what is kept, and all of what programs printed",
+              .store = store_flag<&Options::verbose>},
+    OptionRow{.name = "exit-code",
+              .doc = "exit status 4 when there is a difference",
+              .store = store_flag<&Options::exit_code>},
+    OptionRow{.name = "interval",
+              .kind = ValueKind::text,
+              .placeholder = "SECONDS",
+              .doc = "how often it looks again (2)",
+              .store = store_number<&Options::interval, 1, 3600>},
+    OptionRow{.name = "markdown",
+              .doc = "print the reference of all commands as Markdown",
+              .store = store_flag<&Options::markdown>},
+    OptionRow{.name = "server",
+              .letter = 's',
+              .kind = ValueKind::text,
+              .placeholder = "URL",
+              .doc = "the backend (http://127.0.0.1:8963, or what 'opsctl login' stored)",
+              .global = true,
+              .environment = true,
+              .store = store_text<&Options::server>},
+    OptionRow{
+        .name = "token-file",
+        .kind = ValueKind::file,
+        .placeholder = "FILE",
+        .doc = "a file with the access token (what 'opsctl login' stored, else ./opsbackend-data/admin.token "
+               "for a backend on this machine)",
+        .global = true,
+        .environment = true,
+        .store = store_text<&Options::token_file>},
+    OptionRow{.name = "ca",
+              .kind = ValueKind::file,
+              .placeholder = "FILE",
+              .doc = "the certificates that may vouch for the backend, for https",
+              .global = true,
+              .environment = true,
+              .store = store_text<&Options::ca>},
+    OptionRow{.name = "format",
+              .letter = 'o',
+              .kind = ValueKind::text,
+              .placeholder = "FORMAT",
+              .doc = "table (default, for people), json or yaml",
+              .choices = "table json yaml",
+              .global = true,
+              .environment = true,
+              .store = store_format},
+    OptionRow{.name = "color",
+              .doc = "colours, even if this is no terminal",
+              .global = true,
+              .store = store_flag<&Options::color>},
+    OptionRow{.name = "no-color",
+              .doc = "no colours, even on a terminal (NO_COLOR in the environment does the same)",
+              .global = true,
+              .store = store_flag<&Options::color, false>},
+    OptionRow{.name = "help",
+              .letter = 'h',
+              .doc = "show this text",
+              .global = true,
+              .store = store_flag<&Options::help>},
+};
+
+}  // namespace
+
+std::span<const OptionRow> option_rows() {
+  return kOptions;
+}
+
+const OptionRow* find_option(std::string_view name) {
+  const auto found = std::ranges::find(kOptions, name, &OptionRow::name);
+  return found == kOptions.end() ? nullptr : &*found;
+}
+
+std::string environment_name(const OptionRow& row) {
+  std::string name = "OPSCTL_";
+  for (const char c : row.name)
+    name += c == '-' ? '_' : static_cast<char>(c - 'a' + 'A');
+  return name;
+}
+
+}  // namespace ctl

@@ -1,0 +1,135 @@
+// The command line of opsctl as data: every command and every option is one row, from which parsing, help,
+// completion, the reference page and the environment's names all follow.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "terminal/console.hpp"
+
+namespace ctl {
+
+struct CommandRow;
+struct Options;
+class Api;
+
+inline constexpr int kOk = 0;
+inline constexpr int kFailed = 1;
+inline constexpr int kUsage = 2;
+inline constexpr int kUnreachable = 3;
+inline constexpr int kChanges = 4;  // with --exit-code: there is a difference
+
+enum class Format { table, json, yaml };
+
+// What was asked for. Constant after parsing.
+struct Options {
+  const CommandRow* command = nullptr;
+  std::string group;  // "recipe", of "recipe --help"
+  std::vector<std::string> arguments;
+  bool help = false;
+  bool version = false;
+
+  // for all commands
+  std::string server;
+  std::string token_file;
+  std::string ca;
+  Format format = Format::table;
+  std::optional<bool> color;
+
+  // which machines
+  std::string app;
+  std::string selector;
+  std::vector<std::string> instances;
+  std::optional<bool> online;
+
+  // which rows
+  std::optional<std::size_t> limit;
+  std::string state;
+  std::string outcome;
+  std::string since;
+  std::string run;
+  std::string types;
+
+  // recipes and assignments
+  std::string report;
+  std::string recipe;
+  std::string revision;  // a number, or "newest"
+  std::optional<std::int64_t> order;
+  std::string on_change;
+  std::optional<std::int64_t> round_delay;
+  bool wait = false;
+
+  // asking machines
+  std::optional<std::int64_t> timeout;
+  std::string url;
+  std::string id;
+
+  // how to show it
+  bool output = false;
+  bool verbose = false;
+  bool exit_code = false;
+  std::int64_t interval = 2;
+  bool markdown = false;
+};
+
+// What a command works with. Its error is shown with what the user can do about it; ErrorCode::invalid means
+// wrong usage.
+struct Session {
+  const Options& options;
+  terminal::Console& console;
+  Api& api;
+};
+
+enum class ValueKind { none, text, file };  // none: a flag
+
+struct OptionRow {
+  std::string_view name;
+  char letter = 0;
+  ValueKind kind = ValueKind::none;
+  std::string_view placeholder;
+  std::string_view doc;
+  std::string_view choices = {};  // the accepted words, separated by blanks
+  bool repeatable = false;
+  bool global = false;       // for every command, and may stand before it
+  bool environment = false;  // OPSCTL_SERVER
+  // Notes the value; the error says what is accepted. Flags get "" or a word for true or false.
+  base::Result<void> (*store)(Options&, std::string_view value) = nullptr;
+};
+
+struct CommandRow {
+  std::string_view name;       // "recipe push"
+  std::string_view arguments;  // "[NAME] FILE"; "" if it takes none
+  std::size_t least = 0;       // arguments
+  std::size_t most = 0;
+  ValueKind argument_kind = ValueKind::none;
+  std::string_view argument_choices = {};
+  std::string_view options = {};  // names of its own options, separated by blanks
+  std::string_view summary;
+  std::string_view description;
+  std::string_view examples;
+  // One of these: with the server, or without.
+  base::Result<int> (*run)(Session&) = nullptr;
+  base::Result<int> (*run_local)(const Options&, terminal::Console&) = nullptr;
+
+  bool has_option(const OptionRow& row) const;
+};
+
+std::span<const OptionRow> option_rows();
+std::span<const CommandRow> command_rows();
+const CommandRow* find_command(std::string_view name);
+const OptionRow* find_option(std::string_view name);
+
+// The first words of commands ("recipe"), each once, in order.
+std::vector<std::string_view> command_groups();
+// The second words below one ("push", "list" …); none when it is a command itself.
+std::vector<std::string_view> subcommands(std::string_view group);
+
+std::string environment_name(const OptionRow& row);
+
+}  // namespace ctl

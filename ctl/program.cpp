@@ -1,0 +1,75 @@
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+
+#include "ctl/api.hpp"
+#include "ctl/command_line.hpp"
+#include "ctl/commands.hpp"
+#include "ctl/login_file.hpp"
+
+namespace ctl {
+
+namespace {
+
+// The answer to "ask the machines for so long" comes later than that.
+constexpr std::int64_t kAnswerMargin = 30;
+
+int show_error(const base::Error& error, bool unreachable, terminal::Console& console) {
+  console.complain(error.message());
+  if (unreachable) return kUnreachable;
+  return error.code() == base::ErrorCode::invalid ? kUsage : kFailed;
+}
+
+int run_with_server(const Options& options, terminal::Console& console) {
+  auto login = choose_login(options, login_path());
+  if (!login) return show_error(login.error(), false, console);
+  if (!login->token.empty()) console.redactor->add(login->token);
+  const std::chrono::seconds answer_timeout(kAnswerMargin +
+                                            std::max<std::int64_t>(options.timeout.value_or(60), 60));
+  auto api = Api::make({.server = login->server, .token = login->token, .answer_timeout = answer_timeout});
+  if (!api) return show_error(api.error(), false, console);
+  Session session{.options = options, .console = console, .api = **api};
+  auto status = options.command->run(session);
+  return status ? *status : show_error(status.error(), (*api)->unreachable(), console);
+}
+
+int run_chosen_command(const Options& options, terminal::Console& console) {
+  if (options.version) return *version_command(options, console);
+  if (!options.group.empty()) {
+    console.out.write(group_help(options.group));
+    return kOk;
+  }
+  if (options.help || !options.command) {
+    (options.help ? console.out : console.err).write(help_text(options.command));
+    return options.help ? kOk : kUsage;
+  }
+  if (options.command->run) return run_with_server(options, console);
+  auto status = options.command->run_local(options, console);
+  return status ? *status : show_error(status.error(), false, console);
+}
+
+}  // namespace
+
+int run_program(int argc, const char* const* argv) {
+  std::signal(SIGPIPE,
+              SIG_IGN);  // a reader that goes away ends the output, and is told apart from a lost backend
+  auto redactor = std::make_shared<base::Redactor>();
+  auto options =
+      parse_options({.arguments = std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc),
+                     .environment = [](const char* name) -> const char* { return std::getenv(name); }});
+  if (!options) {
+    terminal::Console({.program = "opsctl", .colour = {}}, redactor).complain(options.error().message());
+    return kUsage;
+  }
+  terminal::Console console(
+      {.program = "opsctl", .colour = options->color, .live = options->format == Format::table},
+      std::move(redactor));
+  const int status = run_chosen_command(*options, console);
+  console.out.flush();
+  if (console.out.ok()) return status;
+  // Whoever reads less than all of it knows that; a full disk must not look like success.
+  console.complain("not all output could be written");
+  return status == kOk ? kFailed : status;
+}
+
+}  // namespace ctl

@@ -1,0 +1,180 @@
+// Lists of what was reported: results, rounds, waits, audit.
+#include "base/text.hpp"
+#include "base/utc_text.hpp"
+#include "ctl/commands.hpp"
+#include "ctl/fields.hpp"
+#include "ctl/show.hpp"
+#include "ctl/time_text.hpp"
+#include "terminal/diff_text.hpp"
+#include "terminal/wrap.hpp"
+
+namespace ctl {
+
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+using base::Value;
+using terminal::printable;
+using terminal::Style;
+
+constexpr std::size_t kScreenful = 50;
+constexpr std::size_t kAll = 10'000;
+
+Result<Parameters> filter_of(const Options& options) {
+  if (options.instances.size() > 1) return Error(ErrorCode::invalid, "one --instance, or none: all machines");
+  Parameters parameters;
+  if (!options.instances.empty()) {
+    const Machine machine = machine_of(options.instances.front(), options);
+    parameters.emplace_back("app", machine.app);
+    parameters.emplace_back("instance", machine.instance);
+  } else if (!options.app.empty()) {
+    parameters.emplace_back("app", options.app);
+  }
+  if (!options.state.empty()) parameters.emplace_back("state", options.state);
+  if (!options.outcome.empty()) parameters.emplace_back("outcome", options.outcome);
+  if (!options.run.empty()) parameters.emplace_back("run", options.run);
+  if (!options.since.empty()) {
+    auto since = parse_since(options.since, now());
+    if (!since) return std::move(since).error();
+    parameters.emplace_back("since", base::utc_text(*since));
+  }
+  return parameters;
+}
+
+const Value& either(const Value& object, std::string_view one, std::string_view other) {
+  const Value& found = field(object, one);
+  return found.is_null() ? field(object, other) : found;
+}
+
+std::string machine_text(const Value& row) {
+  return text_field(row, "app_id") + "/" + text_field(row, "instance_id");
+}
+
+// With --verbose: the changes with their diffs, and what programs printed.
+std::string details(const Value& result, const terminal::Paint& paint) {
+  std::string text;
+  for (const Value& change : items_field(result, "changes")) {
+    text += "    " + printable(text_field(change, "what"));
+    const std::string before = text_field(change, "before");
+    const std::string after = text_field(change, "after");
+    if (!before.empty() || !after.empty())
+      text += ": " + printable(before.empty() ? after : before + " -> " + after);
+    text += "\n" + terminal::diff_text(text_field(change, "diff"), "        ", paint);
+  }
+  const std::string output = text_of(either(result, "output", "state_stdout"));
+  for (const std::string_view line : base::split(base::trim(output), '\n'))
+    text += "    | " + printable(line) + "\n";
+  return text;
+}
+
+void show_verbose(Session& session, const Listing& results, Instant at) {
+  const terminal::Paint& paint = session.console.paint;
+  for (const Value& each : results.items) {
+    const Cell outcome = outcome_cell(text_field(each, "outcome"));
+    session.console.out.line(
+        paint(Style::dim, age_text(either(each, "received", "at"), at)) + "  " +
+        paint(Style::bold, printable(machine_text(each))) + "  " + paint(*outcome.style, outcome.text) +
+        "  " + printable(text_of(either(each, "state_id", "id"))) + ": " +
+        printable(terminal::join_lines(text_of(either(each, "comment", "state_comment")), "; ")));
+    session.console.out.write(details(each, paint));
+  }
+}
+
+}  // namespace
+
+Result<int> results_command(Session& session) {
+  auto filter = filter_of(session.options);
+  if (!filter) return std::move(filter).error();
+  auto results = session.api.list("/results", std::move(*filter), session.options.limit.value_or(kScreenful));
+  if (!results) return std::move(results).error();
+  const Instant at = now();
+  if (session.options.verbose && session.options.format == Format::table) {
+    show_verbose(session, *results, at);
+    return kOk;
+  }
+  show_list(
+      session, *results, Table({"WHEN", "MACHINE", "STATE", "OUTCOME", ">VERSION", ">TOOK", "COMMENT"}),
+      [&](const Value& each) {
+        return std::vector<Cell>{{age_text(either(each, "received", "at"), at)},
+                                 {machine_text(each)},
+                                 {text_of(either(each, "state_id", "id")), Style::bold},
+                                 outcome_cell(text_field(each, "outcome")),
+                                 {text_field(each, "recipe_version")},
+                                 {duration_text(number_field(each, "duration_ms"))},
+                                 {text_of(either(each, "comment", "state_comment"))}};
+      },
+      "no results");
+  return kOk;
+}
+
+Result<int> rounds_command(Session& session) {
+  auto filter = filter_of(session.options);
+  if (!filter) return std::move(filter).error();
+  auto rounds = session.api.list("/rounds", std::move(*filter), session.options.limit.value_or(kScreenful));
+  if (!rounds) return std::move(rounds).error();
+  const Instant at = now();
+  show_list(
+      session, *rounds,
+      Table({"WHEN", "MACHINE", ">VERSION", ">ROUND", "RESULTS", ">NOT REACHED", ">TOOK", "DRIFT"}),
+      [&](const Value& each) {
+        std::string drift;
+        for (const Value& id : items_field(each, "drift"))
+          drift += (drift.empty() ? "" : ", ") + text_of(id);
+        const std::int64_t missed = number_field(each, "not_reached");
+        return std::vector<Cell>{{age_text(either(each, "received", "at"), at)},
+                                 {machine_text(each), Style::bold},
+                                 {text_field(each, "recipe_version")},
+                                 {text_field(each, "round")},
+                                 {pairs_text(field(each, "counts"), true)},
+                                 {missed > 0 ? std::to_string(missed) : "", Style::red},
+                                 {duration_text(number_field(each, "duration_ms"))},
+                                 {drift, Style::yellow}};
+      },
+      "no rounds");
+  return kOk;
+}
+
+Result<int> waits_command(Session& session) {
+  Parameters parameters;
+  if (!session.options.app.empty()) parameters.emplace_back("app", session.options.app);
+  auto waits = session.api.list("/waits", std::move(parameters), session.options.limit.value_or(kAll));
+  if (!waits) return std::move(waits).error();
+  const Instant at = now();
+  show_list(
+      session, *waits, Table({"MACHINE", "STATE", ">VERSION", "WAITS FOR"}),
+      [&](const Value& each) {
+        std::string waited;
+        for (const Value& one : items_field(each, "waiting_for"))
+          waited += (waited.empty() ? "" : ", ") + text_field(one, "instance_id") + "/" +
+                    text_field(one, "state_id");
+        const std::string satisfied = age_text(field(each, "satisfied_at"), at);
+        return std::vector<Cell>{
+            {machine_text(each), Style::bold},
+            {text_field(each, "state_id")},
+            {text_field(each, "recipe_version")},
+            waited.empty()
+                ? Cell{"nothing: satisfied" + (satisfied.empty() ? "" : " " + satisfied), Style::green}
+                : Cell{waited, Style::yellow}};
+      },
+      "nobody waits");
+  return kOk;
+}
+
+Result<int> audit_command(Session& session) {
+  auto rows = session.api.list("/audit", {}, session.options.limit.value_or(kScreenful));
+  if (!rows) return std::move(rows).error();
+  const Instant at = now();
+  show_list(
+      session, *rows, Table({">ID", "WHEN", "WHO", "ACTION", "WHAT", "DETAIL"}),
+      [&](const Value& each) {
+        return std::vector<Cell>{{text_field(each, "id")},     {age_text(field(each, "at"), at)},
+                                 {text_field(each, "actor")},  {text_field(each, "action")},
+                                 {text_field(each, "object")}, {text_field(each, "detail")}};
+      },
+      "nothing has been done yet");
+  return kOk;
+}
+
+}  // namespace ctl

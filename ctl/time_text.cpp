@@ -1,0 +1,71 @@
+#include "ctl/time_text.hpp"
+
+#include <array>
+#include <cstdio>
+
+#include "base/text.hpp"
+#include "base/utc_text.hpp"
+
+namespace ctl {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+std::string format(const char* pattern, double value) {
+  std::array<char, 32> text{};
+  const int length = std::snprintf(text.data(), text.size(), pattern, value);
+  return {text.data(), static_cast<std::size_t>(length)};
+}
+
+}  // namespace
+
+Instant now() {
+  return std::chrono::floor<milliseconds>(std::chrono::system_clock::now());
+}
+
+std::optional<Instant> parse_instant(std::string_view text) {
+  const auto instant = base::parse_utc(text);
+  if (!instant) return std::nullopt;
+  return std::chrono::floor<milliseconds>(*instant);
+}
+
+std::optional<Instant> instant_of(const base::Value& value) {
+  if (value.is_text()) return parse_instant(value.text());
+  const auto number = value.as_integer();
+  if (!number || *number <= 0) return std::nullopt;
+  return Instant(milliseconds(*number));
+}
+
+std::string age_text(const base::Value& value, Instant now) {
+  const auto instant = instant_of(value);
+  if (!instant) return {};
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - *instant).count();
+  if (seconds < 2) return "just now";  // clocks differ a little
+  if (seconds < 90) return std::to_string(seconds) + "s ago";
+  if (seconds < 90 * 60) return std::to_string(seconds / 60) + "m ago";
+  if (seconds < 36 * 3600) return std::to_string(seconds / 3600) + "h ago";
+  return std::to_string(seconds / 86400) + "d ago";
+}
+
+std::string duration_text(std::int64_t ms) {
+  if (ms < 1000) return std::to_string(ms) + " ms";
+  if (ms < 60'000) return format("%.1f s", static_cast<double>(ms) / 1000);
+  return std::to_string(ms / 60'000) + "m " + std::to_string(ms / 1000 % 60) + "s";
+}
+
+base::Result<Instant> parse_since(std::string_view text, Instant now) {
+  if (const auto instant = parse_instant(text)) return *instant;
+  constexpr std::string_view kUnits = "smhd";
+  constexpr std::array<std::int64_t, 4> kSeconds{1, 60, 3600, 86400};
+  const std::size_t unit = text.empty() ? std::string_view::npos : kUnits.find(text.back());
+  const auto number = base::parse_integer(text.substr(0, text.empty() ? 0 : text.size() - 1));
+  if (unit == std::string_view::npos || !number || *number < 0 || *number > 1'000'000)
+    return base::Error(base::ErrorCode::invalid,
+                       "--since must be an age like 90s, 10m, 2h, 7d or an instant like "
+                       "2026-03-01T12:00:00Z, not '" +
+                           std::string(text) + "'");
+  return now - std::chrono::seconds(*number * kSeconds[unit]);
+}
+
+}  // namespace ctl

@@ -1,0 +1,346 @@
+// The agent's side of one connection: what happens goes in, what is to be done comes out. No sockets, no
+// clock, no thread of its own; whoever owns it performs the actions in order. Made anew for every connection.
+//
+// The rules:
+//  * The handshake is sent first. It offers version 2; the answer decides:
+//      Welcome                                        version 2
+//      RecipeMetadata, WaitList, State, AgentUpdate   version 1, and so does silence for 30 s
+//      AppNotReady                                    nothing yet: the identity is read again, the handshake
+//      repeated
+//    An agent that must not speak version 1 closes instead. A Welcome that comes late is welcome all the
+//    same; a second one closes the connection.
+//  * Reports are sent when the version is known: all after `ack_seq` in version 2, where Ack says what is
+//  stored;
+//    in version 1 only StateLogs, which count as stored once they are written.
+//  * The backend is the authority on what runs: any other version of a recipe than ours is taken, also a
+//  lower
+//    one. The same version (and digest, where both have one) is a no-op; one without states moves the
+//    version.
+//  * The waits that are open are asked about on every connection and after every recipe that has some.
+//  * A code that nobody knows is answered by Nack in version 2, and ignored in version 1. So are messages of
+//    version 2 from a peer that never said Welcome.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "protocol/codec.hpp"
+#include "protocol/messages.hpp"
+#include "protocol/report_window.hpp"
+
+namespace protocol {
+
+namespace at_agent {
+
+enum class Timer { answer, repeat_handshake };
+inline constexpr std::int64_t kAnswerMs = 30'000;
+inline constexpr std::int64_t kRepeatHandshakeMs = 30'000;
+// What a backend may ask for instead.
+inline constexpr std::int64_t kSoonestRepeatMs = 100;
+inline constexpr std::int64_t kLatestRepeatMs = 24 * 3600 * 1000;
+
+// A wait state of the recipe that has not been satisfied. A target without an instance id means whichever
+// machine has such a state.
+struct OpenWait {
+  std::string id;
+  std::vector<StateRef> targets;
+  bool operator==(const OpenWait&) const = default;
+};
+
+struct Report {
+  std::uint64_t seq = 0;
+  AgentBody body;
+};
+
+// ---- events
+
+struct Opened {};
+struct Received {
+  BackendMessage message;
+};
+struct IdentityRead {  // answers ReadIdentityAgain
+  Handshake hello;
+};
+struct ReportsAvailable {  // the spool has reports up to here
+  std::uint64_t last_seq = 0;
+};
+struct ReportsRead {  // answers ReadReports; ordered
+  std::vector<Report> reports;
+  std::uint64_t through =
+      0;  // the last that was read, also if it could not be understood; 0: there are none left
+};
+struct ReportsWritten {  // the socket has taken every report that was sent, up to this one
+  std::uint64_t up_to = 0;
+};
+struct FactsChanged {  // answers ReadFacts, with `full`; later on with `patch`, or with `full` again
+  std::string hash;
+  std::optional<Json> full;
+  std::optional<Json> patch;
+};
+struct RecipeTaken {  // answers TakeRecipe: stored, and given to the worker
+  std::int64_t version = 0;
+  std::string digest;
+};
+struct RecipeRefused {  // answers TakeRecipe
+  std::int64_t version = 0;
+  std::vector<std::string> errors;
+};
+struct WaitsOpen {  // of the current recipe; after Opened and after every RecipeTaken
+  std::vector<OpenWait> waits;
+};
+struct Output {
+  StateOutput output;
+};
+struct PlanReady {  // answers PlanRecipe
+  std::string re;
+  PlanResult result;
+};
+struct QueryAnswered {  // answers AnswerQuery
+  std::string re;
+  QueryResult result;
+};
+struct RequestDone {  // answers RunState, CancelRun, TrySettings: accepted
+  std::string re;
+};
+struct RequestRefused {  // answers any of them, and AnswerQuery
+  std::string re;
+  std::string error;
+  bool retryable = false;
+};
+struct CertificateWanted {
+  CertRequest request;
+};
+struct TimerFired {
+  Timer which = Timer::answer;
+};
+struct Closing {  // the agent stops, or connects anew for a reason of its own
+  std::string reason;
+};
+
+using Event =
+    std::variant<Opened, Received, IdentityRead, ReportsAvailable, ReportsRead, ReportsWritten, FactsChanged,
+                 RecipeTaken, RecipeRefused, WaitsOpen, Output, PlanReady, QueryAnswered, RequestDone,
+                 RequestRefused, CertificateWanted, TimerFired, Closing>;
+
+// ---- actions
+
+struct Send {
+  AgentMessage message;
+  int version = 1;  // for encode()
+  bool operator==(const Send&) const = default;
+};
+struct Close {  // and connect again as usual
+  unsigned code = kCloseNormal;
+  std::string reason;
+  bool operator==(const Close&) const = default;
+};
+struct Disconnect {  // close, and connect again as the backend asks
+  std::optional<std::int64_t> retry_after_ms;
+  std::vector<std::string> alternatives;
+  bool operator==(const Disconnect&) const = default;
+};
+struct StartTimer {  // one of each kind; starting it again moves it
+  Timer which = Timer::answer;
+  std::int64_t ms = 0;
+  bool operator==(const StartTimer&) const = default;
+};
+struct ReadIdentityAgain {
+  bool operator==(const ReadIdentityAgain&) const = default;
+};
+struct TakeRecipe {
+  RecipeMetadata recipe;
+  bool operator==(const TakeRecipe&) const = default;
+};
+struct MoveVersion {
+  std::int64_t version = 0;
+  std::optional<ModuleSource> module;  // absent: the last one is kept
+  bool operator==(const MoveVersion&) const = default;
+};
+struct PlanRecipe {
+  RecipeMetadata recipe;
+  std::string re;
+  bool operator==(const PlanRecipe&) const = default;
+};
+struct WaitDone {
+  std::int64_t version = 0;
+  std::string id;
+  bool operator==(const WaitDone&) const = default;
+};
+struct WaitsMissing {  // these wait states are still open, says the backend
+  std::int64_t version = 0;
+  std::vector<std::string> ids;
+  bool operator==(const WaitsMissing&) const = default;
+};
+struct ReadReports {
+  std::uint64_t after = 0;
+  std::size_t how_many = 0;
+  bool operator==(const ReadReports&) const = default;
+};
+struct AcknowledgeReports {  // the spool may forget all up to here
+  std::uint64_t seq = 0;
+  bool operator==(const AcknowledgeReports&) const = default;
+};
+struct AppendReport {  // to the spool, which numbers it
+  AgentBody body;
+  bool operator==(const AppendReport&) const = default;
+};
+// The backend has stored more than we remember having said (our state folder was put back): the spool must go
+// on after this number, or its reports would pass for repeated ones.
+struct NumberReportsAfter {
+  std::uint64_t seq = 0;
+  bool operator==(const NumberReportsAfter&) const = default;
+};
+struct ReadFacts {
+  bool operator==(const ReadFacts&) const = default;
+};
+struct ReportChangesOnly {
+  bool on = false;
+  bool operator==(const ReportChangesOnly&) const = default;
+};
+struct SetHeartbeat {
+  int seconds = 30;
+  bool operator==(const SetHeartbeat&) const = default;
+};
+struct SetMaxMessage {
+  std::uint64_t bytes = kLargestMessage;
+  bool operator==(const SetMaxMessage&) const = default;
+};
+struct WatchOutput {  // of that run or state; both empty: of all
+  std::string run_id, id;
+  bool on = false;
+  bool operator==(const WatchOutput&) const = default;
+};
+struct RunState {
+  Run run;
+  std::string re;
+  bool operator==(const RunState&) const = default;
+};
+struct CancelRun {
+  Cancel cancel;
+  std::string re;
+  bool operator==(const CancelRun&) const = default;
+};
+struct AnswerQuery {
+  Query query;
+  std::string re;
+  bool operator==(const AnswerQuery&) const = default;
+};
+struct TrySettings {
+  Settings settings;
+  std::string re;
+  bool operator==(const TrySettings&) const = default;
+};
+struct ConfirmSettings {  // this connection was welcomed: what it was tried with is kept
+  bool operator==(const ConfirmSettings&) const = default;
+};
+struct UpdateAsked {
+  AgentUpdate update;
+  bool operator==(const UpdateAsked&) const = default;
+};
+struct CertificateIssued {
+  CertIssued certificate;
+  bool operator==(const CertificateIssued&) const = default;
+};
+struct Log {
+  enum class Level { debug, info, warning } level = Level::info;
+  std::string text;
+  bool operator==(const Log&) const = default;
+};
+
+using Action =
+    std::variant<Send, Close, Disconnect, StartTimer, ReadIdentityAgain, TakeRecipe, MoveVersion, PlanRecipe,
+                 WaitDone, WaitsMissing, ReadReports, AcknowledgeReports, AppendReport, NumberReportsAfter,
+                 ReadFacts, ReportChangesOnly, SetHeartbeat, SetMaxMessage, WatchOutput, RunState, CancelRun,
+                 AnswerQuery, TrySettings, ConfirmSettings, UpdateAsked, CertificateIssued, Log>;
+
+}  // namespace at_agent
+
+class AgentSession {
+ public:
+  // `hello` says who the agent is and what it has: recipe version and digest, last_seq, facts_hash.
+  // protocol_version and protocol_max are the session's to fill in.
+  explicit AgentSession(Handshake hello, int protocol_min = 1);
+
+  std::vector<at_agent::Action> step(at_agent::Event event);
+
+  // 0 while it is not known.
+  int version() const { return version_; }
+
+ private:
+  enum class Phase { connecting, handshake_sent, not_ready, speaking, closed };
+  struct RecipeId {
+    std::int64_t version = 0;
+    std::string digest;
+  };
+
+  void on(at_agent::Opened&);
+  void on(at_agent::Received& event);
+  void on(at_agent::IdentityRead& event);
+  void on(at_agent::ReportsAvailable& event);
+  void on(at_agent::ReportsRead& event);
+  void on(at_agent::ReportsWritten& event);
+  void on(at_agent::FactsChanged& event);
+  void on(at_agent::RecipeTaken& event);
+  void on(at_agent::RecipeRefused& event);
+  void on(at_agent::WaitsOpen& event);
+  void on(at_agent::Output& event);
+  void on(at_agent::PlanReady& event);
+  void on(at_agent::QueryAnswered& event);
+  void on(at_agent::RequestDone& event);
+  void on(at_agent::RequestRefused& event);
+  void on(at_agent::CertificateWanted& event);
+  void on(at_agent::TimerFired& event);
+  void on(at_agent::Closing& event);
+
+  void hear(Welcome& welcome, const Envelope&);
+  void hear(AppNotReady& message, const Envelope&);
+  void hear(RecipeMetadata& recipe, const Envelope& envelope);
+  void hear(WaitList& list, const Envelope&);
+  void hear(protocol::WaitDone& done, const Envelope&);
+  void hear(AgentUpdate& update, const Envelope&);
+  void hear(Query& query, const Envelope& envelope);
+  void hear(Run& run, const Envelope& envelope);
+  void hear(Cancel& cancel, const Envelope& envelope);
+  void hear(OutputSubscribe& subscribe, const Envelope&);
+  void hear(Settings& settings, const Envelope& envelope);
+  void hear(CertIssued& issued, const Envelope&);
+  void hear(Test&, const Envelope& envelope);
+  void hear(Ack& ack, const Envelope&);
+  void hear(Nack& nack, const Envelope& envelope);
+  void hear(Goodbye& goodbye, const Envelope&);
+  void hear(Unknown& unknown, const Envelope& envelope);
+
+  // False if the message needs a version that the peer does not speak.
+  bool allowed(const BackendBody& body);
+  void speak_version_1();
+  void say_hello();
+  void send(AgentBody body, std::string re = {});
+  void send_report(at_agent::Report& report);
+  void read_more_reports();
+  void acknowledge(std::uint64_t up_to);
+  void take_recipe(RecipeMetadata& recipe);
+  void move_version(std::int64_t version, std::string digest, std::optional<ModuleSource> module);
+  void ask_about_waits();
+  void close(unsigned code, std::string reason);
+  void log(at_agent::Log::Level level, std::string text);
+
+  // Constant after construction.
+  const int protocol_min_;
+
+  Handshake hello_;
+  Phase phase_ = Phase::connecting;
+  int version_ = 0;
+  RecipeId recipe_;                  // what the worker has
+  std::optional<RecipeId> pending_;  // what the shell is looking at
+  std::optional<RecipeMetadata> move_after_pending_;
+  std::vector<at_agent::OpenWait> waits_;
+  std::vector<OutputSubscribe> watchers_;
+  bool facts_in_step_ = false;  // the backend has the facts that a patch would be on top of
+  ReportWindow reports_;
+  std::vector<at_agent::Action> actions_;
+};
+
+}  // namespace protocol

@@ -1,0 +1,208 @@
+// What the agent does about each message of the backend.
+#include <algorithm>
+#include <utility>
+
+#include "protocol/agent_session.hpp"
+
+namespace protocol {
+
+using namespace at_agent;
+using Level = Log::Level;
+
+namespace {
+
+// A backend cannot make an agent ping without end, nor never; nor refuse what every peer must accept.
+constexpr int kShortestHeartbeat = 5;
+constexpr int kLongestHeartbeat = 3600;
+
+// People who watch output at one time, of one agent.
+constexpr std::size_t kMostWatchers = 64;
+
+// These are only said to an agent whose handshake was accepted, and a version 2 backend says Welcome before
+// them.
+bool shows_version_1(const BackendBody& body) {
+  return std::holds_alternative<RecipeMetadata>(body) || std::holds_alternative<WaitList>(body) ||
+         std::holds_alternative<protocol::WaitDone>(body) || std::holds_alternative<AgentUpdate>(body);
+}
+
+bool matches(const StateRef& target, const StateRef& waited) {
+  return target.state_id == waited.state_id &&
+         (target.instance_id.empty() || target.instance_id == waited.instance_id);
+}
+
+}  // namespace
+
+void AgentSession::on(Received& event) {
+  BackendBody& body = event.message.body;
+  if (phase_ == Phase::connecting) return close(kCloseProtocol, "a message came before the handshake");
+  const bool decides = version_ == 0 && shows_version_1(body);
+  if (decides) speak_version_1();
+  if (phase_ == Phase::closed || !allowed(body)) return;
+  std::visit([&](auto& message) { hear(message, event.message.envelope); }, body);
+  // If a recipe is on its way, the question follows when it was taken.
+  if (decides && !pending_ && phase_ == Phase::speaking) ask_about_waits();
+}
+
+// What may come at any time: it is how a backend opens, refuses or ends the conversation.
+bool AgentSession::allowed(const BackendBody& body) {
+  const bool opens_or_ends = std::holds_alternative<Welcome>(body) || std::holds_alternative<Goodbye>(body) ||
+                             std::holds_alternative<Nack>(body) || std::holds_alternative<Unknown>(body);
+  if (version_ == 2 || opens_or_ends || since_version(body) == 1) return true;
+  log(Level::info, std::string(code_of(body)) + " was ignored: the backend never said Welcome");
+  return false;
+}
+
+void AgentSession::hear(Welcome& welcome, const Envelope&) {
+  if (version_ == 2) return close(kCloseProtocol, "a second Welcome");
+  if (welcome.protocol_version < 2) return version_ == 0 ? speak_version_1() : void();
+  version_ = 2;
+  phase_ = Phase::speaking;
+  actions_.push_back(ConfirmSettings{});
+  actions_.push_back(SetHeartbeat{std::clamp(welcome.heartbeat_s, kShortestHeartbeat, kLongestHeartbeat)});
+  actions_.push_back(SetMaxMessage{std::max<std::uint64_t>(welcome.max_message, kLargestBeforeWelcome)});
+  actions_.push_back(ReportChangesOnly{welcome.report_changes_only});
+
+  const bool we_forgot = welcome.ack_seq > reports_.last();
+  reports_.start(welcome.ack_seq);
+  if (welcome.ack_seq > 0) actions_.push_back(AcknowledgeReports{welcome.ack_seq});
+  if (we_forgot) {
+    log(Level::warning, "the backend has reports up to " + std::to_string(welcome.ack_seq) +
+                            " that this agent does not remember: numbering goes on after them");
+    actions_.push_back(NumberReportsAfter{welcome.ack_seq});
+  }
+  facts_in_step_ = !hello_.facts_hash.empty() && welcome.facts_hash == hello_.facts_hash;
+  if (!facts_in_step_) actions_.push_back(ReadFacts{});
+  ask_about_waits();
+  read_more_reports();
+}
+
+void AgentSession::hear(AppNotReady& message, const Envelope&) {
+  if (phase_ == Phase::speaking)
+    log(Level::info, "AppNotReady in the middle of a connection: the handshake is repeated");
+  phase_ = Phase::not_ready;
+  version_ = 0;
+  const std::int64_t wait =
+      std::clamp(message.retry_after_ms.value_or(kRepeatHandshakeMs), kSoonestRepeatMs, kLatestRepeatMs);
+  log(Level::info, "the app is not ready" + (message.reason.empty() ? "" : ": " + message.reason));
+  actions_.push_back(StartTimer{Timer::repeat_handshake, wait});
+}
+
+void AgentSession::hear(RecipeMetadata& recipe, const Envelope& envelope) {
+  if (recipe.plan_only) {
+    if (version_ == 2)
+      actions_.push_back(PlanRecipe{std::move(recipe), envelope.mid});
+    else
+      log(Level::warning, "a recipe to plan was ignored: the backend never said Welcome");
+    return;
+  }
+  const RecipeId& newest = pending_ ? *pending_ : recipe_;
+  const bool same_content = recipe.digest.empty() || newest.digest.empty() || recipe.digest == newest.digest;
+  if (recipe.recipe_version == newest.version && same_content && !move_after_pending_) return;
+  if (recipe.states) return take_recipe(recipe);
+  if (pending_) {
+    move_after_pending_ = std::move(recipe);
+    return;
+  }
+  move_version(recipe.recipe_version, std::move(recipe.digest), std::move(recipe.module));
+}
+
+void AgentSession::take_recipe(RecipeMetadata& recipe) {
+  pending_ = RecipeId{recipe.recipe_version, recipe.digest};
+  move_after_pending_.reset();
+  actions_.push_back(TakeRecipe{std::move(recipe)});
+}
+
+void AgentSession::move_version(std::int64_t version, std::string digest,
+                                std::optional<ModuleSource> module) {
+  if (recipe_.version == 0)
+    return log(Level::warning, "recipe version " + std::to_string(version) +
+                                   " came without states, and there are none to go on with");
+  recipe_.version = version;
+  if (!digest.empty()) recipe_.digest = std::move(digest);
+  actions_.push_back(MoveVersion{version, std::move(module)});
+  ask_about_waits();
+}
+
+// The list names what is still being waited for: states of other machines, or our own wait states.
+void AgentSession::hear(WaitList& list, const Envelope&) {
+  if (list.recipe_version != recipe_.version) return;
+  const auto still_open = [&](const OpenWait& wait) {
+    return std::ranges::any_of(list.waited, [&](const StateRef& waited) {
+      return matches({hello_.instance_id, wait.id}, waited) ||
+             std::ranges::any_of(wait.targets, [&](const StateRef& t) { return matches(t, waited); });
+    });
+  };
+  WaitsMissing missing{.version = recipe_.version};
+  for (const OpenWait& wait : waits_) {
+    if (still_open(wait))
+      missing.ids.push_back(wait.id);
+    else
+      actions_.push_back(at_agent::WaitDone{recipe_.version, wait.id});
+  }
+  std::erase_if(waits_, [&](const OpenWait& wait) { return !still_open(wait); });
+  actions_.push_back(std::move(missing));
+}
+
+void AgentSession::hear(protocol::WaitDone& done, const Envelope&) {
+  if (done.recipe_version != recipe_.version) return;
+  std::erase_if(waits_, [&](const OpenWait& wait) { return wait.id == done.id; });
+  actions_.push_back(at_agent::WaitDone{done.recipe_version, std::move(done.id)});
+}
+
+void AgentSession::hear(AgentUpdate& update, const Envelope&) {
+  actions_.push_back(UpdateAsked{std::move(update)});
+}
+
+void AgentSession::hear(Query& query, const Envelope& envelope) {
+  actions_.push_back(AnswerQuery{std::move(query), envelope.mid});
+}
+void AgentSession::hear(Run& run, const Envelope& envelope) {
+  actions_.push_back(RunState{std::move(run), envelope.mid});
+}
+void AgentSession::hear(Cancel& cancel, const Envelope& envelope) {
+  actions_.push_back(CancelRun{std::move(cancel), envelope.mid});
+}
+void AgentSession::hear(Settings& settings, const Envelope& envelope) {
+  actions_.push_back(TrySettings{std::move(settings), envelope.mid});
+}
+void AgentSession::hear(CertIssued& issued, const Envelope&) {
+  actions_.push_back(CertificateIssued{std::move(issued)});
+}
+
+void AgentSession::hear(OutputSubscribe& subscribe, const Envelope& envelope) {
+  std::erase_if(watchers_, [&](const OutputSubscribe& watcher) {
+    return watcher.run_id == subscribe.run_id && watcher.id == subscribe.id;
+  });
+  if (subscribe.on && watchers_.size() >= kMostWatchers)
+    return send(Nack{.error = "too many are watching already", .retryable = true}, envelope.mid);
+  if (subscribe.on) watchers_.push_back(subscribe);
+  actions_.push_back(WatchOutput{subscribe.run_id, subscribe.id, subscribe.on});
+}
+
+void AgentSession::hear(Test&, const Envelope& envelope) {
+  send(TestAnswer{hello_}, envelope.mid);
+}
+
+void AgentSession::hear(Ack& ack, const Envelope&) {
+  if (!ack.ack_seq) return;
+  acknowledge(*ack.ack_seq);
+  read_more_reports();
+}
+
+void AgentSession::hear(Nack& nack, const Envelope& envelope) {
+  log(Level::warning,
+      "the backend refused " + (envelope.re.empty() ? "a message" : envelope.re) + ": " + nack.error);
+}
+
+void AgentSession::hear(Goodbye& goodbye, const Envelope&) {
+  log(Level::info, "the backend says goodbye" + (goodbye.reason.empty() ? "" : ": " + goodbye.reason));
+  actions_.push_back(Disconnect{goodbye.retry_after_ms, std::move(goodbye.alternatives)});
+  phase_ = Phase::closed;
+}
+
+void AgentSession::hear(Unknown& unknown, const Envelope& envelope) {
+  log(Level::debug, "unknown code '" + unknown.code + "'");
+  if (version_ == 2) send(Nack{.error = "unknown code '" + unknown.code + "'"}, envelope.mid);
+}
+
+}  // namespace protocol

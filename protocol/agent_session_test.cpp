@@ -1,0 +1,399 @@
+#include "protocol/agent_session.hpp"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "protocol/message_samples.hpp"
+
+namespace protocol {
+
+using namespace at_agent;
+
+namespace {
+
+using Actions = std::vector<Action>;
+
+Handshake hello() {
+  return {.instance_id = "i-1",
+          .app_id = "app",
+          .agent_version = "1.0",
+          .instance_token = "t",
+          .facts_hash = "f1",
+          .recipe_version = 7,
+          .recipe_digest = "d7",
+          .last_seq = 10};
+}
+
+Handshake offered() {
+  Handshake sent = hello();
+  sent.protocol_max = 2;
+  return sent;
+}
+
+// What the session does about an event, but for what it logs.
+Actions did(AgentSession& session, Event event) {
+  Actions actions = session.step(std::move(event));
+  std::erase_if(actions, [](const Action& action) { return std::holds_alternative<Log>(action); });
+  return actions;
+}
+
+Actions heard(AgentSession& session, BackendBody body, std::string mid = {}) {
+  return did(session, Received{BackendMessage{std::move(body), {.mid = std::move(mid)}}});
+}
+
+Send send_2(AgentBody body, std::string re = {}) {
+  return {AgentMessage{std::move(body), {.re = std::move(re)}}, 2};
+}
+Send send_1(AgentBody body) {
+  return {AgentMessage{std::move(body)}, 1};
+}
+
+StateLog result(std::string id = "s") {
+  return {.recipe_version = 7, .id = std::move(id), .state_result = true};
+}
+StateLog numbered(std::uint64_t seq, StateLog log = result()) {
+  log.seq = seq;
+  return log;
+}
+// As version 1 has it.
+StateLog named(std::uint64_t seq) {
+  StateLog log = numbered(seq);
+  log.instance_id = "i-1";
+  log.app_id = "app";
+  return log;
+}
+
+Welcome welcome(std::uint64_t ack_seq = 10) {
+  return {.ack_seq = ack_seq, .facts_hash = "f1"};
+}
+
+AgentSession opened(Handshake who = hello(), int protocol_min = 1) {
+  AgentSession session(std::move(who), protocol_min);
+  CHECK(did(session, Opened{}).size() == 3);
+  return session;
+}
+AgentSession welcomed(std::uint64_t ack_seq = 10) {
+  AgentSession session = opened();
+  heard(session, welcome(ack_seq));
+  REQUIRE(session.version() == 2);
+  return session;
+}
+// A backend of version 1 sends the recipe that the agent has.
+AgentSession with_version_1() {
+  AgentSession session = opened();
+  heard(session, RecipeMetadata{.recipe_version = 7, .states = Json{"[]"}});
+  REQUIRE(session.version() == 1);
+  return session;
+}
+
+}  // namespace
+
+TEST_CASE("the agent says hello first, and offers version 2") {
+  AgentSession session(hello());
+  CHECK(did(session, Opened{}) ==
+        Actions{WatchOutput{}, send_1(offered()), StartTimer{Timer::answer, kAnswerMs}});
+}
+
+TEST_CASE("a message before the handshake was sent closes the connection") {
+  AgentSession session(hello());
+  CHECK(heard(session, welcome()) == Actions{Close{1002, "a message came before the handshake"}});
+  CHECK(heard(session, welcome()).empty());
+}
+
+TEST_CASE("Welcome makes it version 2, with what it asks for") {
+  AgentSession session = opened();
+  CHECK(heard(session, Welcome{.ack_seq = 4,
+                               .heartbeat_s = 1,
+                               .max_message = 1,
+                               .report_changes_only = true,
+                               .facts_hash = "f1"}) ==
+        Actions{ConfirmSettings{}, SetHeartbeat{5}, SetMaxMessage{64 * 1024}, ReportChangesOnly{true},
+                AcknowledgeReports{4}, ReadReports{4, 64}});
+  CHECK(session.version() == 2);
+  CHECK(heard(session, welcome()) == Actions{Close{1002, "a second Welcome"}});
+}
+
+TEST_CASE("reports are resent after what the backend has, and acknowledged cumulatively") {
+  AgentSession session = welcomed(8);
+  CHECK(did(session, ReportsRead{{{9, result("a")}, {10, RoundEnd{.recipe_version = 7}}}}) ==
+        Actions{send_2(numbered(9, result("a"))), send_2(RoundEnd{.seq = 10, .recipe_version = 7})});
+  CHECK(heard(session, Ack{.ack_seq = 10}) == Actions{AcknowledgeReports{10}});
+  CHECK(heard(session, Ack{.ack_seq = 9}).empty());
+  CHECK(did(session, ReportsAvailable{11}).empty());  // the last ones are still in the send queue
+  CHECK(did(session, ReportsWritten{10}) == Actions{ReadReports{10, 64}});
+}
+
+TEST_CASE("no more reports are in flight than the window holds") {
+  Handshake who = hello();
+  who.last_seq = 1000;
+  AgentSession session = opened(who);
+  Actions actions = heard(session, welcome(0));
+  std::uint64_t sent = 0;
+  while (!actions.empty()) {
+    const auto reading = std::get<ReadReports>(actions.back());
+    REQUIRE(reading.after == sent);
+    std::vector<Report> reports;
+    for (std::size_t i = 0; i < reading.how_many; ++i)
+      reports.push_back({++sent, result()});
+    did(session, ReportsRead{std::move(reports)});
+    actions = did(session, ReportsWritten{sent});
+  }
+  CHECK(sent == 256);
+  CHECK(heard(session, Ack{.ack_seq = 3}) == Actions{AcknowledgeReports{3}, ReadReports{256, 3}});
+}
+
+TEST_CASE("reports that the spool has dropped leave a gap and stop nothing") {
+  AgentSession session = welcomed(5);
+  CHECK(did(session, ReportsRead{{{9, result()}}}) == Actions{send_2(numbered(9))});
+  CHECK(did(session, ReportsWritten{9}) == Actions{ReadReports{9, 64}});
+  CHECK(did(session, ReportsRead{}).empty());
+  CHECK(did(session, ReportsAvailable{11}) == Actions{ReadReports{10, 64}});
+}
+
+TEST_CASE("what was never sent cannot be acknowledged") {
+  AgentSession session = welcomed(8);
+  did(session, ReportsRead{{{9, result()}}});
+  CHECK(heard(session, Ack{.ack_seq = 10}) ==
+        Actions{Close{1002, "report 10 was acknowledged and never sent"}});
+}
+
+TEST_CASE("an agent that has forgotten its numbers goes on after those that the backend has") {
+  AgentSession session = opened();
+  const Actions actions = heard(session, welcome(50));
+  CHECK(std::ranges::find(actions, Action{NumberReportsAfter{50}}) != actions.end());
+  CHECK(did(session, ReportsAvailable{51}) == Actions{ReadReports{50, 64}});
+}
+
+TEST_CASE("with a version 1 backend only results are sent, and count as stored once written") {
+  AgentSession session = opened();
+  CHECK(heard(session, RecipeMetadata{.recipe_version = 7, .states = Json{"[]"}}) ==
+        Actions{ReportChangesOnly{false}, ReadReports{0, 64}});
+  CHECK(did(session, ReportsRead{{{8, result()},
+                                  {9, RoundEnd{.recipe_version = 7}},
+                                  {10, RecipeStatus{.recipe_version = 7}}}}) == Actions{send_1(named(8))});
+  CHECK(did(session, ReportsWritten{8}) == Actions{AcknowledgeReports{10}});
+  CHECK(did(session, ReportsAvailable{11}) == Actions{ReadReports{10, 64}});
+  CHECK(did(session, ReportsRead{{{11, RoundEnd{.recipe_version = 7}}}}) == Actions{AcknowledgeReports{11}});
+}
+
+TEST_CASE("a backend that does not answer is left, and no report is written to it") {
+  AgentSession session = opened();
+  CHECK(did(session, TimerFired{Timer::answer}) ==
+        Actions{Close{1001, "the backend does not answer the handshake"}});
+  AgentSession answered = opened();
+  heard(answered, welcome(9));
+  CHECK(did(answered, TimerFired{Timer::answer}).empty());
+}
+
+TEST_CASE("reports that cannot be understood do not take those behind them along") {
+  AgentSession session = welcomed();
+  CHECK(did(session, ReportsAvailable{200}) == Actions{ReadReports{10, 64}});
+  CHECK(did(session, ReportsRead{{}, 74}) == Actions{ReadReports{74, 64}});
+}
+
+TEST_CASE("an agent that must not speak version 1 closes, and says why") {
+  AgentSession session = opened(hello(), 2);
+  const Actions actions = session.step(Received{BackendMessage{RecipeMetadata{.recipe_version = 8}}});
+  const std::string why = "the backend speaks protocol version 1, and protocol_min is 2";
+  CHECK(actions == Actions{Log{Log::Level::warning, "closing the connection: " + why}, Close{1008, why}});
+}
+
+TEST_CASE("an app that is not ready is asked again, with the identity read anew") {
+  AgentSession session = opened();
+  CHECK(heard(session, AppNotReady{}) == Actions{StartTimer{Timer::repeat_handshake, 30'000}});
+  CHECK(did(session, TimerFired{Timer::answer}).empty());
+  CHECK(did(session, TimerFired{Timer::repeat_handshake}) == Actions{ReadIdentityAgain{}});
+  Handshake other = offered();
+  other.app_id = "app-2";
+  CHECK(did(session, IdentityRead{other}) == Actions{send_1(other), StartTimer{Timer::answer, kAnswerMs}});
+  CHECK(heard(session, AppNotReady{.reason = "no such app", .retry_after_ms = 500}) ==
+        Actions{StartTimer{Timer::repeat_handshake, 500}});
+}
+
+TEST_CASE("another recipe version is taken, also a lower one; the same is a no-op") {
+  AgentSession session = welcomed();
+  const RecipeMetadata same{.recipe_version = 7, .states = Json{"[]"}, .digest = "d7"};
+  CHECK(heard(session, same).empty());
+  RecipeMetadata lower = same;
+  lower.recipe_version = 6;
+  lower.digest = "d6";
+  CHECK(heard(session, lower) == Actions{TakeRecipe{lower}});
+  CHECK(heard(session, lower).empty());  // it is being looked at
+  CHECK(did(session, RecipeTaken{6, "d6"}) == Actions{AppendReport{RecipeStatus{.recipe_version = 6}}});
+  CHECK(heard(session, lower).empty());
+  RecipeMetadata differs = lower;
+  differs.digest = "other";
+  CHECK(heard(session, differs) == Actions{TakeRecipe{differs}});
+}
+
+TEST_CASE("a recipe without states moves the version") {
+  AgentSession session = welcomed();
+  CHECK(heard(session, RecipeMetadata{.recipe_version = 9}) == Actions{MoveVersion{9, {}}});
+  CHECK(heard(session, RecipeMetadata{.recipe_version = 9}).empty());
+  // While another is being looked at, it waits for that one.
+  const RecipeMetadata next{.recipe_version = 10, .states = Json{"[]"}};
+  CHECK(heard(session, next) == Actions{TakeRecipe{next}});
+  CHECK(heard(session, RecipeMetadata{.recipe_version = 11}).empty());
+  CHECK(did(session, RecipeTaken{10, ""}) ==
+        Actions{AppendReport{RecipeStatus{.recipe_version = 10}}, MoveVersion{11, {}}});
+
+  Handshake nothing = hello();
+  nothing.recipe_version.reset();
+  AgentSession empty = opened(nothing);
+  heard(empty, welcome());
+  CHECK(heard(empty, RecipeMetadata{.recipe_version = 2}).empty());
+}
+
+TEST_CASE("a refused recipe is reported with its errors, and the old one stays") {
+  AgentSession session = welcomed();
+  const RecipeMetadata bad{.recipe_version = 8, .states = Json{"[1]"}};
+  heard(session, bad);
+  CHECK(did(session, RecipeRefused{8, {"not a state"}}) ==
+        Actions{AppendReport{RecipeStatus{
+            .recipe_version = 8, .status = RecipeProgress::rejected, .errors = {"not a state"}}}});
+  CHECK(heard(session, RecipeMetadata{.recipe_version = 7, .states = Json{"[]"}}).empty());
+}
+
+TEST_CASE("an answer about a recipe that was replaced meanwhile is not reported") {
+  AgentSession session = welcomed();
+  heard(session, RecipeMetadata{.recipe_version = 8, .states = Json{"[]"}});
+  heard(session, RecipeMetadata{.recipe_version = 9, .states = Json{"[]"}});
+  CHECK(did(session, RecipeTaken{8, ""}).empty());
+  CHECK(did(session, RecipeTaken{9, ""}).size() == 1);
+}
+
+TEST_CASE("a plan is asked for and answered, in version 2 only, and never applied") {
+  const RecipeMetadata plan{.recipe_version = 8, .states = Json{"[]"}, .plan_only = true};
+  AgentSession session = welcomed();
+  CHECK(heard(session, plan, "m-5") == Actions{PlanRecipe{plan, "m-5"}});
+  CHECK(did(session, PlanReady{"m-5", PlanResult{.recipe_version = 8}}) ==
+        Actions{send_2(PlanResult{.recipe_version = 8}, "m-5")});
+  AgentSession old = with_version_1();
+  CHECK(heard(old, plan).empty());
+}
+
+TEST_CASE("open waits are asked about on every connection and after every recipe that has some") {
+  const WaitQuery ask{.instance_id = "i-1", .app_id = "app", .recipe_version = 7};
+  AgentSession session = opened();
+  CHECK(did(session, WaitsOpen{{{"w", {}}}}).empty());  // nobody to ask yet
+  const Actions actions = heard(session, welcome());
+  CHECK(actions.back() == Action{send_2(ask)});
+  heard(session, RecipeMetadata{.recipe_version = 8, .states = Json{"[]"}});
+  did(session, RecipeTaken{8, ""});
+  WaitQuery next = ask;
+  next.recipe_version = 8;
+  CHECK(did(session, WaitsOpen{{{"w", {}}}}) == Actions{send_2(next)});
+  CHECK(did(session, WaitsOpen{}).empty());
+
+  AgentSession old = opened();
+  did(old, WaitsOpen{{{"w", {}}}});
+  CHECK(heard(old, RecipeMetadata{.recipe_version = 7}) ==
+        Actions{ReportChangesOnly{false}, ReadReports{0, 64}, send_1(ask)});
+}
+
+TEST_CASE("a wait is done when the backend says so, or no longer lists what it waits for") {
+  AgentSession session = welcomed();
+  did(session, WaitsOpen{{{"by-target", {{"i-2", "db"}}},
+                          {"by-any-machine", {{"", "cache"}}},
+                          {"by-own-id", {}},
+                          {"done", {{"i-2", "web"}}}}});
+  CHECK(
+      heard(session, WaitList{7, {{"i-2", "db"}, {"i-9", "cache"}, {"i-1", "by-own-id"}, {"i-3", "web"}}}) ==
+      Actions{at_agent::WaitDone{7, "done"}, WaitsMissing{7, {"by-target", "by-any-machine", "by-own-id"}}});
+  CHECK(heard(session, protocol::WaitDone{7, "by-target", ""}) ==
+        Actions{at_agent::WaitDone{7, "by-target"}});
+  CHECK(heard(session, WaitList{7, {}}) == Actions{at_agent::WaitDone{7, "by-any-machine"},
+                                                   at_agent::WaitDone{7, "by-own-id"}, WaitsMissing{7, {}}});
+}
+
+TEST_CASE("waits of another recipe version are ignored") {
+  AgentSession session = welcomed();
+  did(session, WaitsOpen{{{"w", {}}}});
+  CHECK(heard(session, protocol::WaitDone{6, "w", ""}).empty());
+  CHECK(heard(session, WaitList{8, {}}).empty());
+}
+
+TEST_CASE("facts are sent in full when the backend has others, then as patches") {
+  AgentSession session = opened();
+  Welcome stale = welcome();
+  stale.facts_hash = "f0";
+  CHECK(heard(session, stale).back() == Action{ReadFacts{}});
+  CHECK(did(session, FactsChanged{"f2", {}, Json{"{}"}}).empty());  // a patch on top of nothing
+  CHECK(did(session, FactsChanged{"f2", Json{"{}"}, {}}) ==
+        Actions{send_2(Facts{.hash = "f2", .full = Json{"{}"}})});
+  CHECK(did(session, FactsChanged{"f3", Json{"{}"}, Json{"{\"a\":1}"}}) ==
+        Actions{send_2(Facts{.hash = "f3", .patch = Json{"{\"a\":1}"}})});
+  AgentSession old = with_version_1();
+  CHECK(did(old, FactsChanged{"f3", Json{"{}"}, {}}).empty());
+}
+
+TEST_CASE("output is sent only while someone watches it") {
+  AgentSession session = welcomed();
+  const StateOutput output{.run_id = "r", .id = "s", .stream = "stdout", .data = "x"};
+  CHECK(did(session, Output{output}).empty());
+  CHECK(heard(session, OutputSubscribe{.id = "s"}) == Actions{WatchOutput{"", "s", true}});
+  CHECK(did(session, Output{output}) == Actions{send_2(output)});
+  StateOutput other = output;
+  other.id = "t";
+  CHECK(did(session, Output{other}).empty());
+  CHECK(heard(session, OutputSubscribe{.id = "s", .on = false}) == Actions{WatchOutput{"", "s", false}});
+  CHECK(did(session, Output{output}).empty());
+  for (int i = 0; i < 64; ++i)
+    heard(session, OutputSubscribe{.id = "w" + std::to_string(i)});
+  CHECK(heard(session, OutputSubscribe{.id = "one more"}, "m") ==
+        Actions{send_2(Nack{.error = "too many are watching already", .retryable = true}, "m")});
+}
+
+TEST_CASE("what reaches past the recipe is asked of the shell, and its answer carries the request's mid") {
+  AgentSession session = welcomed();
+  CHECK(heard(session, sample<Query>(), "q") == Actions{AnswerQuery{sample<Query>(), "q"}});
+  CHECK(did(session, QueryAnswered{"q", sample<QueryResult>()}) ==
+        Actions{send_2(sample<QueryResult>(), "q")});
+  CHECK(heard(session, sample<Run>(), "r") == Actions{RunState{sample<Run>(), "r"}});
+  CHECK(did(session, RequestDone{"r"}) == Actions{send_2(Ack{}, "r")});
+  CHECK(heard(session, sample<Cancel>(), "c") == Actions{CancelRun{sample<Cancel>(), "c"}});
+  CHECK(did(session, RequestRefused{"c", "not allowed"}) ==
+        Actions{send_2(Nack{.error = "not allowed"}, "c")});
+  CHECK(heard(session, sample<Settings>(), "s") == Actions{TrySettings{sample<Settings>(), "s"}});
+  CHECK(heard(session, sample<AgentUpdate>()) == Actions{UpdateAsked{sample<AgentUpdate>()}});
+  CHECK(did(session, CertificateWanted{sample<CertRequest>()}) == Actions{send_2(sample<CertRequest>())});
+  CHECK(heard(session, sample<CertIssued>()) == Actions{CertificateIssued{sample<CertIssued>()}});
+}
+
+TEST_CASE("a backend that never said Welcome cannot use version 2") {
+  for (const BackendMessage& message : backend_samples()) {
+    if (since_version(message.body) == 1 || std::holds_alternative<Welcome>(message.body) ||
+        std::holds_alternative<Goodbye>(message.body))
+      continue;
+    CAPTURE(code_of(message.body));
+    AgentSession old = with_version_1();
+    CHECK(did(old, Received{message}).empty());
+    AgentSession undecided = opened();
+    CHECK(did(undecided, Received{message}).empty());
+  }
+}
+
+TEST_CASE("the agent answers Test with its handshake, and an unknown code in version 2 with Nack") {
+  AgentSession session = welcomed();
+  CHECK(heard(session, Test{}, "m") == Actions{send_2(TestAnswer{offered()}, "m")});
+  CHECK(heard(session, Unknown{"Hologram"}, "m") ==
+        Actions{send_2(Nack{.error = "unknown code 'Hologram'"}, "m")});
+  AgentSession old = with_version_1();
+  CHECK(heard(old, Test{}) == Actions{send_1(TestAnswer{offered()})});
+  CHECK(heard(old, Unknown{"Hologram"}).empty());
+}
+
+TEST_CASE("both sides can end the conversation") {
+  AgentSession session = welcomed();
+  CHECK(heard(session, Goodbye{"draining", 500, {"wss://b2/agent/"}}) ==
+        Actions{Disconnect{500, {"wss://b2/agent/"}}});
+  CHECK(did(session, ReportsAvailable{11}).empty());
+  AgentSession other = welcomed();
+  CHECK(did(other, Closing{"stopping"}) ==
+        Actions{send_2(Goodbye{.reason = "stopping"}), Close{1001, "stopping"}});
+  AgentSession old = with_version_1();
+  CHECK(did(old, Closing{"stopping"}) == Actions{Close{1001, "stopping"}});
+}
+
+}  // namespace protocol

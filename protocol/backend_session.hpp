@@ -1,0 +1,231 @@
+// The backend's side of one agent's connection: what happens goes in, what is to be done comes out. No
+// sockets, no clock, no thread of its own; whoever owns it performs the actions in order. Small, because a
+// backend has ten thousand of them.
+//
+// The rules:
+//  * The first message is a Handshake, within 10 s, or a CertRequest with a join token (enrolment, once).
+//  Anything
+//    else closes the connection: nothing is handled for a peer that was not accepted.
+//  * The shell judges the handshake. Accepted: an agent that offers version 2 gets a Welcome, another one
+//  nothing.
+//    Not ready: AppNotReady, and the agent may repeat the handshake. Refused: closed.
+//  * A report is stored once: numbers grow on a connection, and one that does not is a repetition and
+//  dropped. Gaps
+//    are accepted, since the agent's spool may drop. Version 1 has no numbers: the shell gives its own.
+//  * Ack is sent when the shell says that reports are stored, never before.
+//  * Who is speaking was settled by the handshake. A message in another machine's name closes the connection.
+//  * Nothing is handled after the connection was superseded, drained or closed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "protocol/codec.hpp"
+#include "protocol/messages.hpp"
+
+namespace protocol {
+
+namespace at_backend {
+
+enum class Timer { handshake };
+inline constexpr std::int64_t kHandshakeMs = 10'000;
+inline constexpr std::int64_t kNotReadyMs = 30'000;  // until the handshake is repeated, unless said otherwise
+
+// ---- events
+
+struct Opened {};
+struct Received {
+  AgentMessage message;
+};
+// Answers to Judge. The welcome's protocol_version is the session's to fill in.
+struct Accepted {
+  Welcome welcome;
+};
+struct NotReady {
+  std::string reason;
+  std::optional<std::int64_t> retry_after_ms;
+};
+struct Refused {
+  std::string reason;
+};
+struct Stored {  // every report of this agent up to here is on disk
+  std::uint64_t up_to_seq = 0;
+};
+// Something to say: RecipeMetadata, WaitList, State, AgentUpdate, Query, Run, Cancel, OutputSubscribe,
+// Settings, CertIssued, Test. `mid` names a request whose answer is waited for, `re` the request that this
+// answers.
+struct Tell {
+  BackendBody body;
+  std::string mid = {};
+  std::string re = {};
+};
+struct Superseded {};  // the same agent has a newer connection
+struct Drain {         // this backend is going away
+  std::optional<std::int64_t> retry_after_ms;
+  std::vector<std::string> alternatives;
+};
+struct Revoked {  // the agent's right to be here has ended
+  std::string reason;
+};
+struct TimerFired {
+  Timer which = Timer::handshake;
+};
+
+using Event = std::variant<Opened, Received, Accepted, NotReady, Refused, Stored, Tell, Superseded, Drain,
+                           Revoked, TimerFired>;
+
+// ---- actions
+
+struct Send {
+  BackendMessage message;
+  int version = 1;  // for encode()
+  bool operator==(const Send&) const = default;
+};
+struct Close {
+  unsigned code = kCloseNormal;
+  std::string reason;
+  bool operator==(const Close&) const = default;
+};
+struct StartTimer {  // starting it again moves it
+  Timer which = Timer::handshake;
+  std::int64_t ms = 0;
+  bool operator==(const StartTimer&) const = default;
+};
+struct StopTimer {
+  Timer which = Timer::handshake;
+  bool operator==(const StopTimer&) const = default;
+};
+struct SetMaxMessage {  // for what is received
+  std::uint64_t bytes = kLargestBeforeWelcome;
+  bool operator==(const SetMaxMessage&) const = default;
+};
+struct Judge {
+  Handshake handshake;
+  int version = 1;  // that will be spoken if it is accepted
+  bool operator==(const Judge&) const = default;
+};
+struct Store {  // no number: of version 1
+  std::optional<std::uint64_t> seq;
+  AgentBody report;
+  bool operator==(const Store&) const = default;
+};
+struct StoreFacts {
+  Facts facts;
+  bool operator==(const StoreFacts&) const = default;
+};
+struct AnswerWaits {
+  std::int64_t recipe_version = 0;
+  std::string re;
+  bool operator==(const AnswerWaits&) const = default;
+};
+struct OutputArrived {
+  StateOutput output;
+  bool operator==(const OutputArrived&) const = default;
+};
+// PlanResult, QueryResult, TestAns, Ack or Nack: the answer to what was told with that mid.
+struct Answered {
+  std::string re;
+  AgentBody answer;
+  bool operator==(const Answered&) const = default;
+};
+struct TellFailed {  // this agent cannot be told that
+  std::string mid;
+  std::string error;
+  bool operator==(const TellFailed&) const = default;
+};
+struct SignCertificate {
+  CertRequest request;
+  std::string re;
+  bool enrolment = false;  // by join token, of a peer that is nobody yet
+  bool operator==(const SignCertificate&) const = default;
+};
+struct AgentLeaves {
+  std::string reason;
+  bool operator==(const AgentLeaves&) const = default;
+};
+struct Impostor {  // for the audit: the agent spoke in another machine's name
+  std::string claimed_instance_id;
+  bool operator==(const Impostor&) const = default;
+};
+struct Log {
+  enum class Level { debug, info, warning } level = Level::info;
+  std::string text;
+  bool operator==(const Log&) const = default;
+};
+
+using Action =
+    std::variant<Send, Close, StartTimer, StopTimer, SetMaxMessage, Judge, Store, StoreFacts, AnswerWaits,
+                 OutputArrived, Answered, TellFailed, SignCertificate, AgentLeaves, Impostor, Log>;
+
+}  // namespace at_backend
+
+class BackendSession {
+ public:
+  // protocol_min 2: an agent that offers only version 1 is refused.
+  explicit BackendSession(int protocol_min = 1) : protocol_min_(protocol_min) {}
+
+  std::vector<at_backend::Action> step(at_backend::Event event);
+
+  bool is_accepted() const { return phase_ == Phase::accepted; }
+  // 0 while it is not known.
+  int version() const { return version_; }
+  const std::string& instance_id() const { return instance_id_; }
+
+ private:
+  enum class Phase : std::uint8_t { connecting, enrolling, judging, not_ready, accepted, closed };
+
+  void on(at_backend::Opened&);
+  void on(at_backend::Received& event);
+  void on(at_backend::Accepted& event);
+  void on(at_backend::NotReady& event);
+  void on(at_backend::Refused& event);
+  void on(at_backend::Stored& event);
+  void on(at_backend::Tell& event);
+  void on(at_backend::Superseded&);
+  void on(at_backend::Drain& event);
+  void on(at_backend::Revoked& event);
+  void on(at_backend::TimerFired& event);
+
+  // One for each message: a new one without a rule does not compile.
+  void hear(StateLog& report, const Envelope&);
+  void hear(RecipeStatus& report, const Envelope&);
+  void hear(RoundEnd& report, const Envelope&);
+  void hear(UpdateStatus& report, const Envelope&);
+  void hear(WaitQuery& query, const Envelope& envelope);
+  void hear(StateOutput& output, const Envelope&);
+  void hear(Facts& facts, const Envelope&);
+  void hear(PlanResult& answer, const Envelope& envelope);
+  void hear(QueryResult& answer, const Envelope& envelope);
+  void hear(TestAnswer& answer, const Envelope& envelope);
+  void hear(Ack& answer, const Envelope& envelope);
+  void hear(Nack& answer, const Envelope& envelope);
+  void hear(CertRequest& request, const Envelope& envelope);
+  void hear(Goodbye& goodbye, const Envelope&);
+  void hear(Unknown& unknown, const Envelope& envelope);
+  void hear(Handshake&, const Envelope&);
+
+  void hear_stranger(AgentMessage& message);
+  void meet(Handshake& handshake);
+  bool is_of_this_agent(const std::string& claimed_instance_id);
+  void store(AgentBody report);
+  void send(BackendBody body, std::string mid = {}, std::string re = {});
+  void close(unsigned code, std::string reason);
+  void log(at_backend::Log::Level level, std::string text);
+
+  // Constant after construction.
+  const int protocol_min_;
+
+  Phase phase_ = Phase::connecting;
+  bool has_enrolled_ = false;
+  int version_ = 0;
+  std::uint64_t last_seq_ = 0;   // the newest report that came in
+  std::uint64_t acked_seq_ = 0;  // the newest that was acknowledged
+  std::string instance_id_;
+  std::vector<std::string> capabilities_;
+  std::vector<at_backend::Action> actions_;
+};
+
+}  // namespace protocol

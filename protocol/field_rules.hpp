@@ -1,0 +1,45 @@
+// How a message is described: each struct has one function `fields(visitor, message)` that shows every field
+// to the visitor, with its name on the wire and its rule. The reader and the writer are both such visitors,
+// so they cannot disagree. Only the codec includes this.
+//
+// A visitor has:
+//   field(name, member, rule)                 text, number, bool, Json, list, map, nested struct, optional of
+//   these id(name, member, rule)                    the name of a machine, app, run …: problem_of_id()
+//   state_id(member, rule)                    a state's id, under each of its spellings
+//   state_id_of_list(member)                  the same in a WaitList, which has a spelling of its own
+//   version(name, member, rule)               recipe_version: at least 1
+//   choice(name, member, {words}, rule)       an enum or bool, by its word
+//   json_list(name, member, rule)             Json that must be a list
+#pragma once
+
+#include <concepts>
+#include <string_view>
+#include <type_traits>
+
+namespace protocol {
+
+struct Rule {
+  bool required = false;  // reading fails without it
+  bool always = false;    // written even if empty: then as null, "" or 0
+  int since = 1;          // written to peers of this version only
+};
+inline constexpr Rule kRequired{.required = true, .always = true};
+inline constexpr Rule kAlways{.always = true};
+inline constexpr Rule kOptional{};
+// Fields that version 2 adds to a message of version 1.
+inline constexpr Rule kAdded{.since = 2};
+inline constexpr Rule kAddedAlways{.always = true, .since = 2};
+
+// A message's code, and the version that brought it.
+struct Wire {
+  std::string_view code;
+  int since = 2;
+};
+template <class Message>
+inline constexpr Wire kWire{};
+
+// M is T or const T: fields are described once for reading and writing.
+template <class M, class T>
+concept Is = std::same_as<std::remove_const_t<M>, T>;
+
+}  // namespace protocol

@@ -1,0 +1,62 @@
+#include "protocol/messages.hpp"
+
+#include "protocol/fields_agent.hpp"
+#include "protocol/fields_backend.hpp"
+
+namespace protocol {
+
+namespace {
+
+template <class Body>
+std::string_view code_in(const Body& body) {
+  return std::visit(
+      []<class M>(const M& message) -> std::string_view {
+        if constexpr (std::same_as<M, Unknown>)
+          return message.code;
+        else
+          return kWire<M>.code;
+      },
+      body);
+}
+
+template <class Body>
+int since_in(const Body& body) {
+  return std::visit([]<class M>(const M&) { return kWire<M>.since; }, body);
+}
+
+template <class Seq, class Body>
+Seq* seq_in(Body& body) {
+  return std::visit(
+      [](auto& message) -> Seq* {
+        if constexpr (requires { message.seq; })
+          return &message.seq;
+        else
+          return nullptr;
+      },
+      body);
+}
+
+}  // namespace
+
+std::string_view code_of(const AgentBody& body) {
+  return code_in(body);
+}
+std::string_view code_of(const BackendBody& body) {
+  return code_in(body);
+}
+
+int since_version(const AgentBody& body) {
+  return since_in(body);
+}
+int since_version(const BackendBody& body) {
+  return since_in(body);
+}
+
+const std::optional<std::uint64_t>* seq_of(const AgentBody& body) {
+  return seq_in<const std::optional<std::uint64_t>>(body);
+}
+std::optional<std::uint64_t>* seq_of(AgentBody& body) {
+  return seq_in<std::optional<std::uint64_t>>(body);
+}
+
+}  // namespace protocol

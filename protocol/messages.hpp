@@ -1,0 +1,349 @@
+// What agent and backend say to each other, as values. docs/protocol.md says when they say it.
+//
+// A field that version 1 does not have is optional or empty by default: such a message is a version 1
+// message. Times are milliseconds; instants are RFC 3339 text, as on the wire.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace protocol {
+
+// JSON that only its final reader understands (the states of a recipe, facts, arguments of a query). It was
+// read within the limits and is written compactly.
+struct Json {
+  std::string text;
+  bool operator==(const Json&) const = default;
+};
+
+using Tags = std::map<std::string, std::string>;
+
+// What every message of version 2 may carry.
+struct Envelope {
+  std::string mid;  // unique
+  std::string re;   // the mid that this answers
+  std::string ts;
+  bool operator==(const Envelope&) const = default;
+};
+
+struct Change {
+  std::string what, before, after, diff;
+  bool operator==(const Change&) const = default;
+};
+
+// A state's id on a machine.
+struct StateRef {
+  std::string instance_id;
+  std::string state_id;
+  bool operator==(const StateRef&) const = default;
+};
+
+// ---- from the agent
+
+struct RunningState {
+  std::string id;
+  std::string since;
+  bool operator==(const RunningState&) const = default;
+};
+
+struct Handshake {
+  std::string instance_id;
+  std::string app_id;
+  std::string agent_version;
+  int protocol_version = 1;
+  std::string instance_token;
+  std::optional<std::string> init_errors;
+  // version 2
+  int protocol_max = 1;
+  std::vector<std::string> capabilities;
+  std::string agent_uid;
+  std::string boot_id;
+  Tags tags;
+  std::string facts_hash;
+  std::optional<std::int64_t> recipe_version;
+  std::string recipe_digest;
+  std::optional<std::uint64_t> last_seq;
+  std::optional<RunningState> running;
+  std::string os;
+  std::string arch;
+  bool operator==(const Handshake&) const = default;
+};
+
+// One state's result. What names the machine and the version is in version 1's form only.
+struct StateLog {
+  std::string instance_id;
+  std::string app_id;
+  std::int64_t recipe_version = 0;
+  std::string id;
+  bool state_result = false;
+  std::string state_comment;
+  std::optional<std::string> state_stdout;
+  // version 2
+  std::optional<std::uint64_t> seq;
+  std::string run_id;
+  std::uint64_t round = 0;
+  std::string outcome;  // kept, changed, failed, skipped, cancelled, timed_out
+  std::vector<Change> changes;
+  unsigned attempt = 1;
+  std::optional<int> exit_code;
+  std::string started;
+  std::int64_t duration_ms = 0;
+  std::int64_t cpu_ms = 0;
+  std::uint64_t max_rss_kb = 0;
+  bool truncated = false;
+  bool operator==(const StateLog&) const = default;
+};
+
+struct WaitQuery {
+  std::string instance_id;
+  std::string app_id;
+  std::int64_t recipe_version = 0;
+  bool operator==(const WaitQuery&) const = default;
+};
+
+enum class RecipeProgress { accepted, rejected, running, converged, failed, superseded };
+struct RecipeStatus {
+  std::optional<std::uint64_t> seq;
+  std::int64_t recipe_version = 0;
+  RecipeProgress status = RecipeProgress::accepted;
+  std::vector<std::string> errors;
+  bool operator==(const RecipeStatus&) const = default;
+};
+
+// A piece of what a program prints. Those that were dropped leave a gap between offsets.
+struct StateOutput {
+  std::string run_id;
+  std::string id;
+  std::string stream;  // stdout, stderr
+  std::uint64_t offset = 0;
+  std::string data;
+  bool operator==(const StateOutput&) const = default;
+};
+
+struct RoundEnd {
+  std::optional<std::uint64_t> seq;
+  std::string run_id;
+  std::int64_t recipe_version = 0;
+  std::uint64_t round = 0;
+  std::map<std::string, std::uint64_t> counts;  // per outcome
+  std::uint64_t not_reached = 0;
+  std::int64_t duration_ms = 0;
+  std::vector<std::string> drift;
+  bool operator==(const RoundEnd&) const = default;
+};
+
+struct PlannedState {
+  std::string id;
+  std::string module;
+  std::string verdict;  // kept, change, fail, unknown, skipped
+  std::string message;
+  std::vector<Change> changes;
+  bool operator==(const PlannedState&) const = default;
+};
+struct PlanResult {  // `re` of the envelope says which request
+  std::int64_t recipe_version = 0;
+  std::vector<PlannedState> states;
+  std::vector<std::string> errors;  // why the recipe was refused
+  bool operator==(const PlanResult&) const = default;
+};
+
+struct UpdateStatus {
+  std::optional<std::uint64_t> seq;
+  std::string action_id;
+  std::string version;
+  std::string phase;
+  std::optional<double> progress;
+  std::string error;
+  bool operator==(const UpdateStatus&) const = default;
+};
+
+struct Facts {
+  std::string hash;
+  std::optional<Json> full;
+  std::optional<Json> patch;  // RFC 7396
+  bool operator==(const Facts&) const = default;
+};
+
+struct QueryResult {
+  Json data;
+  bool more = false;
+  bool operator==(const QueryResult&) const = default;
+};
+
+struct CertRequest {
+  std::string csr;
+  std::string token;  // of the first enrolment; a renewal is known by its certificate
+  bool operator==(const CertRequest&) const = default;
+};
+
+struct TestAnswer {  // the handshake's fields
+  Handshake handshake;
+  bool operator==(const TestAnswer&) const = default;
+};
+
+// ---- from the backend
+
+struct Welcome {
+  int protocol_version = 2;
+  std::vector<std::string> capabilities;
+  std::string session;
+  std::uint64_t epoch = 0;
+  std::uint64_t ack_seq = 0;
+  int heartbeat_s = 30;
+  std::uint64_t max_message = 4 * 1024 * 1024;
+  bool report_changes_only = false;
+  std::string server_time;
+  std::string facts_hash;  // of the facts that the backend has
+  bool operator==(const Welcome&) const = default;
+};
+
+struct AppNotReady {
+  std::string reason;
+  std::optional<std::int64_t> retry_after_ms;
+  bool operator==(const AppNotReady&) const = default;
+};
+
+struct ModuleSource {
+  std::string repo;
+  std::string tag;
+  std::string commit;
+  bool operator==(const ModuleSource&) const = default;
+};
+
+struct RecipeMetadata {
+  std::int64_t recipe_version = 0;
+  std::optional<ModuleSource> module;  // absent: the last one is kept
+  std::optional<Json> states;          // absent: only the version moves
+  // version 2
+  std::string digest;
+  bool plan_only = false;
+  bool kill_on_change = false;
+  std::optional<std::int64_t> round_delay_s;
+  bool operator==(const RecipeMetadata&) const = default;
+};
+
+struct WaitList {  // what is still being waited for
+  std::int64_t recipe_version = 0;
+  std::vector<StateRef> waited;
+  bool operator==(const WaitList&) const = default;
+};
+
+struct WaitDone {  // "State" on the wire: the wait state's conditions have come true
+  std::int64_t recipe_version = 0;
+  std::string id;
+  std::string satisfied_at;
+  bool operator==(const WaitDone&) const = default;
+};
+
+struct AgentUpdate {
+  std::string version;
+  std::string url;
+  std::string action_id;
+  bool operator==(const AgentUpdate&) const = default;
+};
+
+struct Query {
+  std::string kind;  // facts, unit, journal, file_hash, processes
+  Json args;
+  std::uint64_t limit = 0;
+  bool operator==(const Query&) const = default;
+};
+
+struct Run {  // one state at once, outside the recipe
+  std::string run_id;
+  Json state;
+  bool operator==(const Run&) const = default;
+};
+
+struct Cancel {
+  std::string run_id;
+  bool force = false;
+  bool operator==(const Cancel&) const = default;
+};
+
+struct OutputSubscribe {
+  std::string run_id;  // or
+  std::string id;      // both empty: everything
+  bool on = true;
+  bool operator==(const OutputSubscribe&) const = default;
+};
+
+struct Settings {  // a candidate; what is absent stays as it is
+  std::vector<std::string> ws_uris;
+  std::optional<int> heartbeat_s;
+  std::optional<std::int64_t> round_delay_s;
+  bool operator==(const Settings&) const = default;
+};
+
+struct CertIssued {
+  std::string chain;
+  std::string expires;
+  bool operator==(const CertIssued&) const = default;
+};
+
+struct Test {
+  bool operator==(const Test&) const = default;
+};
+
+// ---- from both
+
+struct Ack {  // cumulative, or of the message that `re` names
+  std::optional<std::uint64_t> ack_seq;
+  bool operator==(const Ack&) const = default;
+};
+
+struct Nack {
+  std::string error;
+  bool retryable = false;
+  bool operator==(const Nack&) const = default;
+};
+
+struct Goodbye {
+  std::string reason;
+  std::optional<std::int64_t> retry_after_ms;
+  std::vector<std::string> alternatives;
+  bool operator==(const Goodbye&) const = default;
+};
+
+// A well-formed message whose code nobody knows: ignored in version 1, answered by Nack in version 2.
+struct Unknown {
+  std::string code;
+  bool operator==(const Unknown&) const = default;
+};
+
+using AgentBody =
+    std::variant<Handshake, StateLog, WaitQuery, RecipeStatus, StateOutput, RoundEnd, PlanResult,
+                 UpdateStatus, Facts, QueryResult, CertRequest, TestAnswer, Ack, Nack, Goodbye, Unknown>;
+using BackendBody =
+    std::variant<Welcome, AppNotReady, RecipeMetadata, WaitList, WaitDone, AgentUpdate, Query, Run, Cancel,
+                 OutputSubscribe, Settings, CertIssued, Test, Ack, Nack, Goodbye, Unknown>;
+
+struct AgentMessage {
+  AgentBody body;
+  Envelope envelope = {};
+  bool operator==(const AgentMessage&) const = default;
+};
+struct BackendMessage {
+  BackendBody body;
+  Envelope envelope = {};
+  bool operator==(const BackendMessage&) const = default;
+};
+
+// The code on the wire, and the version that brought the message: 1 or 2.
+std::string_view code_of(const AgentBody& body);
+std::string_view code_of(const BackendBody& body);
+int since_version(const AgentBody& body);
+int since_version(const BackendBody& body);
+
+// A report is a message that the agent keeps until the backend has stored it: StateLog, RecipeStatus,
+// RoundEnd, UpdateStatus. Null for all others; the optional inside is empty when the report came without a
+// number.
+const std::optional<std::uint64_t>* seq_of(const AgentBody& body);
+std::optional<std::uint64_t>* seq_of(AgentBody& body);
+
+}  // namespace protocol

@@ -1,0 +1,150 @@
+// Both sessions in conversation, through the codec, over a connection that breaks at random.
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <random>
+
+#include <doctest/doctest.h>
+
+#include "protocol/agent_session.hpp"
+#include "protocol/backend_session.hpp"
+
+namespace protocol {
+
+namespace {
+
+// The shells around the sessions, as small as they can be: a spool, a table, and two queues of texts for the
+// socket. Whatever is in the queues when the connection breaks is lost.
+class Conversation {
+ public:
+  explicit Conversation(unsigned seed) : random_(seed) { connect(); }
+
+  void make_report() {
+    const std::uint64_t seq = ++last_seq_;
+    spool_[seq] = StateLog{.recipe_version = 1, .id = "s" + std::to_string(seq), .state_result = true};
+    at_agent(at_agent::ReportsAvailable{seq});
+  }
+
+  void connect() {
+    to_agent_.clear();
+    to_backend_.clear();
+    waiting_for_disk_.clear();
+    agent_.emplace(
+        Handshake{.instance_id = "i", .agent_version = "1", .recipe_version = 1, .last_seq = last_seq_});
+    backend_.emplace();
+    at_backend(at_backend::Opened{});
+    at_agent(at_agent::Opened{});
+  }
+
+  // One thing that happens somewhere. False if nothing is left to happen.
+  bool happen() {
+    std::vector<void (Conversation::*)()> possible;
+    if (!to_agent_.empty()) possible.push_back(&Conversation::agent_receives);
+    if (!to_backend_.empty()) possible.push_back(&Conversation::backend_receives);
+    if (!waiting_for_disk_.empty()) possible.push_back(&Conversation::disk_stores);
+    if (possible.empty()) return false;
+    (this->*possible[random_() % possible.size()])();
+    return true;
+  }
+
+  const std::map<std::string, int>& stored() const { return stored_; }
+  std::size_t spooled() const { return spool_.size(); }
+  std::uint64_t made() const { return last_seq_; }
+  int closed() const { return closed_; }
+
+ private:
+  void agent_receives() {
+    auto message = parse_backend_message(to_agent_.front());
+    to_agent_.pop_front();
+    REQUIRE(message);
+    at_agent(at_agent::Received{std::move(*message)});
+  }
+
+  void backend_receives() {
+    auto message = parse_agent_message(to_backend_.front());
+    to_backend_.pop_front();
+    REQUIRE(message);
+    const auto* seq = seq_of(message->body);
+    const std::uint64_t written = seq != nullptr && *seq ? **seq : 0;
+    at_backend(at_backend::Received{std::move(*message)});
+    if (written > 0) at_agent(at_agent::ReportsWritten{written});
+  }
+
+  // One transaction for what has accumulated; each (agent, seq) is stored once.
+  void disk_stores() {
+    for (const auto& [seq, id] : std::exchange(waiting_for_disk_, {})) {
+      if (seq > stored_up_to_) ++stored_[id];
+      stored_up_to_ = std::max(stored_up_to_, seq);
+    }
+    at_backend(at_backend::Stored{stored_up_to_});
+  }
+
+  void at_agent(at_agent::Event event) {
+    for (auto& action : agent_->step(std::move(event)))
+      std::visit([this](auto& a) { perform(a); }, action);
+  }
+  void at_backend(at_backend::Event event) {
+    for (auto& action : backend_->step(std::move(event)))
+      std::visit([this](auto& a) { perform(a); }, action);
+  }
+
+  void perform(at_agent::Send& send) { to_backend_.push_back(encode(send.message, send.version)); }
+  void perform(at_agent::ReadReports& reading) {
+    at_agent::ReportsRead read;
+    for (auto at = spool_.upper_bound(reading.after); at != spool_.end(); ++at)
+      if (read.reports.size() < reading.how_many) {
+        read.reports.push_back({at->first, at->second});
+        read.through = at->first;
+      }
+    at_agent(std::move(read));
+  }
+  void perform(at_agent::AcknowledgeReports& done) {
+    spool_.erase(spool_.begin(), spool_.upper_bound(done.seq));
+  }
+  void perform(at_agent::Close&) { ++closed_; }
+  void perform(auto&) {}
+
+  void perform(at_backend::Send& send) { to_agent_.push_back(encode(send.message, send.version)); }
+  void perform(at_backend::Judge&) { at_backend(at_backend::Accepted{Welcome{.ack_seq = stored_up_to_}}); }
+  void perform(at_backend::Store& store) {
+    waiting_for_disk_.emplace_back(store.seq.value(), std::get<StateLog>(store.report).id);
+  }
+  void perform(at_backend::Close&) { ++closed_; }
+
+  std::mt19937 random_;
+  std::map<std::uint64_t, StateLog> spool_;
+  std::uint64_t last_seq_ = 0;
+  std::map<std::string, int> stored_;
+  std::uint64_t stored_up_to_ = 0;
+  std::vector<std::pair<std::uint64_t, std::string>> waiting_for_disk_;
+  std::deque<std::string> to_agent_, to_backend_;
+  std::optional<AgentSession> agent_;
+  std::optional<BackendSession> backend_;
+  int closed_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("no report is lost and none stored twice, however often the connection breaks") {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    Conversation talk(seed);
+    for (int i = 0; i < 3000; ++i) {
+      const auto dice = random() % 100;
+      if (dice < 30) talk.make_report();
+      if (dice == 99) talk.connect();
+      talk.happen();
+    }
+    talk.connect();
+    while (talk.happen()) {
+    }
+    CHECK(talk.made() > 500);
+    CHECK(talk.stored().size() == talk.made());
+    CHECK(std::ranges::all_of(talk.stored(), [](const auto& row) { return row.second == 1; }));
+    CHECK(talk.spooled() == 0);
+    CHECK(talk.closed() == 0);
+  }
+}
+
+}  // namespace protocol

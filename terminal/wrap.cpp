@@ -1,0 +1,75 @@
+#include "terminal/wrap.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace terminal {
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b') {  // our own colour sequences only: ESC [ … m
+      i = std::min(text.find('m', i), text.size() - 1);
+      continue;
+    }
+    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) ++width;
+  }
+  return width;
+}
+
+std::string wrap(std::string_view text, std::string_view first, std::string_view rest, std::size_t width) {
+  std::string out(first);
+  std::size_t column = display_width(first);
+  bool at_start = true;
+  for (const std::string_view word : base::split_words(text)) {
+    const std::size_t size = display_width(word);
+    if (!at_start && column + 1 + size > width) {
+      out.append("\n").append(rest);
+      column = display_width(rest);
+      at_start = true;
+    }
+    if (!at_start) out += ' ';
+    out += word;
+    column += size + (at_start ? 0 : 1);
+    at_start = false;
+  }
+  return out;
+}
+
+std::string join_lines(std::string_view text, std::string_view separator) {
+  std::vector<std::string> lines;
+  for (const std::string_view line : base::split(text, '\n'))
+    if (!base::trim(line).empty()) lines.emplace_back(line);
+  return base::join(lines, separator);
+}
+
+std::string printable(std::string_view text, bool keep_newlines) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const auto is_fine = [&](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte >= 0x20 && byte != 0x7f) || c == '\t' || (keep_newlines && c == '\n');
+  };
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    // U+0080 to U+009F are control characters too; in UTF-8 they are C2 80 to C2 9F.
+    const bool is_c1 = byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    if (byte >= 0x80 && base::utf8_length(text, i) == 0) {
+      out += "\uFFFD";
+    } else if (is_fine(text[i]) && !is_c1) {
+      const std::size_t length = std::max<std::size_t>(base::utf8_length(text, i), 1);
+      out += text.substr(i, length);
+      i += length - 1;
+    } else if (text[i] == '\n') {
+      out += "\\n";
+    } else {
+      const unsigned char shown = is_c1 ? static_cast<unsigned char>(text[++i]) : byte;
+      out.append("\\x").append({kDigits[shown >> 4], kDigits[shown & 15]});
+    }
+  }
+  return out;
+}
+
+}  // namespace terminal

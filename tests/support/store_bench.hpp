@@ -1,0 +1,96 @@
+// A store in a scratch folder, and shorthands for what tests put into it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "backend/placer.hpp"
+#include "backend/recipe_check.hpp"
+#include "backend/sqlite_store.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+namespace tests {
+
+// The value, or the end of the test with the error's text.
+template <class T>
+T must(base::Result<T> result) {
+  REQUIRE_MESSAGE(result, result.error().message());
+  return std::move(*result);
+}
+inline void must(base::Result<void> result) {
+  REQUIRE_MESSAGE(result, result.error().message());
+}
+
+class StoreBench {
+ public:
+  StoreBench() { open(); }
+
+  backend::Store& operator*() { return *store; }
+  backend::Store* operator->() { return store.get(); }
+
+  void open() {
+    store.reset();
+    store = must(backend::open_sqlite_store(path(), backend::Access::write));
+  }
+  std::unique_ptr<backend::Store> reader() const {
+    return must(backend::open_sqlite_store(path(), backend::Access::read_only));
+  }
+  std::string path() const { return folder / "backend.db"; }
+
+  static protocol::Handshake handshake(const std::string& instance_id, backend::Tags tags = {}) {
+    protocol::Handshake handshake;
+    handshake.instance_id = instance_id;
+    handshake.app_id = "default";
+    handshake.agent_version = "1.2.3";
+    handshake.instance_token = "token of " + instance_id;
+    handshake.protocol_max = 2;
+    handshake.agent_uid = "uid of " + instance_id;
+    handshake.tags = std::move(tags);
+    return handshake;
+  }
+  backend::Admission admit(const std::string& instance_id, backend::Tags tags = {}) {
+    return must(store->admit(handshake(instance_id, std::move(tags)), now));
+  }
+  backend::AgentSession join(const std::string& instance_id, backend::Tags tags = {}) {
+    const auto admission = admit(instance_id, std::move(tags));
+    REQUIRE(admission.verdict == backend::Admission::Verdict::admitted);
+    return admission.session;
+  }
+
+  // Stores a recipe with these states, as `check_recipe` makes them.
+  std::int64_t push(const std::string& name, const std::string& content) {
+    const auto checked = backend::check_recipe(content);
+    REQUIRE_MESSAGE(checked.problems.empty(), checked.problems[0].message);
+    const backend::NewRevision revision{name,           content,        checked.syntax,
+                                        checked.digest, checked.states, checked.state_count};
+    return must(store->put_revision(revision, now)).revision.revision;
+  }
+  backend::Assignment assign(const std::string& selector, const std::string& recipe, std::int64_t order = 0) {
+    backend::Assignment assignment;
+    assignment.app_id = "default";
+    assignment.selector = selector;
+    assignment.recipe = recipe;
+    assignment.order = order;
+    return must(store->add_assignment(assignment, now));
+  }
+
+  static protocol::StateLog log(std::uint64_t seq, const std::string& id, bool ok = true,
+                                std::int64_t version = 1) {
+    protocol::StateLog log;
+    log.seq = seq;
+    log.id = id;
+    log.recipe_version = version;
+    log.state_result = ok;
+    log.outcome = ok ? "kept" : "failed";
+    return log;
+  }
+
+  ScratchFolder folder;
+  std::unique_ptr<backend::Store> store;
+  backend::Millis now = 1'800'000'000'000;
+};
+
+}  // namespace tests

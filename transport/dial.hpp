@@ -1,0 +1,34 @@
+// dial(): opens a websocket to a server: name, proxy, connection, upgrade, each with its deadline.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.hpp"
+#include "transport/async.hpp"
+#include "transport/http.hpp"
+#include "transport/proxies.hpp"
+#include "transport/uri.hpp"
+#include "transport/web_socket.hpp"
+
+namespace transport {
+
+struct DialOptions {
+  Uri uri;
+  std::optional<Proxy> proxy;  // see Proxies::proxy_for()
+  std::string user_agent = "opsagent";
+  Headers headers;  // sent with the upgrade, e.g. Authorization
+  std::chrono::milliseconds resolve_timeout = std::chrono::seconds(10);
+  std::chrono::milliseconds connect_timeout = std::chrono::seconds(5);  // for each address
+  std::chrono::milliseconds answer_timeout = std::chrono::seconds(10);  // proxy's answer, upgrade
+  WebSocketOptions web_socket;
+};
+
+// Resolves the name anew and tries its addresses in turn. On the loop of the coroutine that calls it. The
+// error says which step failed and what to look at: "connection refused by 127.0.0.1:8963: is the backend
+// running?"
+Task<base::Result<std::shared_ptr<WebSocket>>> dial(DialOptions options);
+
+}  // namespace transport

@@ -1,0 +1,71 @@
+// HttpServer: one listener for HTTP/1.1 requests, server-sent events and websockets.
+//
+// Belongs to one loop; handlers run on its thread, one request of a connection after the other. Everything
+// that a client controls is limited: sizes, times, connections. Nothing throws; what goes wrong with one
+// client ends that client's connection.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "transport/async.hpp"
+#include "transport/http.hpp"
+#include "transport/web_socket.hpp"
+
+namespace transport {
+
+struct HttpServerOptions {
+  std::string listen = "127.0.0.1:0";  // address:port; port 0: chosen by the system
+  std::size_t max_header = 16 * 1024;
+  std::size_t max_body = 8 * 1024 * 1024;
+  std::size_t max_connections = 20'000;  // more are answered with 503 and closed
+  std::chrono::milliseconds header_deadline = std::chrono::seconds(10);
+  std::chrono::milliseconds body_deadline = std::chrono::seconds(30);
+  std::chrono::milliseconds write_deadline = std::chrono::seconds(20);
+  std::chrono::milliseconds idle_timeout = std::chrono::seconds(60);  // between requests
+  std::string server_name = "opsbackend";                             // header Server
+  WebSocketOptions web_socket;                                        // for upgraded connections
+};
+
+using HttpHandler = std::function<Task<HttpResponse>(HttpRequest)>;
+
+// A path where websockets are accepted.
+struct UpgradeRoute {
+  std::string path;
+  // Owns the connection; it counts as open until the task returns.
+  std::function<Task<>(HttpRequest, std::shared_ptr<WebSocket>)> handler;
+  // May be empty. Asked before the upgrade: a response refuses it.
+  std::function<std::optional<HttpResponse>(const HttpRequest&)> refuse = {};
+};
+
+class HttpServer {
+ public:
+  // Listens; nothing is accepted before start(). `handler` answers whatever is not an upgrade.
+  static base::Result<std::unique_ptr<HttpServer>> listen(Loop& loop, HttpServerOptions options,
+                                                          HttpHandler handler,
+                                                          std::vector<UpgradeRoute> upgrades = {});
+  virtual ~HttpServer() = default;
+
+  virtual void start() = 0;
+
+  // No new connections; idle ones are closed, requests under way are finished, streams see ended().
+  // Websockets are their handlers' to close.
+  virtual void stop() = 0;
+  // After stop(): returns when no connection is left, or the time is over (false). Then all that is left is
+  // aborted but for websockets.
+  virtual Task<bool> drained(std::chrono::milliseconds within) = 0;
+
+  // Where it really listens.
+  virtual std::uint16_t port() const = 0;
+  virtual std::string address() const = 0;  // "address:port"
+
+  virtual std::size_t connections() const = 0;  // open ones, websockets included
+};
+
+}  // namespace transport

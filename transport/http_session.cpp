@@ -1,0 +1,341 @@
+// One client of an HttpServer, until it leaves, misbehaves, or becomes a websocket.
+#include <sys/socket.h>
+
+#include <array>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <exception>
+#include <optional>
+
+#include "base/text.hpp"
+#include "transport/http_text.hpp"
+#include "transport/server_state.hpp"
+#include "transport/tokens.hpp"
+#include "transport/upgrade.hpp"
+
+namespace transport {
+namespace {
+
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+
+using Parser = http::request_parser<http::string_body>;
+
+// So much is written before the deadline starts anew: a large response to a slow but live client takes its
+// time.
+constexpr std::size_t kWritePiece = 256 * 1024;
+constexpr std::size_t kReadBuffer = 64 * 1024;
+
+std::string_view view(beast::string_view text) {
+  return {text.data(), text.size()};
+}
+
+bool has_token(std::string_view list, std::string_view token) {
+  for (const std::string_view part : base::split(list, ','))
+    if (base::equal_ignoring_case(base::trim(part), token)) return true;
+  return false;
+}
+
+HttpResponse plain_response(unsigned status, std::string text) {
+  return {.status = status, .headers = {{"Content-Type", "text/plain; charset=utf-8"}}, .body = text + "\n"};
+}
+
+unsigned status_for(const ErrorCode& error) {
+  if (error == http::error::header_limit || error == http::error::buffer_overflow) return 431;
+  if (error == http::error::body_limit) return 413;
+  return 400;
+}
+
+Task<> serve_web_socket(CountedConnection counted, const UpgradeRoute* route, tcp::socket socket,
+                        BeastRequest raw, HttpRequest request) {
+  auto accepted =
+      co_await accept_upgrade(std::move(socket), std::move(raw), counted.server().options.web_socket);
+  if (!accepted) co_return;
+  const std::weak_ptr<WebSocket> web_socket = *accepted;
+  try {
+    co_await route->handler(std::move(request), std::move(*accepted));
+  } catch (const std::exception&) {
+    // A defect of ours costs this connection, not the others.
+    if (const auto still_open = web_socket.lock()) still_open->abort();
+  }
+}
+
+class HttpSession final : public HttpConnection, public EventSink {
+ public:
+  HttpSession(std::shared_ptr<ServerState> server, tcp::socket socket)
+      : counted_(server), server_(*server), socket_(std::move(socket)), peer_(peer_name(socket_)) {
+    buffer_.max_size(std::max(server_.options.max_header, kReadBuffer));
+    server_.http.insert(this);
+  }
+  HttpSession(const HttpSession&) = delete;
+  HttpSession& operator=(const HttpSession&) = delete;
+  ~HttpSession() override { server_.http.erase(this); }
+
+  Task<> run() {
+    for (bool first = true;; first = false) {
+      if (!first && buffer_.size() == 0) {
+        const bool arrived = co_await wait_for_request();
+        if (!arrived) break;
+      }
+      const bool another = co_await serve_request();
+      if (!another || server_.stopping) break;
+    }
+    co_await say_goodbye();
+  }
+
+  void stop() override {
+    if (idle_) abort();
+    end_stream();
+  }
+  void abort() override {
+    ErrorCode ignored;
+    socket_.close(ignored);
+    end_stream();
+  }
+
+  Task<base::Result<void>> send(std::string chunk) override {
+    if (chunk.empty()) co_return base::Result<void>();
+    if (ended_)
+      co_return base::Error(base::ErrorCode::cancelled, "the client has gone or the server is stopping");
+    if (chunked_) chunk = format_chunk(chunk);
+    auto sent = co_await write(std::move(chunk));
+    if (!sent) end_stream();
+    co_return sent;
+  }
+  bool ended() const override { return ended_; }
+  void on_end(std::function<void()> wake) override { wake_ = std::move(wake); }
+
+ private:
+  // Between two requests. False when the client has left or had its time.
+  Task<bool> wait_for_request() {
+    idle_ = true;
+    const Deadline deadline(socket_.get_executor(), server_.options.idle_timeout, [this] { abort(); });
+    auto [error] = co_await socket_.async_wait(tcp::socket::wait_read, kAsTuple);
+    idle_ = false;
+    co_return !error && !server_.stopping;
+  }
+
+  // Reads and answers one. False when it was the connection's last.
+  Task<bool> serve_request() {
+    Parser parser;
+    // Beast's limits are in 32 bits.
+    parser.header_limit(static_cast<std::uint32_t>(server_.options.max_header));
+    parser.body_limit(server_.options.max_body);
+    const unsigned refused = co_await read_header(parser);
+    if (refused == kGone) co_return false;
+    if (refused != 0) co_return co_await refuse(refused);
+
+    HttpRequest request;
+    if (!describe(parser.get(), request)) co_return co_await refuse(400);
+    if (has_token(request.header("Upgrade"), "websocket"))
+      if (const UpgradeRoute* route = find_route(request.path)) {
+        co_return co_await upgrade(route, parser, std::move(request));
+      }
+    const unsigned bad_body = co_await read_body(parser);
+    if (bad_body == kGone) co_return false;
+    if (bad_body != 0) co_return co_await refuse(bad_body);
+    const bool keep_alive = parser.get().keep_alive();
+    modern_ = parser.get().version() >= 11;
+    head_only_ = request.method == "HEAD";
+    request.body = std::move(parser.get().body());
+
+    HttpResponse response = co_await handle(std::move(request));
+    if (response.stream) co_return co_await send_stream(std::move(response));
+    co_return co_await send_response(std::move(response), keep_alive && !server_.stopping);
+  }
+
+  static constexpr unsigned kGone = 1;  // instead of a status: nobody is there to answer
+
+  // 0, or why not.
+  Task<unsigned> read_header(Parser& parser) {
+    const Deadline deadline(socket_.get_executor(), server_.options.header_deadline, [this] { cancel(); });
+    auto [error, size] = co_await http::async_read_header(socket_, buffer_, parser, kAsTuple);
+    if (deadline.expired()) co_return parser.got_some() || buffer_.size() > 0 ? 408U : kGone;
+    co_return outcome(error);
+  }
+
+  Task<unsigned> read_body(Parser& parser) {
+    if (parser.is_done()) co_return 0;
+    if (base::equal_ignoring_case(view(parser.get()[http::field::expect]), "100-continue")) {
+      auto sent = co_await write("HTTP/1.1 100 Continue\r\n\r\n");
+      if (!sent) co_return kGone;
+    }
+    const Deadline deadline(socket_.get_executor(), server_.options.body_deadline, [this] { cancel(); });
+    auto [error, size] = co_await http::async_read(socket_, buffer_, parser, kAsTuple);
+    if (deadline.expired()) co_return 408;
+    co_return outcome(error);
+  }
+
+  static unsigned outcome(const ErrorCode& error) {
+    if (!error) return 0;
+    const bool http_error = error.category() == ErrorCode(http::error::body_limit).category();
+    return http_error && error != http::error::end_of_stream && error != http::error::partial_message
+               ? status_for(error)
+               : kGone;
+  }
+
+  bool describe(const Parser::value_type& message, HttpRequest& request) const {
+    request.method = view(message.method_string());
+    request.peer = peer_;
+    for (const auto& field : message)
+      request.headers.push_back({std::string(view(field.name_string())), std::string(view(field.value()))});
+    return split_target(view(message.target()), request);
+  }
+
+  const UpgradeRoute* find_route(std::string_view path) const {
+    for (const UpgradeRoute& route : server_.upgrades)
+      if (route.path == path) return &route;
+    return nullptr;
+  }
+
+  // The socket leaves for a coroutine of its own, so that what HTTP needed is freed.
+  Task<bool> upgrade(const UpgradeRoute* route, Parser& parser, HttpRequest request) {
+    if (server_.stopping) co_return co_await refuse(503);
+    if (!parser.is_done() || buffer_.size() > 0) co_return co_await refuse(400);
+    if (route->refuse) {
+      if (auto refusal = route->refuse(request)) co_return co_await send_response(std::move(*refusal), false);
+    }
+    const auto executor = socket_.get_executor();
+    CountedConnection counted(counted_);
+    spawn(executor, serve_web_socket(std::move(counted), route, std::move(socket_), parser.release(),
+                                     std::move(request)));
+    co_return false;
+  }
+
+  Task<HttpResponse> handle(HttpRequest request) {
+    try {
+      co_return co_await server_.handler(std::move(request));
+    } catch (const std::exception&) {
+      // Handlers answer errors; an exception is a defect of ours, and the client's answer is the same.
+    }
+    co_return plain_response(500, "internal error");
+  }
+
+  Task<bool> refuse(unsigned status) {
+    co_return co_await send_response(plain_response(status, std::string(reason_phrase(status))), false);
+  }
+
+  Task<bool> send_response(HttpResponse response, bool keep_alive) {
+    std::string text = format_head({.status = response.status,
+                                    .server_name = server_.options.server_name,
+                                    .keep_alive = keep_alive,
+                                    .body_size = response.body.size()},
+                                   response.headers);
+    // One packet for small ones; large bodies are not copied.
+    const bool body =
+        !head_only_ && response.status >= 200 && response.status != 204 && response.status != 304;
+    if (body && response.body.size() <= kReadBuffer) text += response.body;
+    auto sent = co_await write(std::move(text));
+    if (sent && body && response.body.size() > kReadBuffer) sent = co_await write(std::move(response.body));
+    co_return static_cast<bool>(sent) && keep_alive;
+  }
+
+  // The connection ends with the stream: what a client sent meanwhile need not be untangled.
+  Task<bool> send_stream(HttpResponse response) {
+    chunked_ = modern_;
+    ended_ = server_.stopping;
+    std::string head = format_head({.status = response.status,
+                                    .server_name = server_.options.server_name,
+                                    .keep_alive = false,
+                                    .chunked = chunked_,
+                                    .until_close = !chunked_},
+                                   response.headers);
+    auto sent = co_await write(std::move(head));
+    if (!sent || head_only_) co_return false;
+    const auto watching = std::make_shared<bool>(true);
+    watch_client(watching);
+    try {
+      co_await response.stream(*this);
+    } catch (const std::exception&) {
+      gone_ = true;  // a stream without an end tells the client
+    }
+    *watching = false;
+    wake_ = nullptr;
+    cancel();
+    if (chunked_ && !gone_ && socket_.is_open()) sent = co_await write(format_chunk({}));
+    co_return false;
+  }
+
+  // Notices a client that leaves while there is nothing to send.
+  void watch_client(const std::shared_ptr<bool>& watching) {
+    socket_.async_wait(tcp::socket::wait_read, [this, watching](const ErrorCode& error) {
+      if (!*watching) return;
+      char byte = 0;
+      const auto got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+      if (!error && got > 0) return;  // it says something, which nobody reads
+      gone_ = true;
+      end_stream();
+    });
+  }
+
+  void end_stream() {
+    ended_ = true;
+    if (const auto wake = std::exchange(wake_, nullptr)) wake();
+  }
+
+  Task<base::Result<void>> write(std::string text) {
+    for (std::size_t at = 0; at < text.size(); at += kWritePiece) {
+      const Deadline deadline(socket_.get_executor(), server_.options.write_deadline, [this] { abort(); });
+      const std::size_t size = std::min(kWritePiece, text.size() - at);
+      auto [error, count] =
+          co_await asio::async_write(socket_, asio::buffer(text.data() + at, size), kAsTuple);
+      if (deadline.expired())
+        co_return base::Error(base::ErrorCode::timed_out, "the client does not read: writing timed out");
+      if (error) {
+        gone_ = true;
+        co_return to_error(error, "writing to the client");
+      }
+    }
+    co_return base::Result<void>();
+  }
+
+  // Closing with unread data would reset the connection, and the client could lose our last answer with it.
+  // So it gets a moment to read and close.
+  Task<> say_goodbye() {
+    if (!socket_.is_open() || gone_) co_return;
+    ErrorCode error;
+    socket_.shutdown(tcp::socket::shutdown_send, error);
+    idle_ = true;
+    const Deadline deadline(socket_.get_executor(), kLinger, [this] { abort(); });
+    std::array<char, 4096> rest;
+    std::size_t total = 0;
+    while (!error && total < kMaxLinger && !server_.stopping) {
+      auto [failed, count] = co_await socket_.async_read_some(asio::buffer(rest), kAsTuple);
+      error = failed;
+      total += count;
+    }
+  }
+  static constexpr std::chrono::milliseconds kLinger = std::chrono::seconds(2);
+  static constexpr std::size_t kMaxLinger = 16 * 1024 * 1024;
+
+  void cancel() {
+    ErrorCode ignored;
+    socket_.cancel(ignored);
+  }
+
+  CountedConnection counted_;
+  ServerState& server_;
+  tcp::socket socket_;
+  const std::string peer_;
+  beast::flat_buffer buffer_;
+  bool idle_ = false;       // between requests
+  bool gone_ = false;       // the client has left
+  bool modern_ = true;      // HTTP/1.1
+  bool head_only_ = false;  // the request was a HEAD
+  bool chunked_ = false;
+  bool ended_ = false;  // of a stream
+  std::function<void()> wake_;
+};
+
+}  // namespace
+
+Task<> serve_http(std::shared_ptr<ServerState> server, tcp::socket socket) {
+  const auto session = std::make_unique<HttpSession>(std::move(server), std::move(socket));
+  co_await session->run();
+}
+
+}  // namespace transport

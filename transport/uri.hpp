@@ -1,0 +1,42 @@
+// Addresses of servers: ws://, wss://, http://, https://.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace transport {
+
+struct Uri {
+  std::string scheme;  // in lower case
+  std::string host;    // in lower case; an IPv6 address without its brackets
+  std::uint16_t port = 0;
+  std::string target = "/";  // path and query
+
+  // Asks for TLS.
+  bool secure() const { return scheme == "wss" || scheme == "https"; }
+  // "host:port", as people write it and CONNECT wants it.
+  std::string authority() const;
+  // The same without the scheme's own port, for the Host header.
+  std::string host_header() const;
+  std::string text() const;
+};
+
+inline constexpr std::size_t kMaxUriLength = 2048;
+
+// Names and passwords in the address are refused: they would end up in logs and process lists.
+base::Result<Uri> parse_uri(std::string_view text);
+
+// "host:port", with brackets around an IPv6 address.
+std::string join_host_port(std::string_view host, std::uint16_t port);
+
+struct HostPort {
+  std::string host;  // without brackets
+  std::uint16_t port = 0;
+};
+// The reverse. Without a port: `default_port`, or an error where that is 0.
+base::Result<HostPort> split_host_port(std::string_view text, std::uint16_t default_port);
+
+}  // namespace transport
