@@ -62,7 +62,8 @@ struct AgentConnection::Perform {
     self.fleet_.log_.debug(self.instance_id() + " leaves: " + action.reason);
   }
   void operator()(Impostor& action) const {
-    self.add_audit("agent.impostor", "spoke in the name of " + action.claimed_instance_id);
+    self.add_audit("agent.impostor",
+                   "spoke in the name of " + action.claimed_app_id + "/" + action.claimed_instance_id);
   }
   void operator()(protocol::at_backend::Log& action) const {
     using Level = protocol::at_backend::Log::Level;

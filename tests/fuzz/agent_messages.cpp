@@ -1,8 +1,8 @@
 // What an agent sends: decoded, and stepped through the backend's session. The first byte says what kind of
 // peer it is and what the backend's shell answers; then one message a line.
-#include "fuzz.hpp"
 #include "protocol/backend_session.hpp"
 #include "protocol/ids.hpp"
+#include "tests/fuzz/fuzz.hpp"
 
 namespace {
 
@@ -81,7 +81,7 @@ class Shell {
   void perform(Close&) { closed_ = true; }
   void perform(Send& send) {
     const auto read = parse_backend_message(encode(send.message, send.version));
-    require(read.has_value(), "what is sent can be read");
+    require(bool(read), "what is sent can be read");
   }
   void perform(auto&) {}
   void only_accepted() const { require(was_accepted_, "nothing is done for a peer that was not accepted"); }

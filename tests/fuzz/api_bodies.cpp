@@ -4,7 +4,7 @@
 #include "backend/api/names.hpp"
 #include "backend/recipe_check.hpp"
 #include "base/json.hpp"
-#include "fuzz.hpp"
+#include "tests/fuzz/fuzz.hpp"
 
 namespace {
 

@@ -3,9 +3,9 @@
 #include <set>
 
 #include "base/utc_text.hpp"
-#include "fuzz.hpp"
 #include "protocol/agent_session.hpp"
 #include "protocol/ids.hpp"
+#include "tests/fuzz/fuzz.hpp"
 
 namespace {
 
@@ -92,7 +92,7 @@ class Shell {
   void perform(Disconnect&) { closed_ = true; }
   void perform(Send& send) {
     const auto read = parse_agent_message(encode(send.message, send.version));
-    require(read.has_value(), "what is sent can be read");
+    require(bool(read), "what is sent can be read");
   }
   void perform(auto&) {}
 

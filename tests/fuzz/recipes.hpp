@@ -2,8 +2,8 @@
 #pragma once
 
 #include "builtins/builtins.hpp"
-#include "fuzz.hpp"
 #include "recipe/recipe.hpp"
+#include "tests/fuzz/fuzz.hpp"
 
 namespace fuzz {
 

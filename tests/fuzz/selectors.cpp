@@ -1,6 +1,6 @@
 // Which instances are meant, as people write it.
 #include "backend/selector.hpp"
-#include "fuzz.hpp"
+#include "tests/fuzz/fuzz.hpp"
 
 using fuzz::require;
 

@@ -2,7 +2,7 @@
 // byte.
 #include <vector>
 
-#include "fuzz.hpp"
+#include "tests/fuzz/fuzz.hpp"
 #include "transport/http.hpp"
 
 namespace {
@@ -44,6 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                       whole.events[i].data == pieces.events[i].data,
                   "pieces bring the same events as the whole");
   for (const ServerEvent& event : whole.events) {
+    if (event.event.find('\0') != std::string::npos) continue;  // dropped when it is written
     const Heard again = hear(transport::format_event(event.id, event.event, event.data), kLargest * 2);
     fuzz::require(
         again.is_too_large || (again.events.size() == 1 && again.events[0].data == event.data &&

@@ -18,8 +18,8 @@
 #include <iostream>
 #include <sstream>
 
-#include "mutations.hpp"
-#include "targets.hpp"
+#include "tests/fuzz/mutations.hpp"
+#include "tests/fuzz/targets.hpp"
 
 namespace {
 

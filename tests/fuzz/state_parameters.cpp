@@ -1,6 +1,6 @@
 // The parameters of states: the first byte chooses the module, the rest is its parameter object as JSON. The
 // module reads and checks them as those of a recipe; nothing is planned.
-#include "recipes.hpp"
+#include "tests/fuzz/recipes.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;

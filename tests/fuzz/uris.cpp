@@ -1,5 +1,5 @@
 // Addresses of servers, and hosts with ports.
-#include "fuzz.hpp"
+#include "tests/fuzz/fuzz.hpp"
 #include "transport/uri.hpp"
 
 using fuzz::require;
@@ -8,7 +8,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text = fuzz::text_of(data, size);
   if (const auto uri = transport::parse_uri(text)) {
     const auto again = transport::parse_uri(uri->text());
-    require(again.has_value(), "an address that was read can be written and read");
+    require(bool(again), "an address that was read can be written and read");
     require(again->scheme == uri->scheme && again->host == uri->host && again->port == uri->port &&
                 again->target == uri->target,
             "an address is read as it was written");
