@@ -143,7 +143,7 @@ int main(int argc, char** argv) {
     for (std::uint64_t at = first; at < first + count; ++at)
       run(target, fuzz::mutated(seeds, words, at),
           "--target " + std::string(target.name) + " --seed " + std::to_string(at));
-    std::cout << target.name << ": " << seeds.size() << " seeds, " << count << " mutations\n";
+    std::cout << target.name << ": " << seeds.size() << " seeds, " << count << " mutations" << std::endl;
   }
   if (!found) std::cerr << "there is no target '" << only << "'\n";
   return found ? 0 : 1;
