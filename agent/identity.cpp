@@ -11,6 +11,7 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "base/token.hpp"
+#include "protocol/ids.hpp"
 
 namespace agent {
 
@@ -91,13 +92,8 @@ Result<std::string> instance_id(const IdentityOptions& options) {
 }  // namespace
 
 Result<void> check_instance_id(std::string_view id) {
-  constexpr std::size_t kLongest = 128;
-  const auto allowed = [](char c) { return is_letter_or_digit(c) || c == '.' || c == '_' || c == '-'; };
-  if (id.empty() || id.size() > kLongest || !is_letter_or_digit(id.front()) ||
-      !std::ranges::all_of(id, allowed))
-    return Error(
-        ErrorCode::invalid,
-        "must be letters, digits, '.', '_' and '-', 128 at most, and begin with a letter or a digit");
+  if (const std::string_view wrong = protocol::problem_of_name(id); !wrong.empty())
+    return Error(ErrorCode::invalid, std::string(wrong));
   return {};
 }
 

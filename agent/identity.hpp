@@ -26,8 +26,7 @@ struct IdentityOptions {
 // where it comes from.
 base::Result<Identity> load_identity(const IdentityOptions& options);
 
-// Letters, digits, ".", "_" and "-", not more than 128 bytes, beginning with a letter or a digit: ids of
-// machines and apps end up in file names, logs and selectors.
+// The rule for the names of machines and apps, protocol::problem_of_name().
 base::Result<void> check_instance_id(std::string_view id);
 
 }  // namespace agent

@@ -62,7 +62,8 @@ struct AgentConnection::Perform {
     self.fleet_.log_.debug(self.instance_id() + " leaves: " + action.reason);
   }
   void operator()(Impostor& action) const {
-    self.add_audit("agent.impostor", "spoke in the name of " + action.claimed_instance_id);
+    self.add_audit("agent.impostor",
+                   "spoke in the name of " + action.claimed_app_id + "/" + action.claimed_instance_id);
   }
   void operator()(protocol::at_backend::Log& action) const {
     using Level = protocol::at_backend::Log::Level;
@@ -77,7 +78,8 @@ AgentConnection::AgentConnection(Fleet& fleet, std::shared_ptr<transport::WebSoc
     : fleet_(fleet),
       socket_(std::move(socket)),
       queue_(socket_->executor()),
-      rules_(fleet.settings_.allow_v1 ? 1 : 2) {}
+      // Nobody has a certificate here yet.
+      rules_({.protocol_min = fleet.settings_.allow_v1 ? 1 : 2, .accepts_tokens = true}) {}
 
 AgentConnection::Errands AgentConnection::perform(std::vector<Action> actions) {
   Errands errands;
@@ -185,7 +187,8 @@ void AgentConnection::close(unsigned code, std::string reason) {
 
 bool AgentConnection::tell(BackendBody body, std::string mid) {
   if (close_code_ != 0) return false;
-  auto actions = rules_.step(Tell{.body = std::move(body), .mid = std::move(mid)});
+  auto actions = rules_.step(
+      Tell{.body = std::move(body), .mid = std::move(mid), .now = std::chrono::system_clock::now()});
   bool told = true;
   for (const Action& action : actions)
     if (std::holds_alternative<TellFailed>(action)) told = false;

@@ -271,12 +271,13 @@ class Parser {
 Selector::Selector() : root_(std::make_shared<Node>()), text_("*") {}
 
 Result<Selector> Selector::parse(std::string_view text) {
+  text = base::trim(text);  // what is kept is what was understood
   Parser parser(text);
   auto root = parser.parse();
   if (!root) return std::move(root).error();
   Selector selector;
   selector.root_ = std::move(*root);
-  selector.text_ = base::trim(text);
+  selector.text_ = text;
   selector.uses_facts_ = parser.uses_facts();
   return selector;
 }

@@ -41,6 +41,9 @@ std::optional<std::chrono::system_clock::time_point> parse_utc(std::string_view 
   const chrono::year_month_day day(chrono::year(number(0, 4)),
                                    chrono::month(static_cast<unsigned>(number(5, 2))),
                                    chrono::day(static_cast<unsigned>(number(8, 2))));
+  // The clock counts nanoseconds, and has an end in 2262. Some room is left for those who calculate with it.
+  constexpr chrono::year kFirst{1700}, kLast{2200};
+  if (day.year() < kFirst || day.year() > kLast) return std::nullopt;
   if (!day.ok() || number(11, 2) > 23 || number(14, 2) > 59 || number(17, 2) > 60) return std::nullopt;
   chrono::milliseconds time =
       chrono::hours(number(11, 2)) + chrono::minutes(number(14, 2)) + chrono::seconds(number(17, 2));

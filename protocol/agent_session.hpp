@@ -17,11 +17,16 @@
 //    one. The same version (and digest, where both have one) is a no-op; one without states moves the
 //    version.
 //  * The waits that are open are asked about on every connection and after every recipe that has some.
-//  * A code that nobody knows is answered by Nack in version 2, and ignored in version 1. So are messages of
-//    version 2 from a peer that never said Welcome.
+//  * Which message may come when is a table (permissions.hpp), and is looked up before anything else. A code
+//    that nobody knows is answered by Nack in version 2, and ignored in version 1. So are messages of version
+//    2 from a peer that never said Welcome.
+//  * What must be done until a certain time is refused after it, by the backend's clock: what Welcome said it
+//    was, and the time since. What reaches past the recipe is done once: a `mid` that came before is refused.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <variant>
@@ -29,6 +34,7 @@
 
 #include "protocol/codec.hpp"
 #include "protocol/messages.hpp"
+#include "protocol/permissions.hpp"
 #include "protocol/report_window.hpp"
 
 namespace protocol {
@@ -60,6 +66,7 @@ struct Report {
 struct Opened {};
 struct Received {
   BackendMessage message;
+  std::chrono::steady_clock::time_point at = {};
 };
 struct IdentityRead {  // answers ReadIdentityAgain
   Handshake hello;
@@ -313,8 +320,10 @@ class AgentSession {
   void hear(Goodbye& goodbye, const Envelope&);
   void hear(Unknown& unknown, const Envelope& envelope);
 
-  // False if the message needs a version that the peer does not speak.
-  bool allowed(const BackendBody& body);
+  BackendRole role() const;
+  // Why the message must not be carried out (any more); empty if nothing speaks against it.
+  std::string problem_of_age(const BackendMessage& message, std::chrono::steady_clock::time_point now);
+  bool came_before(const BackendMessage& message);
   void speak_version_1();
   void say_hello();
   void send(AgentBody body, std::string re = {});
@@ -338,7 +347,11 @@ class AgentSession {
   std::optional<RecipeMetadata> move_after_pending_;
   std::vector<at_agent::OpenWait> waits_;
   std::vector<OutputSubscribe> watchers_;
-  bool facts_in_step_ = false;  // the backend has the facts that a patch would be on top of
+  // The backend's clock when it said Welcome, and ours.
+  std::optional<std::chrono::system_clock::time_point> server_time_;
+  std::chrono::steady_clock::time_point welcomed_at_;
+  std::deque<std::string> recent_mids_;  // of commands, oldest first
+  bool facts_in_step_ = false;           // the backend has the facts that a patch would be on top of
   ReportWindow reports_;
   std::vector<at_agent::Action> actions_;
 };

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/utc_text.hpp"
 #include "protocol/agent_session.hpp"
+#include "protocol/lifetimes.hpp"
 
 namespace protocol {
 
@@ -18,12 +20,8 @@ constexpr int kLongestHeartbeat = 3600;
 // People who watch output at one time, of one agent.
 constexpr std::size_t kMostWatchers = 64;
 
-// These are only said to an agent whose handshake was accepted, and a version 2 backend says Welcome before
-// them.
-bool shows_version_1(const BackendBody& body) {
-  return std::holds_alternative<RecipeMetadata>(body) || std::holds_alternative<WaitList>(body) ||
-         std::holds_alternative<protocol::WaitDone>(body) || std::holds_alternative<AgentUpdate>(body);
-}
+// Commands of one connection that are remembered, so that none is done twice. Older ones are over by then.
+constexpr std::size_t kRememberedMids = 1024;
 
 bool matches(const StateRef& target, const StateRef& waited) {
   return target.state_id == waited.state_id &&
@@ -34,29 +32,59 @@ bool matches(const StateRef& target, const StateRef& waited) {
 
 void AgentSession::on(Received& event) {
   BackendBody& body = event.message.body;
-  if (phase_ == Phase::connecting) return close(kCloseProtocol, "a message came before the handshake");
-  const bool decides = version_ == 0 && shows_version_1(body);
+  const Verdict verdict = verdict_on(body, role());
+  if (verdict == Verdict::no)
+    return close(kCloseProtocol, phase_ == Phase::connecting ? "a message came before the handshake"
+                                                             : "a second " + std::string(code_of(body)));
+  if (verdict == Verdict::skip)
+    return log(Level::info, std::string(code_of(body)) + " was ignored: the backend never said Welcome");
+  const bool decides = verdict == Verdict::as_v1;
   if (decides) speak_version_1();
-  if (phase_ == Phase::closed || !allowed(body)) return;
+  if (phase_ == Phase::closed) return;
+  if (std::string wrong = problem_of_age(event.message, event.at); !wrong.empty()) {
+    log(Level::warning, std::string(code_of(body)) + " was refused: " + wrong);
+    return send(Nack{.error = std::move(wrong)}, event.message.envelope.mid);
+  }
+  if (std::holds_alternative<Welcome>(body)) welcomed_at_ = event.at;
   std::visit([&](auto& message) { hear(message, event.message.envelope); }, body);
   // If a recipe is on its way, the question follows when it was taken.
   if (decides && !pending_ && phase_ == Phase::speaking) ask_about_waits();
 }
 
-// What may come at any time: it is how a backend opens, refuses or ends the conversation.
-bool AgentSession::allowed(const BackendBody& body) {
-  const bool opens_or_ends = std::holds_alternative<Welcome>(body) || std::holds_alternative<Goodbye>(body) ||
-                             std::holds_alternative<Nack>(body) || std::holds_alternative<Unknown>(body);
-  if (version_ == 2 || opens_or_ends || since_version(body) == 1) return true;
-  log(Level::info, std::string(code_of(body)) + " was ignored: the backend never said Welcome");
+BackendRole AgentSession::role() const {
+  if (phase_ == Phase::connecting) return BackendRole::unasked;
+  return version_ == 0   ? BackendRole::undecided
+         : version_ == 1 ? BackendRole::version_1
+                         : BackendRole::version_2;
+}
+
+std::string AgentSession::problem_of_age(const BackendMessage& message,
+                                         std::chrono::steady_clock::time_point now) {
+  if (version_ != 2) return {};  // version 1 has neither times nor names for its messages
+  if (const std::string& until = message.envelope.valid_until; !until.empty()) {
+    const auto end = base::parse_utc(until);
+    if (!end) return "valid_until is not a time";
+    if (!server_time_) return "valid_until means nothing without the server_time of Welcome";
+    if (*server_time_ + (now - welcomed_at_) > *end) return "expired: it was to be done until " + until;
+  }
+  if (lifetime_of(message.body) && came_before(message)) return "this command has come before";
+  return {};
+}
+
+bool AgentSession::came_before(const BackendMessage& message) {
+  const std::string& mid = message.envelope.mid;
+  if (mid.empty()) return false;
+  if (std::ranges::find(recent_mids_, mid) != recent_mids_.end()) return true;
+  if (recent_mids_.size() == kRememberedMids) recent_mids_.pop_front();
+  recent_mids_.push_back(mid);
   return false;
 }
 
 void AgentSession::hear(Welcome& welcome, const Envelope&) {
-  if (version_ == 2) return close(kCloseProtocol, "a second Welcome");
   if (welcome.protocol_version < 2) return version_ == 0 ? speak_version_1() : void();
   version_ = 2;
   phase_ = Phase::speaking;
+  server_time_ = base::parse_utc(welcome.server_time);
   actions_.push_back(ConfirmSettings{});
   actions_.push_back(SetHeartbeat{std::clamp(welcome.heartbeat_s, kShortestHeartbeat, kLongestHeartbeat)});
   actions_.push_back(SetMaxMessage{std::max<std::uint64_t>(welcome.max_message, kLargestBeforeWelcome)});

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/utc_text.hpp"
 #include "protocol/capabilities.hpp"
+#include "protocol/lifetimes.hpp"
 
 namespace protocol {
 
@@ -41,7 +43,12 @@ std::vector<Action> BackendSession::step(Event event) {
 
 // ---- who is there
 
-void BackendSession::on(Opened&) {
+void BackendSession::on(Opened& event) {
+  if (event.certificate) {
+    is_certified_ = true;
+    app_id_ = std::move(event.certificate->app_id);
+    instance_id_ = std::move(event.certificate->instance_id);
+  }
   actions_.push_back(SetMaxMessage{kLargestBeforeWelcome});
   actions_.push_back(StartTimer{Timer::handshake, kHandshakeMs});
 }
@@ -51,12 +58,14 @@ void BackendSession::on(TimerFired&) {
     close(kClosePolicy, "no handshake in time");
 }
 
-void BackendSession::meet(Handshake& handshake) {
+void BackendSession::hear(Handshake& handshake, const Envelope&) {
   version_ = handshake.protocol_max >= 2 ? 2 : 1;
-  if (version_ < protocol_min_)
+  if (version_ < policy_.protocol_min)
     return close(kClosePolicy, "protocol version 1 is not accepted here, and " + handshake.instance_id +
                                    " offers no other");
   phase_ = Phase::judging;
+  if (is_certified_) handshake.app_id = app_id_;  // it may have been left out
+  app_id_ = handshake.app_id;
   instance_id_ = handshake.instance_id;
   capabilities_ = handshake.capabilities;
   actions_.push_back(StopTimer{Timer::handshake});
@@ -139,12 +148,14 @@ void BackendSession::on(Tell& event) {
                 (needed == kCanRun || needed == kCanQuery
                      ? "; it must be allowed on the machine (--allow " + std::string(needed) + ")"
                      : ""));
-  send(std::move(event.body), std::move(event.mid), std::move(event.re));
+  const auto lifetime = version_ < 2 ? std::nullopt : lifetime_of(event.body);
+  send(std::move(event.body), {.mid = std::move(event.mid),
+                               .re = std::move(event.re),
+                               .valid_until = lifetime ? base::utc_text(event.now + *lifetime) : ""});
 }
 
-void BackendSession::send(BackendBody body, std::string mid, std::string re) {
-  actions_.push_back(
-      Send{BackendMessage{std::move(body), {.mid = std::move(mid), .re = std::move(re)}}, version_});
+void BackendSession::send(BackendBody body, Envelope envelope) {
+  actions_.push_back(Send{BackendMessage{std::move(body), std::move(envelope)}, version_});
 }
 
 void BackendSession::log(Level level, std::string text) {

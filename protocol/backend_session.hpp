@@ -3,9 +3,9 @@
 // backend has ten thousand of them.
 //
 // The rules:
-//  * The first message is a Handshake, within 10 s, or a CertRequest with a join token (enrolment, once).
-//  Anything
-//    else closes the connection: nothing is handled for a peer that was not accepted.
+//  * Which message may come from whom is a table (permissions.hpp), and is looked up before anything else.
+//  * The first message is a Handshake, within 10 s, or a CertRequest with a join token (enrolment, once, and
+//    nothing after it). Nothing else is handled for a peer that was not accepted.
 //  * The shell judges the handshake. Accepted: an agent that offers version 2 gets a Welcome, another one
 //  nothing.
 //    Not ready: AppNotReady, and the agent may repeat the handshake. Refused: closed.
@@ -13,10 +13,13 @@
 //  dropped. Gaps
 //    are accepted, since the agent's spool may drop. Version 1 has no numbers: the shell gives its own.
 //  * Ack is sent when the shell says that reports are stored, never before.
-//  * Who is speaking was settled by the handshake. A message in another machine's name closes the connection.
+//  * Who is speaking is what its certificate says, or for agents without one what the handshake said. A
+//    message in another machine's or app's name closes the connection.
+//  * What the agent is asked for beyond its recipe is asked for until a certain time (lifetimes.hpp).
 //  * Nothing is handled after the connection was superseded, drained or closed.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,8 +28,21 @@
 
 #include "protocol/codec.hpp"
 #include "protocol/messages.hpp"
+#include "protocol/permissions.hpp"
 
 namespace protocol {
+
+// What a backend accepts, from all of its agents alike.
+struct BackendPolicy {
+  int protocol_min = 1;         // 2: an agent that offers only version 1 is refused
+  bool accepts_tokens = false;  // an agent without a certificate may be known by its instance_token
+};
+
+// Whom a verified certificate names.
+struct CertifiedName {
+  std::string app_id;
+  std::string instance_id;
+};
 
 namespace at_backend {
 
@@ -36,7 +52,9 @@ inline constexpr std::int64_t kNotReadyMs = 30'000;  // until the handshake is r
 
 // ---- events
 
-struct Opened {};
+struct Opened {
+  std::optional<CertifiedName> certificate = {};  // nothing: none that counts was shown
+};
 struct Received {
   AgentMessage message;
 };
@@ -56,11 +74,12 @@ struct Stored {  // every report of this agent up to here is on disk
 };
 // Something to say: RecipeMetadata, WaitList, State, AgentUpdate, Query, Run, Cancel, OutputSubscribe,
 // Settings, CertIssued, Test. `mid` names a request whose answer is waited for, `re` the request that this
-// answers.
+// answers. `now` is needed for what must be done within its time; without, that time is over.
 struct Tell {
   BackendBody body;
   std::string mid = {};
   std::string re = {};
+  std::chrono::system_clock::time_point now = {};
 };
 struct Superseded {};  // the same agent has a newer connection
 struct Drain {         // this backend is going away
@@ -146,7 +165,8 @@ struct AgentLeaves {
   std::string reason;
   bool operator==(const AgentLeaves&) const = default;
 };
-struct Impostor {  // for the audit: the agent spoke in another machine's name
+struct Impostor {              // for the audit: the agent spoke in another machine's or app's name
+  std::string claimed_app_id;  // either may be empty: it was not said
   std::string claimed_instance_id;
   bool operator==(const Impostor&) const = default;
 };
@@ -164,20 +184,22 @@ using Action =
 
 class BackendSession {
  public:
-  // protocol_min 2: an agent that offers only version 1 is refused.
-  explicit BackendSession(int protocol_min = 1) : protocol_min_(protocol_min) {}
+  explicit BackendSession(BackendPolicy policy) : policy_(policy) {}
 
   std::vector<at_backend::Action> step(at_backend::Event event);
 
   bool is_accepted() const { return phase_ == Phase::accepted; }
   // 0 while it is not known.
   int version() const { return version_; }
+  // Empty while nobody has said; a certificate's are there from the beginning.
+  const std::string& app_id() const { return app_id_; }
   const std::string& instance_id() const { return instance_id_; }
+  bool is_certified() const { return is_certified_; }
 
  private:
   enum class Phase : std::uint8_t { connecting, enrolling, judging, not_ready, accepted, closed };
 
-  void on(at_backend::Opened&);
+  void on(at_backend::Opened& event);
   void on(at_backend::Received& event);
   void on(at_backend::Accepted& event);
   void on(at_backend::NotReady& event);
@@ -205,24 +227,26 @@ class BackendSession {
   void hear(CertRequest& request, const Envelope& envelope);
   void hear(Goodbye& goodbye, const Envelope&);
   void hear(Unknown& unknown, const Envelope& envelope);
-  void hear(Handshake&, const Envelope&);
+  void hear(Handshake& handshake, const Envelope&);
 
-  void hear_stranger(AgentMessage& message);
-  void meet(Handshake& handshake);
-  bool is_of_this_agent(const std::string& claimed_instance_id);
+  AgentRole role() const;
+  void refuse(const AgentBody& body);
+  // False if it names another machine or app, which ends the connection.
+  bool is_of_this_agent(const AgentBody& body);
   void store(AgentBody report);
-  void send(BackendBody body, std::string mid = {}, std::string re = {});
+  void send(BackendBody body, Envelope envelope = {});
   void close(unsigned code, std::string reason);
   void log(at_backend::Log::Level level, std::string text);
 
   // Constant after construction.
-  const int protocol_min_;
+  const BackendPolicy policy_;
 
   Phase phase_ = Phase::connecting;
-  bool has_enrolled_ = false;
-  int version_ = 0;
+  bool is_certified_ = false;
+  std::int8_t version_ = 0;
   std::uint64_t last_seq_ = 0;   // the newest report that came in
   std::uint64_t acked_seq_ = 0;  // the newest that was acknowledged
+  std::string app_id_;
   std::string instance_id_;
   std::vector<std::string> capabilities_;
   std::vector<at_backend::Action> actions_;

@@ -10,40 +10,85 @@ using Level = Log::Level;
 
 void BackendSession::on(Received& event) {
   AgentMessage& message = event.message;
-  if (phase_ != Phase::accepted) return hear_stranger(message);
-  const bool is_unknown = std::holds_alternative<Unknown>(message.body);
-  if (version_ < since_version(message.body) && !is_unknown)
-    return log(Level::debug, instance_id_ + ": " + std::string(code_of(message.body)) +
-                                 " was ignored: the agent speaks version 1");
+  switch (verdict_on(message.body, role())) {
+    case Verdict::no:
+      return refuse(message.body);
+    case Verdict::skip:
+      return log(Level::debug, instance_id_ + ": " + std::string(code_of(message.body)) +
+                                   " was ignored: the agent speaks version 1");
+    default:
+      break;
+  }
+  if (!is_of_this_agent(message.body)) return;
   std::visit([&](auto& body) { hear(body, message.envelope); }, message.body);
 }
 
-// Everything that a peer may say who has not been accepted. The list is short on purpose.
-void BackendSession::hear_stranger(AgentMessage& message) {
-  auto* const handshake = std::get_if<Handshake>(&message.body);
-  if (handshake != nullptr && phase_ != Phase::judging) return meet(*handshake);
-  auto* const request = std::get_if<CertRequest>(&message.body);
-  if (request != nullptr && phase_ == Phase::connecting && !request->token.empty() && !has_enrolled_) {
-    has_enrolled_ = true;
-    phase_ = Phase::enrolling;
-    actions_.push_back(SignCertificate{std::move(*request), message.envelope.mid, true});
-    return;
+AgentRole BackendSession::role() const {
+  switch (phase_) {
+    case Phase::connecting:
+      return is_certified_            ? AgentRole::known
+             : policy_.accepts_tokens ? AgentRole::claimant
+                                      : AgentRole::stranger;
+    case Phase::not_ready:
+      return AgentRole::known;
+    case Phase::judging:
+      return AgentRole::judged;
+    case Phase::accepted:
+      return version_ < 2    ? AgentRole::version_1
+             : is_certified_ ? AgentRole::certified
+                             : AgentRole::version_2;
+    default:  // enrolling; of a closed connection nothing is heard
+      return AgentRole::enrolling;
   }
-  close(kCloseProtocol, std::string(code_of(message.body)) + " before the handshake was accepted");
 }
 
-void BackendSession::hear(Handshake&, const Envelope&) {
-  close(kCloseProtocol, "a second handshake on one connection");
+void BackendSession::refuse(const AgentBody& body) {
+  const std::string code(code_of(body));
+  const bool is_handshake = std::holds_alternative<Handshake>(body);
+  if (is_handshake && role() == AgentRole::stranger)
+    return close(kClosePolicy, "a certificate is needed here: enrol the agent with a join token");
+  if (phase_ != Phase::accepted) return close(kCloseProtocol, code + " before the handshake was accepted");
+  close(kCloseProtocol,
+        is_handshake ? "a second handshake on one connection" : code + " is not allowed to this agent");
+}
+
+namespace {
+
+struct ClaimedNames {
+  std::string_view app_id, instance_id;
+};
+
+// Every body that says which machine it is about.
+ClaimedNames claimed_names(const AgentBody& body) {
+  return std::visit(
+      []<class M>(const M& message) -> ClaimedNames {
+        if constexpr (requires { message.instance_id; })
+          return {message.app_id, message.instance_id};
+        else if constexpr (requires { message.handshake; })
+          return {message.handshake.app_id, message.handshake.instance_id};
+        else
+          return {};
+      },
+      body);
+}
+
+}  // namespace
+
+bool BackendSession::is_of_this_agent(const AgentBody& body) {
+  if (!is_certified_ && phase_ != Phase::accepted) return true;  // who it is, is what it is about to say
+  const ClaimedNames claimed = claimed_names(body);
+  const auto differs = [](std::string_view said, std::string_view is) { return !said.empty() && said != is; };
+  const bool other_app = differs(claimed.app_id, app_id_);
+  if (!other_app && !differs(claimed.instance_id, instance_id_)) return true;
+  Impostor impostor{std::string(claimed.app_id), std::string(claimed.instance_id)};
+  std::string reason = "spoke in the name of " + impostor.claimed_instance_id;
+  if (other_app) reason += (claimed.instance_id.empty() ? "app " : " of app ") + impostor.claimed_app_id;
+  actions_.push_back(std::move(impostor));
+  close(kClosePolicy, std::move(reason));
+  return false;
 }
 
 // ---- reports
-
-bool BackendSession::is_of_this_agent(const std::string& claimed_instance_id) {
-  if (claimed_instance_id.empty() || claimed_instance_id == instance_id_) return true;
-  actions_.push_back(Impostor{claimed_instance_id});
-  close(kClosePolicy, "spoke in the name of " + claimed_instance_id);
-  return false;
-}
 
 void BackendSession::store(AgentBody report) {
   const std::optional<std::uint64_t> seq = *seq_of(report);
@@ -58,7 +103,7 @@ void BackendSession::store(AgentBody report) {
 }
 
 void BackendSession::hear(StateLog& report, const Envelope&) {
-  if (is_of_this_agent(report.instance_id)) store(std::move(report));
+  store(std::move(report));
 }
 void BackendSession::hear(RecipeStatus& report, const Envelope&) {
   store(std::move(report));
@@ -73,8 +118,7 @@ void BackendSession::hear(UpdateStatus& report, const Envelope&) {
 // ---- all else
 
 void BackendSession::hear(WaitQuery& query, const Envelope& envelope) {
-  if (is_of_this_agent(query.instance_id))
-    actions_.push_back(AnswerWaits{query.recipe_version, envelope.mid});
+  actions_.push_back(AnswerWaits{query.recipe_version, envelope.mid});
 }
 void BackendSession::hear(StateOutput& output, const Envelope&) {
   actions_.push_back(OutputArrived{std::move(output)});
@@ -102,7 +146,9 @@ void BackendSession::hear(Nack& answer, const Envelope& envelope) {
 }
 
 void BackendSession::hear(CertRequest& request, const Envelope& envelope) {
-  actions_.push_back(SignCertificate{std::move(request), envelope.mid, false});
+  const bool enrols = phase_ == Phase::connecting;
+  if (enrols) phase_ = Phase::enrolling;
+  actions_.push_back(SignCertificate{std::move(request), envelope.mid, enrols});
 }
 
 void BackendSession::hear(Goodbye& goodbye, const Envelope&) {
@@ -112,7 +158,7 @@ void BackendSession::hear(Goodbye& goodbye, const Envelope&) {
 
 void BackendSession::hear(Unknown& unknown, const Envelope& envelope) {
   log(Level::debug, instance_id_ + ": unknown code '" + unknown.code + "'");
-  if (version_ == 2) send(Nack{.error = "unknown code '" + unknown.code + "'"}, {}, envelope.mid);
+  if (version_ == 2) send(Nack{.error = "unknown code '" + unknown.code + "'"}, {.re = envelope.mid});
 }
 
 }  // namespace protocol

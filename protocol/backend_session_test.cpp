@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/utc_text.hpp"
 #include "protocol/capabilities.hpp"
 #include "protocol/message_samples.hpp"
 
@@ -12,6 +13,10 @@ using namespace at_backend;
 namespace {
 
 using Actions = std::vector<Action>;
+
+constexpr BackendPolicy kTokensToo{.accepts_tokens = true};
+constexpr BackendPolicy kCertificatesOnly{};
+const std::chrono::system_clock::time_point kNow = *base::parse_utc("2024-05-01T10:00:00Z");
 
 Handshake hello(int protocol_max = 2) {
   return {.instance_id = "i-1",
@@ -35,14 +40,28 @@ Actions heard(BackendSession& session, AgentBody body, std::string mid = {}, std
 Send says(BackendBody body, int version = 2, std::string mid = {}, std::string re = {}) {
   return {BackendMessage{std::move(body), {.mid = std::move(mid), .re = std::move(re)}}, version};
 }
+Send says_until(BackendBody body, std::string mid, std::string until) {
+  Send send = says(std::move(body), 2, std::move(mid));
+  send.message.envelope.valid_until = std::move(until);
+  return send;
+}
 
 BackendSession accepted(int version = 2, std::uint64_t ack_seq = 10) {
-  BackendSession session;
+  BackendSession session(kTokensToo);
   did(session, Opened{});
   heard(session, hello(version));
   did(session, Accepted{Welcome{.ack_seq = ack_seq}});
   REQUIRE(session.is_accepted());
   REQUIRE(session.version() == version);
+  return session;
+}
+
+BackendSession certified() {
+  BackendSession session(kCertificatesOnly);
+  did(session, Opened{CertifiedName{"app", "i-1"}});
+  heard(session, hello());
+  did(session, Accepted{Welcome{.ack_seq = 10}});
+  REQUIRE(session.is_accepted());
   return session;
 }
 
@@ -53,42 +72,43 @@ StateLog report(std::optional<std::uint64_t> seq, std::string instance_id = {}) 
 }  // namespace
 
 TEST_CASE("a peer has little time and little room until its handshake") {
-  BackendSession session;
+  BackendSession session(kTokensToo);
   CHECK(did(session, Opened{}) == Actions{SetMaxMessage{64 * 1024}, StartTimer{Timer::handshake, 10'000}});
   CHECK(did(session, TimerFired{}) == Actions{Close{1008, "no handshake in time"}});
   CHECK(heard(session, hello()).empty());
 }
 
 TEST_CASE("an agent of version 2 is welcomed, one of version 1 is accepted without a word") {
-  BackendSession session;
+  BackendSession session(kTokensToo);
   did(session, Opened{});
   CHECK(heard(session, hello()) == Actions{StopTimer{}, Judge{hello(), 2}});
   CHECK(did(session, Accepted{Welcome{.protocol_version = 0, .session = "s", .epoch = 3}}) ==
         Actions{SetMaxMessage{4 * 1024 * 1024}, says(Welcome{.session = "s", .epoch = 3})});
   CHECK(did(session, TimerFired{}).empty());
 
-  BackendSession old;
+  BackendSession old(kTokensToo);
   did(old, Opened{});
   CHECK(heard(old, hello(1)) == Actions{StopTimer{}, Judge{hello(1), 1}});
   CHECK(did(old, Accepted{Welcome{.max_message = 99}}) == Actions{SetMaxMessage{99}});
-  BackendSession newer;
+  BackendSession newer(kTokensToo);
   did(newer, Opened{});
   CHECK(heard(newer, hello(3)).back() == Action{Judge{hello(3), 2}});
 }
 
 TEST_CASE("a backend that must not speak version 1 refuses such an agent, and says why") {
-  BackendSession session(2);
+  const BackendPolicy strict{.protocol_min = 2, .accepts_tokens = true};
+  BackendSession session(strict);
   did(session, Opened{});
   const std::string why = "protocol version 1 is not accepted here, and i-1 offers no other";
   CHECK(session.step(Received{AgentMessage{hello(1)}}) ==
         Actions{Log{Log::Level::warning, why}, Close{1008, why}});
-  BackendSession other(2);
+  BackendSession other(strict);
   did(other, Opened{});
   CHECK(heard(other, hello(2)).size() == 2);
 }
 
 TEST_CASE("a handshake may be repeated after AppNotReady") {
-  BackendSession session;
+  BackendSession session(kTokensToo);
   did(session, Opened{});
   heard(session, hello(1));
   CHECK(did(session, NotReady{"no such app", {}}) ==
@@ -100,57 +120,49 @@ TEST_CASE("a handshake may be repeated after AppNotReady") {
 }
 
 TEST_CASE("a handshake that is refused, or comes twice, closes the connection") {
-  BackendSession session;
+  BackendSession session(kTokensToo);
   did(session, Opened{});
   heard(session, hello());
   CHECK(did(session, Refused{"revoked"}) == Actions{Close{1008, "revoked"}});
   BackendSession again = accepted();
   CHECK(heard(again, hello()) == Actions{Close{1002, "a second handshake on one connection"}});
-  BackendSession hasty;
+  BackendSession hasty(kTokensToo);
   did(hasty, Opened{});
   heard(hasty, hello());
   CHECK(heard(hasty, hello()) == Actions{Close{1002, "Handshake before the handshake was accepted"}});
 }
 
-TEST_CASE("nothing but a handshake or an enrolment is handled for a stranger") {
-  const auto is_closed = [](const Actions& actions) {
-    const auto* close = actions.size() == 1 ? std::get_if<Close>(&actions[0]) : nullptr;
-    return close != nullptr && close->code == 1002;
-  };
-  for (const AgentMessage& message : agent_samples()) {
-    CAPTURE(code_of(message.body));
-    const bool opens = std::holds_alternative<Handshake>(message.body);
-    const bool enrols = std::holds_alternative<CertRequest>(message.body);
-    BackendSession fresh;
-    did(fresh, Opened{});
-    CHECK(is_closed(did(fresh, Received{message})) == !(opens || enrols));
-    BackendSession judged;
-    did(judged, Opened{});
-    heard(judged, hello());
-    CHECK(is_closed(did(judged, Received{message})));
-    BackendSession not_ready;
-    did(not_ready, Opened{});
-    heard(not_ready, hello());
-    did(not_ready, NotReady{});
-    CHECK(is_closed(did(not_ready, Received{message})) == !opens);
-  }
-}
-
 TEST_CASE("a stranger may enrol once, with a token, and be told only the answer") {
   const CertRequest request = sample<CertRequest>();
-  BackendSession session;
+  BackendSession session(kCertificatesOnly);
   did(session, Opened{});
   CHECK(heard(session, request, "m") == Actions{SignCertificate{request, "m", true}});
   CHECK(did(session, Tell{sample<RecipeMetadata>()}).size() == 1);
   CHECK(did(session, Tell{sample<CertIssued>(), "", "m"}) == Actions{says(sample<CertIssued>(), 2, "", "m")});
   CHECK(heard(session, request) == Actions{Close{1002, "CertRequest before the handshake was accepted"}});
-  BackendSession without;
+  BackendSession without(kCertificatesOnly);
   did(without, Opened{});
   CHECK(heard(without, CertRequest{.csr = "x"}) ==
         Actions{Close{1002, "CertRequest before the handshake was accepted"}});
-  BackendSession renewal = accepted();
-  CHECK(heard(renewal, CertRequest{.csr = "x"}, "r") ==
-        Actions{SignCertificate{CertRequest{.csr = "x"}, "r", false}});
+}
+
+TEST_CASE("where only certificates count, a handshake without one is refused, and says what to do") {
+  BackendSession session(kCertificatesOnly);
+  did(session, Opened{});
+  const std::string why = "a certificate is needed here: enrol the agent with a join token";
+  CHECK(session.step(Received{AgentMessage{hello()}}) ==
+        Actions{Log{Log::Level::warning, why}, Close{1008, why}});
+}
+
+TEST_CASE("a certificate is renewed on an accepted connection, by the agent that has it") {
+  const CertRequest request{.csr = "x"};
+  BackendSession session = certified();
+  CHECK(heard(session, request, "r") == Actions{SignCertificate{request, "r", false}});
+  CHECK(did(session, Tell{sample<CertIssued>(), "", "r"}) == Actions{says(sample<CertIssued>(), 2, "", "r")});
+  CHECK(heard(session, sample<CertRequest>()) ==
+        Actions{Close{1002, "CertRequest is not allowed to this agent"}});  // it has a join token in it
+  BackendSession by_token = accepted();
+  CHECK(heard(by_token, request) == Actions{Close{1002, "CertRequest is not allowed to this agent"}});
 }
 
 TEST_CASE("a report is stored once; repeated ones are dropped, gaps accepted") {
@@ -183,18 +195,77 @@ TEST_CASE("a report is acknowledged when it is stored, and not before this conne
   CHECK(did(session, Stored{20}) == Actions{says(Ack{.ack_seq = 12})});
 }
 
-TEST_CASE("who speaks in another machine's name is closed and audited") {
+TEST_CASE("who speaks in another machine's or app's name is closed and audited") {
   BackendSession session = accepted();
   CHECK(heard(session, report(11, "i-2")) ==
-        Actions{Impostor{"i-2"}, Close{1008, "spoke in the name of i-2"}});
+        Actions{Impostor{"", "i-2"}, Close{1008, "spoke in the name of i-2"}});
   BackendSession other = accepted();
   CHECK(heard(other, WaitQuery{.instance_id = "i-2", .recipe_version = 1}).front() ==
-        Action{Impostor{"i-2"}});
+        Action{Impostor{"", "i-2"}});
+  BackendSession of_app = accepted();
+  CHECK(heard(of_app, WaitQuery{.instance_id = "i-1", .app_id = "app-2", .recipe_version = 1}) ==
+        Actions{Impostor{"app-2", "i-1"}, Close{1008, "spoke in the name of i-1 of app app-2"}});
+  BackendSession renewing = certified();
+  CHECK(heard(renewing, CertRequest{.csr = "x", .app_id = "app-2"}) ==
+        Actions{Impostor{"app-2", ""}, Close{1008, "spoke in the name of app app-2"}});
+  BackendSession tested = certified();
+  CHECK(heard(tested, TestAnswer{{.instance_id = "i-2"}}).front() == Action{Impostor{"", "i-2"}});
+}
+
+TEST_CASE("a certificate says who the agent is, and a handshake cannot say otherwise") {
+  const auto met = [](Handshake who) {
+    BackendSession session(kCertificatesOnly);
+    did(session, Opened{CertifiedName{"app", "i-1"}});
+    return heard(session, std::move(who));
+  };
+  CHECK(met(hello()) == Actions{StopTimer{}, Judge{hello(), 2}});
+  Handshake without_app = hello();
+  without_app.app_id.clear();
+  CHECK(met(without_app) == Actions{StopTimer{}, Judge{hello(), 2}});
+  Handshake other = hello();
+  other.instance_id = "i-2";
+  CHECK(met(other) == Actions{Impostor{"app", "i-2"}, Close{1008, "spoke in the name of i-2"}});
+  other = hello();
+  other.app_id = "app-2";
+  CHECK(met(other) ==
+        Actions{Impostor{"app-2", "i-1"}, Close{1008, "spoke in the name of i-1 of app app-2"}});
+  // Nor can one that is repeated.
+  BackendSession session(kCertificatesOnly);
+  did(session, Opened{CertifiedName{"app", "i-1"}});
+  heard(session, hello());
+  did(session, NotReady{});
+  CHECK(heard(session, other).front() == Action{Impostor{"app-2", "i-1"}});
+}
+
+TEST_CASE("what is asked for beyond the recipe is asked for until a certain time") {
+  const auto until = [](BackendBody body, int version = 2) {
+    BackendSession session(kTokensToo);
+    did(session, Opened{});
+    Handshake able = hello(version);
+    able.capabilities = {"plan", "query", "run", "output", "settings"};
+    heard(session, able);
+    did(session, Accepted{});
+    const Actions actions = did(session, Tell{.body = std::move(body), .mid = "m", .now = kNow});
+    return std::get<Send>(actions.at(0)).message.envelope.valid_until;
+  };
+  RecipeMetadata apply = sample<RecipeMetadata>();
+  apply.plan_only = false;
+  const std::string in_a_minute = "2024-05-01T10:01:00.000Z";
+  CHECK(until(sample<Run>()) == in_a_minute);
+  CHECK(until(sample<Cancel>()) == in_a_minute);
+  CHECK(until(sample<Query>()) == in_a_minute);
+  CHECK(until(sample<Settings>()) == in_a_minute);
+  CHECK(until(sample<OutputSubscribe>()) == in_a_minute);
+  CHECK(until(sample<RecipeMetadata>()) == in_a_minute);
+  CHECK(until(sample<AgentUpdate>()) == "2024-05-01T10:10:00.000Z");
+  CHECK(until(apply) == "");
+  CHECK(until(sample<WaitList>()) == "");
+  CHECK(until(sample<AgentUpdate>(), 1) == "");
 }
 
 TEST_CASE("what the agent says reaches the shell") {
   BackendSession session = accepted();
-  CHECK(heard(session, sample<WaitQuery>(), "m") == Actions{AnswerWaits{7, "m"}});
+  CHECK(heard(session, WaitQuery{"i-1", "app", 7}, "m") == Actions{AnswerWaits{7, "m"}});
   CHECK(heard(session, sample<Facts>()) == Actions{StoreFacts{sample<Facts>()}});
   CHECK(heard(session, sample<StateOutput>()) == Actions{OutputArrived{sample<StateOutput>()}});
   CHECK(heard(session, sample<PlanResult>(), "", "p") == Actions{Answered{"p", sample<PlanResult>()}});
@@ -214,8 +285,10 @@ TEST_CASE("an agent is told only what its version and its capabilities allow") {
   apply.plan_only = false;
   BackendSession session = accepted();
   CHECK(did(session, Tell{apply}) == Actions{says(apply)});
-  CHECK(did(session, Tell{plan, "m"}) == Actions{says(plan, 2, "m")});
-  CHECK(did(session, Tell{sample<Query>(), "q"}) == Actions{says(sample<Query>(), 2, "q")});
+  const std::string until = "2024-05-01T10:01:00.000Z";
+  CHECK(did(session, Tell{plan, "m", "", kNow}) == Actions{says_until(plan, "m", until)});
+  CHECK(did(session, Tell{sample<Query>(), "q", "", kNow}) ==
+        Actions{says_until(sample<Query>(), "q", until)});
   CHECK(did(session, Tell{sample<Run>(), "r"}) ==
         Actions{TellFailed{
             "r", "the agent does not offer 'run'; it must be allowed on the machine (--allow run)"}});
@@ -229,7 +302,7 @@ TEST_CASE("an agent is told only what its version and its capabilities allow") {
   CHECK(did(old, Tell{plan, "m"}) == Actions{TellFailed{"m", cannot}});
   CHECK(did(old, Tell{sample<Query>(), "q"}) == Actions{TellFailed{"q", cannot}});
 
-  BackendSession early;
+  BackendSession early(kTokensToo);
   did(early, Opened{});
   CHECK(did(early, Tell{apply, "e"}) ==
         Actions{TellFailed{"e", "the agent's handshake is not accepted yet"}});

@@ -48,6 +48,21 @@ class FieldReader {
     if (const Value* value = wanted(name, rule)) note(name, read_id(*value, out, rule));
   }
 
+  // An empty one that may be absent is as good as absent.
+  void name(std::string_view name, std::string& out, Rule rule) {
+    const Value* value = wanted(name, rule);
+    if (value == nullptr) return;
+    if (value->kind() != Value::Kind::string) return note(name, expected("text", *value));
+    if (value->text().empty() && !rule.required) return;
+    if (const auto wrong = problem_of_name(value->text()); !wrong.empty())
+      return note(name, std::string(": ").append(wrong));
+    out = value->text();
+  }
+
+  void tags(std::string_view name, Tags& out, Rule rule) {
+    if (const Value* value = wanted(name, rule)) note(name, read_tags(*value, out));
+  }
+
   // The peers are not consistent about the name; they may use several at once if these agree.
   void state_id(std::string& out, Rule rule) {
     const Value* found = nullptr;
@@ -126,6 +141,17 @@ class FieldReader {
     if (const auto wrong = problem_of_id(value.text()); !wrong.empty())
       return std::string(": ").append(wrong);
     out = value.text();
+    return {};
+  }
+
+  static Problem read_tags(const Value& value, Tags& out) {
+    if (!value.is_object()) return expected("an object", value);
+    for (const base::Member& tag : value.members()) {
+      if (const auto wrong = problem_of_name(tag.key); !wrong.empty())
+        return std::string(": a key ").append(wrong);
+      if (Problem wrong = read_id(tag.value, out[std::string(tag.key)], kOptional); !wrong.empty())
+        return std::string(".").append(tag.key).append(wrong);
+    }
     return {};
   }
 

@@ -188,7 +188,7 @@ TEST_CASE("ids are bounded, visible text") {
   CHECK(problem_of_id("\xff") == "is not valid UTF-8");
   CHECK(
       agent_error(R"({"code":"Handshake","instance_id":"a\nb","agent_version":"1","protocol_version":1})") ==
-      "Handshake.instance_id: has a control character in it");
+      "Handshake.instance_id: must be made of letters (a to z), digits, '.', '_' and '-'");
   CHECK(agent_error(R"({"code":"Handshake","instance_id":"","agent_version":"1","protocol_version":1})") ==
         "Handshake.instance_id: is empty");
   CHECK(backend_error(R"({"code":"State","recipe_version":1,"id":")" + std::string(300, 'x') + R"("})") ==

@@ -25,6 +25,8 @@ class FieldWriter {
   }
 
   void id(std::string_view name, const std::string& value, Rule rule) { field(name, value, rule); }
+  void name(std::string_view name, const std::string& value, Rule rule) { field(name, value, rule); }
+  void tags(std::string_view name, const Tags& value, Rule rule) { field(name, value, rule); }
 
   void state_id(const std::string& value, Rule rule) {
     field("id", value, rule);

@@ -4,7 +4,10 @@
 //
 // A visitor has:
 //   field(name, member, rule)                 text, number, bool, Json, list, map, nested struct, optional of
-//   these id(name, member, rule)                    the name of a machine, app, run …: problem_of_id()
+//   these
+//   name(name, member, rule)                  the name of a machine or an app: problem_of_name()
+//   id(name, member, rule)                    of a run, an action, a message: problem_of_id()
+//   tags(name, member, rule)                  keys are names, values are as ids
 //   state_id(member, rule)                    a state's id, under each of its spellings
 //   state_id_of_list(member)                  the same in a WaitList, which has a spelling of its own
 //   version(name, member, rule)               recipe_version: at least 1

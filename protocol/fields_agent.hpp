@@ -16,8 +16,8 @@ template <>
 inline constexpr Wire kWire<Handshake>{"Handshake", 1};
 template <class Visitor>
 void fields(Visitor& v, Is<Handshake> auto& m) {
-  v.id("instance_id", m.instance_id, kRequired);
-  v.id("app_id", m.app_id, kAlways);
+  v.name("instance_id", m.instance_id, kRequired);
+  v.name("app_id", m.app_id, kAlways);
   v.field("agent_version", m.agent_version, kRequired);
   v.field("protocol_version", m.protocol_version, kRequired);
   v.field("instance_token", m.instance_token, kAlways);
@@ -26,7 +26,7 @@ void fields(Visitor& v, Is<Handshake> auto& m) {
   v.field("capabilities", m.capabilities, kOptional);
   v.id("agent_uid", m.agent_uid, kOptional);
   v.id("boot_id", m.boot_id, kOptional);
-  v.field("tags", m.tags, kOptional);
+  v.tags("tags", m.tags, kOptional);
   v.field("facts_hash", m.facts_hash, kOptional);
   v.version("recipe_version", m.recipe_version, kOptional);
   v.field("recipe_digest", m.recipe_digest, kOptional);
@@ -48,8 +48,8 @@ template <>
 inline constexpr Wire kWire<StateLog>{"StateLog", 1};
 template <class Visitor>
 void fields(Visitor& v, Is<StateLog> auto& m) {
-  v.id("instance_id", m.instance_id, kOptional);
-  v.id("app_id", m.app_id, kOptional);
+  v.name("instance_id", m.instance_id, kOptional);
+  v.name("app_id", m.app_id, kOptional);
   v.field("recipe_version", m.recipe_version, kRequired);  // 0: run by itself, outside the recipe
   v.state_id(m.id, kRequired);
   v.field("state_result", m.state_result, kRequired);
@@ -73,8 +73,8 @@ template <>
 inline constexpr Wire kWire<WaitQuery>{"WaitQuery", 1};
 template <class Visitor>
 void fields(Visitor& v, Is<WaitQuery> auto& m) {
-  v.id("instance_id", m.instance_id, kOptional);
-  v.id("app_id", m.app_id, kOptional);
+  v.name("instance_id", m.instance_id, kOptional);
+  v.name("app_id", m.app_id, kOptional);
   v.version("recipe_version", m.recipe_version, kRequired);
 }
 
@@ -167,6 +167,8 @@ template <class Visitor>
 void fields(Visitor& v, Is<CertRequest> auto& m) {
   v.field("csr", m.csr, kRequired);
   v.field("token", m.token, kOptional);
+  v.name("app_id", m.app_id, kOptional);
+  v.name("instance_id", m.instance_id, kOptional);
 }
 
 }  // namespace protocol

@@ -51,7 +51,7 @@ void fields(Visitor& v, Is<RecipeMetadata> auto& m) {
 
 template <class Visitor>
 void fields(Visitor& v, Is<StateRef> auto& m) {
-  v.id("instance_id", m.instance_id, kRequired);
+  v.name("instance_id", m.instance_id, kRequired);
   v.state_id_of_list(m.state_id);
 }
 

@@ -11,6 +11,7 @@ void fields(Visitor& v, Is<Envelope> auto& m) {
   v.id("mid", m.mid, kAdded);
   v.id("re", m.re, kAdded);
   v.field("ts", m.ts, kAdded);
+  v.field("valid_until", m.valid_until, kAdded);
 }
 
 template <class Visitor>

@@ -1,5 +1,7 @@
 #include "protocol/ids.hpp"
 
+#include <algorithm>
+
 #include "base/text.hpp"
 
 namespace protocol {
@@ -28,6 +30,10 @@ bool is_invisible(unsigned code) {
          code == 0xFEFF || code == 0x061C;
 }
 
+bool is_letter_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
 }  // namespace
 
 std::string_view problem_of_id(std::string_view id) {
@@ -41,6 +47,16 @@ std::string_view problem_of_id(std::string_view id) {
       return "has an invisible character in it";
     at += length;
   }
+  return {};
+}
+
+std::string_view problem_of_name(std::string_view name) {
+  if (name.empty()) return "is empty";
+  if (name.size() > kLongestName) return "is longer than 128 bytes";
+  const auto allowed = [](char c) { return is_letter_or_digit(c) || c == '.' || c == '_' || c == '-'; };
+  if (!std::ranges::all_of(name, allowed))
+    return "must be made of letters (a to z), digits, '.', '_' and '-'";
+  if (!is_letter_or_digit(name.front())) return "must begin with a letter or a digit";
   return {};
 }
 

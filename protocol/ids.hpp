@@ -1,5 +1,5 @@
 // The names that machines, apps and states go by. They end up in logs, file names and on screens, so one rule
-// holds for all of them, wherever they come from.
+// holds for all names and one for all ids, wherever they come from.
 #pragma once
 
 #include <cstddef>
@@ -13,5 +13,12 @@ inline constexpr std::size_t kLongestId = 256;  // bytes
 // Refused: control characters, and the invisible ones that change the direction of the text around them. An
 // empty id is none of this function's business.
 std::string_view problem_of_id(std::string_view id);
+
+inline constexpr std::size_t kLongestName = 128;  // bytes
+
+// The same for the name of an app, an instance, a tag, a recipe, an operator, which programs put into paths,
+// selectors and certificates: letters, digits, '.', '_' and '-', and a letter or a digit first. Ids of states
+// are people's text and wider.
+std::string_view problem_of_name(std::string_view name);
 
 }  // namespace protocol

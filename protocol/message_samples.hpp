@@ -11,8 +11,11 @@ M sample();
 // One message per alternative of the variant.
 template <class Message, class... M>
 std::vector<Message> samples_of(const std::variant<M...>*) {
-  return {
-      Message{.body = sample<M>(), .envelope = {.mid = "m-1", .re = "m-0", .ts = "2024-05-01T10:00:00Z"}}...};
+  return {Message{.body = sample<M>(),
+                  .envelope = {.mid = "m-1",
+                               .re = "m-0",
+                               .ts = "2024-05-01T10:00:00Z",
+                               .valid_until = "2024-05-01T10:01:00Z"}}...};
 }
 inline std::vector<AgentMessage> agent_samples() {
   return samples_of<AgentMessage>(static_cast<const AgentBody*>(nullptr));
@@ -122,7 +125,7 @@ inline QueryResult sample<QueryResult>() {
 }
 template <>
 inline CertRequest sample<CertRequest>() {
-  return {.csr = "-----BEGIN", .token = "join"};
+  return {.csr = "-----BEGIN", .token = "join", .app_id = "app-1", .instance_id = "i-1"};
 }
 template <>
 inline TestAnswer sample<TestAnswer>() {

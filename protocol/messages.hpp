@@ -28,6 +28,7 @@ struct Envelope {
   std::string mid;  // unique
   std::string re;   // the mid that this answers
   std::string ts;
+  std::string valid_until;  // by the backend's clock; an agent does not carry it out later
   bool operator==(const Envelope&) const = default;
 };
 
@@ -178,6 +179,9 @@ struct QueryResult {
 struct CertRequest {
   std::string csr;
   std::string token;  // of the first enrolment; a renewal is known by its certificate
+  // What the agent would like to be called. The server decides.
+  std::string app_id;
+  std::string instance_id;
   bool operator==(const CertRequest&) const = default;
 };
 

@@ -31,7 +31,7 @@ class Conversation {
     waiting_for_disk_.clear();
     agent_.emplace(
         Handshake{.instance_id = "i", .agent_version = "1", .recipe_version = 1, .last_seq = last_seq_});
-    backend_.emplace();
+    backend_.emplace(BackendPolicy{.accepts_tokens = true});
     at_backend(at_backend::Opened{});
     at_agent(at_agent::Opened{});
   }
@@ -144,6 +144,66 @@ TEST_CASE("no report is lost and none stored twice, however often the connection
     CHECK(std::ranges::all_of(talk.stored(), [](const auto& row) { return row.second == 1; }));
     CHECK(talk.spooled() == 0);
     CHECK(talk.closed() == 0);
+  }
+}
+
+namespace {
+
+// One side that speaks version 2 only, and a peer that makes it out to be an old one: an old backend, or
+// somebody between them who takes the offer of version 2 out of the handshake, or the Welcome out of the
+// answer.
+bool is_refusal(const auto& actions, std::string_view why) {
+  bool closed = false, logged = false;
+  for (const auto& action : actions)
+    std::visit(
+        [&](const auto& a) {
+          if constexpr (requires {
+                          a.code;
+                          a.reason;
+                        })
+            closed = closed || (a.code == kClosePolicy && a.reason.find(why) != std::string::npos);
+          if constexpr (requires { a.level; }) logged = logged || a.text.find(why) != std::string::npos;
+        },
+        action);
+  return closed && logged;
+}
+
+}  // namespace
+
+TEST_CASE("neither side is talked down to version 1 when it wants version 2, and both log it") {
+  AgentSession agent(Handshake{.instance_id = "i", .agent_version = "1"}, 2);
+  auto said = agent.step(at_agent::Opened{});
+  Handshake offered;
+  for (const auto& action : said)
+    if (const auto* send = std::get_if<at_agent::Send>(&action))
+      offered = std::get<Handshake>(send->message.body);
+  REQUIRE(offered.protocol_max == 2);
+
+  Handshake stripped = offered;
+  stripped.protocol_max = 1;
+  for (const bool has_certificate : {false, true}) {
+    BackendSession backend(BackendPolicy{.protocol_min = 2, .accepts_tokens = true});
+    at_backend::Opened opened;
+    if (has_certificate) opened.certificate = CertifiedName{"app", "i"};
+    backend.step(std::move(opened));
+    CHECK(is_refusal(backend.step(at_backend::Received{AgentMessage{stripped}}),
+                     "protocol version 1 is not accepted here"));
+    CHECK(backend.step(at_backend::Accepted{}).empty());
+    CHECK_FALSE(backend.is_accepted());
+  }
+
+  const std::string why = "the backend speaks protocol version 1, and protocol_min is 2";
+  for (const BackendBody& body :
+       {BackendBody(RecipeMetadata{.recipe_version = 1, .states = Json{"[]"}}),
+        BackendBody(WaitList{.recipe_version = 1}), BackendBody(WaitDone{.recipe_version = 1, .id = "w"}),
+        BackendBody(AgentUpdate{.version = "0.1"}), BackendBody(Welcome{.protocol_version = 1})}) {
+    CAPTURE(code_of(body));
+    AgentSession same = agent;
+    const auto actions = same.step(at_agent::Received{BackendMessage{body}});
+    CHECK(is_refusal(actions, why));
+    CHECK(actions.size() == 2);  // and nothing of the message was done
+    CHECK(same.version() == 0);
+    CHECK(same.step(at_agent::Received{BackendMessage{Welcome{}}}).empty());
   }
 }
 

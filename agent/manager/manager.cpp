@@ -43,7 +43,7 @@ transport::Task<Manager::Ended> Manager::run() {
       outbox_.close(protocol::close_code(message.error()), message.error().message());
       continue;  // until the peer has closed, too, or the deadline has passed
     }
-    feed(at::Received{std::move(*message)});
+    feed(at::Received{std::move(*message), std::chrono::steady_clock::now()});
   }
   for (auto& timer : timers_)
     timer.cancel();
