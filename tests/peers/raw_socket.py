@@ -141,7 +141,11 @@ def connect(address, deadline=30, receive_buffer=None):
     connection.settimeout(deadline)
     if receive_buffer:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-    connection.connect(address)
+    try:
+        connection.connect(address)
+    except OSError:
+        connection.close()
+        raise
     return connection
 
 
