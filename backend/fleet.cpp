@@ -86,14 +86,13 @@ Task<Result<void>> Fleet::load() {
 }
 
 Task<> Fleet::serve(transport::HttpRequest, std::shared_ptr<transport::WebSocket> socket) {
-  ++serving_;
   metrics_.connections.add();
-  {
-    const auto connection = std::make_shared<AgentConnection>(*this, std::move(socket));
-    auto serving = connection->serve();
-    co_await std::move(serving);
-  }
-  --serving_;
+  auto connection = std::make_shared<AgentConnection>(*this, std::move(socket));
+  serving_.insert(connection);
+  auto serving = connection->serve();
+  co_await std::move(serving);
+  serving_.erase(connection);
+  connection.reset();
   left_.notify();
 }
 
@@ -287,14 +286,13 @@ Task<> Fleet::drain(std::chrono::milliseconds within) {
   begin_drain();
   std::mt19937 random(std::random_device{}());
   std::uniform_int_distribution<std::int64_t> later(0, settings_.spread.count());
-  std::vector<std::shared_ptr<AgentConnection>> all;
-  for (const auto& [key, connection] : online_)
-    all.push_back(connection);
+  // Also those in the middle of their handshake, and those who say nothing.
+  std::vector<std::shared_ptr<AgentConnection>> all(serving_.begin(), serving_.end());
   for (const auto& connection : all)
     connection->drain(later(random));
   all.clear();
   const auto deadline = std::chrono::steady_clock::now() + within;
-  while (serving_ > 0) {
+  while (!serving_.empty()) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     if (left.count() <= 0) break;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "backend/delivery.hpp"
@@ -116,9 +117,9 @@ class Fleet {
   std::unordered_map<PlacementKey, std::weak_ptr<const StateList>> lists_;  // those that waits_ holds
   std::unique_ptr<ReportIntake> intake_;
   std::unordered_map<InstanceKey, std::shared_ptr<AgentConnection>> online_;
-  std::unordered_map<InstanceKey, std::size_t> output_watches_;  // how many watch
-  std::size_t serving_ = 0;                                      // websockets, admitted or not
-  transport::Wake left_;                                         // a websocket ended
+  std::unordered_map<InstanceKey, std::size_t> output_watches_;   // how many watch
+  std::unordered_set<std::shared_ptr<AgentConnection>> serving_;  // admitted or not
+  transport::Wake left_;                                          // one of them ended
   bool draining_ = false;
 };
 

@@ -13,6 +13,7 @@
 #include "backend/options.hpp"
 #include "backend/server.hpp"
 #include "backend/version.hpp"
+#include "base/notify.hpp"
 
 namespace backend {
 
@@ -65,6 +66,24 @@ void say(const std::string& text) {
   std::fflush(stdout);
 }
 
+// Listens, and says so; when that cannot be, the loop has nothing left to do and `status` says so.
+Task<> start(Server& server, Log& log, const base::Notify& notify, int& status) {
+  auto starting = server.start();
+  const auto started = co_await std::move(starting);
+  if (!started) {
+    log.error(started.error().message());
+    status = kFailure;
+    auto draining = server.drain();
+    co_await std::move(draining);
+    co_return;
+  }
+  say("data      " + server.data().path());
+  say("listening http://" + server.address() + " (agents: ws://" + server.address() + "/agent/)");
+  say("token     " + server.data().token_file());
+  notify.status("listening on " + server.address());
+  notify.ready();
+}
+
 int serve(const Options& options, Log& log) {
   SignalThread signals;
   const std::size_t descriptors = raise_descriptor_limit();
@@ -78,24 +97,13 @@ int serve(const Options& options, Log& log) {
     return kFailure;
   }
   Server& server = **opened;
+  const auto notify = base::Notify::from_environment();
   int status = kOk;
-  transport::spawn(loop.get_executor(), [](Server& it, Log& out, int& failed) -> Task<> {
-    auto starting = it.start();
-    const auto started = co_await std::move(starting);
-    if (!started) {
-      out.error(started.error().message());
-      failed = kFailure;
-      auto draining = it.drain();
-      co_await std::move(draining);
-      co_return;
-    }
-    say("data      " + it.data().path());
-    say("listening http://" + it.address() + " (agents: ws://" + it.address() + "/agent/)");
-    say("token     " + it.data().token_file());
-  }(server, log, status));
+  transport::spawn(loop.get_executor(), start(server, log, notify, status));
   signals.start([&] {
     transport::asio::post(loop, [&] {
       log.info("draining: agents are sent away; once more to end at once");
+      notify.stopping();
       transport::spawn(loop.get_executor(), server.drain());
     });
   });

@@ -1,8 +1,3 @@
-#include <sys/socket.h>
-#include <sys/un.h>
-
-#include <array>
-#include <cstring>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -10,7 +5,6 @@
 #include "agent/control/control_address.hpp"
 #include "agent/control/control_client.hpp"
 #include "agent/control/control_server.hpp"
-#include "agent/control/notify.hpp"
 #include "agent/control/pid_file.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -56,25 +50,4 @@ TEST_CASE("one daemon per state folder, and whoever asks learns its process") {
   }
   CHECK(!PidFile::holder(path));  // the number is still in it
   CHECK(PidFile::acquire(path));
-}
-
-TEST_CASE("the service manager is told, and without one nothing happens") {
-  const tests::ScratchFolder scratch;
-  const base::UniqueFd listening(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0));
-  const auto address = control_address(scratch / "notify");
-  REQUIRE(::bind(listening.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) == 0);
-  const auto heard = [&] {
-    std::array<char, 256> buffer;
-    const ssize_t got = ::recv(listening.get(), buffer.data(), buffer.size(), 0);
-    return got < 0 ? std::string() : std::string(buffer.data(), static_cast<std::size_t>(got));
-  };
-  const Notify notify(scratch / "notify", 10s);
-  notify.ready();
-  CHECK(heard() == "READY=1");
-  notify.status("connected");
-  CHECK(heard() == "STATUS=connected");
-  CHECK(notify.watchdog_period() == 5s);
-  Notify("").ready();
-  CHECK(!Notify("").watchdog_period());
-  CHECK(heard().empty());
 }

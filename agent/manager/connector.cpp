@@ -21,6 +21,8 @@ constexpr milliseconds kFactsEvery = 5min;
 // A backend that takes longer to welcome us under new settings does not count.
 constexpr milliseconds kWelcomeWithin = 60s;
 constexpr milliseconds kLongestClose = 3s;
+// Nobody makes us come back faster, neither with a time of 0 nor with ever new settings.
+constexpr milliseconds kSoonestReturn = 100ms;
 
 bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
@@ -118,7 +120,8 @@ milliseconds Connector::after_connection(Manager::Ended ended, Clock::time_point
   alternatives_.clear();
   for (std::string& uri : ended.alternatives)
     if (!refuse_uri(uri, backend_.allow_plain)) alternatives_.push_back(std::move(uri));
-  if (ended.has_new_settings) return 0ms;
+  if (ended.has_new_settings) return kSoonestReturn;
+  if (ended.retry_after) ended.retry_after = std::max(*ended.retry_after, kSoonestReturn);
   if (live_.settings.has_candidate()) {
     drop_candidate(ended.why);
     return 0ms;

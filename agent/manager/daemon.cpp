@@ -11,6 +11,7 @@
 #include "agent/manager/status_json.hpp"
 #include "agent/private_folder.hpp"
 #include "agent/stop_signals.hpp"
+#include "base/notify.hpp"
 #include "transport/fd_watcher.hpp"
 
 namespace agent::manager {
@@ -27,7 +28,7 @@ constexpr std::chrono::milliseconds kFarewell = 2s;
 class Daemon {
  public:
   Daemon(DaemonSettings settings, SignalFd& signals)
-      : settings_(std::move(settings)), signals_(signals), notify_(control::Notify::from_environment()) {}
+      : settings_(std::move(settings)), signals_(signals), notify_(base::Notify::from_environment()) {}
 
   DaemonEnd run() {
     if (auto begun = begin(); !begun) {
@@ -103,6 +104,7 @@ class Daemon {
 
   void hear(const Event& event) {
     settings_.show(event);
+    port_->hear(event);
     const auto news = progress_.hear(event, std::chrono::system_clock::now());
     if (news && live_) {
       const Spool::Entry entry = to_entry(*news);
@@ -199,7 +201,7 @@ class Daemon {
 
   const DaemonSettings settings_;
   SignalFd& signals_;
-  const control::Notify notify_;
+  const base::Notify notify_;
   const std::chrono::system_clock::time_point started_ = std::chrono::system_clock::now();
 
   // The loop outlives all that runs on it.

@@ -15,7 +15,6 @@
 #include <string>
 #include <vector>
 
-#include "agent/control/notify.hpp"
 #include "agent/identity.hpp"
 #include "agent/manager/log_line.hpp"
 #include "agent/messages.hpp"

@@ -9,6 +9,14 @@ namespace agent::manager {
 
 namespace at = protocol::at_agent;
 
+namespace {
+
+constexpr const char* kBusy =
+    "the agent is busy with a state that takes long, and several plans and runs wait for its end already: "
+    "try again later";
+
+}  // namespace
+
 // ---- the connection
 
 void Manager::perform(at::Send& action) {
@@ -105,7 +113,8 @@ void Manager::perform(at::PlanRecipe& action) {
     refused.errors = std::move(*problems);
     return feed(at::PlanReady{action.re, std::move(refused)});
   }
-  send_to_worker(PlanRecipe{action.re, std::get<0>(std::move(loaded)), action.recipe.recipe_version});
+  PlanRecipe plan{action.re, std::get<0>(std::move(loaded)), action.recipe.recipe_version};
+  if (!parts_.worker.send_aside(std::move(plan))) refuse(std::move(action.re), kBusy, true);
 }
 
 void Manager::perform(at::WaitDone& action) {
@@ -184,8 +193,10 @@ void Manager::perform(at::RunState& action) {
   std::shared_ptr<const recipe::Recipe> recipe = std::get<0>(std::move(loaded));
   if (recipe->states().size() != 1 || recipe->states().front().type->name == "meta.wait")
     return refuse(std::move(action.re), "one state that does not wait is expected");
-  log(Level::info, "running '" + std::string(recipe->states().front().id) + "' as the backend asked");
-  send_to_worker(RunState{action.run.run_id, std::move(recipe)});
+  const std::string id(recipe->states().front().id);
+  if (!parts_.worker.send_aside(RunState{action.run.run_id, std::move(recipe)}))
+    return refuse(std::move(action.re), kBusy, true);
+  log(Level::info, "running '" + id + "' as the backend asked");
   feed(at::RequestDone{std::move(action.re)});
 }
 

@@ -9,6 +9,18 @@ bool WorkerPort::send(Command command) {
   return true;
 }
 
+bool WorkerPort::send_aside(Command command) {
+  if (asides_ >= kMostAsides || !send(std::move(command))) return false;
+  ++asides_;
+  return true;
+}
+
+void WorkerPort::hear(const Event& event) {
+  const auto* result = std::get_if<StateResult>(&event);
+  const bool is_answer = std::holds_alternative<PlanResult>(event) || (result && result->version == 0);
+  if (is_answer && asides_ > 0) --asides_;
+}
+
 void WorkerPort::pass_on() {
   while (!waiting_.empty() && worker_.commands().try_push(waiting_.front()))
     waiting_.pop_front();

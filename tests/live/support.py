@@ -11,6 +11,7 @@ import pathlib
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ import threading
 import time
 import unittest
 import urllib.parse
+from collections import Counter
 
 BIN = pathlib.Path(os.path.abspath(sys.argv.pop(1))) if len(sys.argv) > 1 else pathlib.Path()
 LONG = 60  # seconds that something quick may take on a machine that is busy with other things
@@ -37,6 +39,51 @@ def wait_until(condition, seconds=LONG):
         if answer or time.monotonic() > end:
             return answer
         time.sleep(0.05)
+
+
+def rss_of(pid):
+    """Bytes of memory that a process has in use."""
+    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1]) * 1024
+
+
+def own_network():
+    """From here on, loopback is one that nobody else has, so that packets on it can be dropped. False where that is not allowed."""
+    if os.geteuid() != 0:
+        print(f"{sys.argv[0]}: without root, connections are not made half-open", file=sys.stderr)
+        return False
+    if os.environ.get("OWN_NETWORK") != "1":
+        os.environ["OWN_NETWORK"] = "1"
+        os.execvp("unshare", ["unshare", "--net", sys.executable, *([sys.argv[0], str(BIN)] + sys.argv[1:])])
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    for command in ("add table inet test", "add chain inet test input { type filter hook input priority 0; }"):
+        subprocess.run(["nft", command], check=True)
+    return True
+
+
+def drop_packets(port):
+    """Makes the connection with this port half-open: nothing of it arrives any more. In a network of our own."""
+    for side in ("sport", "dport"):
+        subprocess.run(["nft", "add", "rule", "inet", "test", "input", "tcp", side, str(port), "drop"], check=True)
+
+
+def check_reports(test, versions, states):
+    """Every state of every version of every machine changed exactly once, and no sequence number is missing or doubled.
+
+    The backend has ended. `versions`: by the machine's name.
+    """
+    database = sqlite3.connect(next(test.backend.data.glob("*.db")))
+    changed = Counter(database.execute(
+        "SELECT instance_id, r.recipe_version, state_id FROM results r JOIN instances i ON i.id = r.instance WHERE outcome = 'changed'"))
+    for name, expected in versions.items():
+        for version in expected:
+            for state in states:
+                test.assertEqual(changed[(name, version, state)], 1, f"{name}, version {version}, {state}")
+    for name, least, most, count in database.execute(
+            "SELECT i.instance_id, min(seq), max(seq), count(*) FROM (SELECT agent, seq FROM results UNION ALL SELECT agent, seq FROM rounds"
+            " UNION ALL SELECT agent, seq FROM statuses) r JOIN agents a ON a.id = r.agent JOIN instances i ON i.id = a.instance GROUP BY a.id"):
+        if name in versions:
+            test.assertEqual((least, most), (1, count), f"sequence numbers of {name}")
+    database.close()
 
 
 class ApiError(Exception):
@@ -94,6 +141,9 @@ class Backend:
     def kill(self):
         self.stop(signal.SIGKILL)
 
+    def rss(self):
+        return rss_of(self.process.pid)
+
     @property
     def token(self):
         return (self.data / "admin.token").read_text().strip()
@@ -142,6 +192,14 @@ class Backend:
 
     def instance(self, name, app="default"):
         return self.get(f"/instances/{app}/{name}")
+
+    def gauge(self, name):
+        """One number of /metrics."""
+        connection = http.client.HTTPConnection(self.listen, timeout=LONG)
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+        connection.close()
+        return float(re.search(rf"^{name} (\S+)", text, re.M)[1])
 
     def settled(self, name, version=None, status="converged"):
         """Whether an instance has reported this about the version that it should run (or about `version`)."""

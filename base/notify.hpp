@@ -1,4 +1,4 @@
-// Notify: tells the service manager how the daemon is doing (sd_notify(3), without its library).
+// Notify: tells the service manager how a daemon is doing (sd_notify(3), without its library).
 //
 // A datagram to the socket that NOTIFY_SOCKET names; without one nothing happens, so the daemon runs in the
 // foreground of a terminal as well. Any thread.
@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace agent::control {
+namespace base {
 
 class Notify {
  public:
@@ -19,7 +19,9 @@ class Notify {
   explicit Notify(std::string socket, std::optional<std::chrono::microseconds> watchdog = {});
 
   void ready() const { send("READY=1"); }
-  void status(std::string_view text) const { send("STATUS=" + std::string(text)); }
+  // One line. What stands in it may be a peer's words: line breaks, which would begin another assignment,
+  // become spaces, and it is cut to kLongestStatus.
+  void status(std::string_view text) const;
   void stopping() const { send("STOPPING=1"); }
   void reloading() const;
   void alive() const { send("WATCHDOG=1"); }
@@ -30,8 +32,10 @@ class Notify {
  private:
   void send(const std::string& text) const;
 
+  static constexpr std::size_t kLongestStatus = 1000;
+
   std::string socket_;  // a path, or "@name" in the abstract namespace; empty: nobody listens
   std::optional<std::chrono::microseconds> watchdog_;
 };
 
-}  // namespace agent::control
+}  // namespace base

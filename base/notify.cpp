@@ -1,4 +1,4 @@
-#include "agent/control/notify.hpp"
+#include "base/notify.hpp"
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -12,7 +12,7 @@
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
 
-namespace agent::control {
+namespace base {
 
 Notify::Notify(std::string socket, std::optional<std::chrono::microseconds> watchdog)
     : socket_(std::move(socket)), watchdog_(watchdog) {}
@@ -22,11 +22,18 @@ Notify Notify::from_environment() {
   const char* usec = std::getenv("WATCHDOG_USEC");
   const char* pid = std::getenv("WATCHDOG_PID");
   std::optional<std::chrono::microseconds> watchdog;
-  const bool is_for_us = !pid || base::parse_integer(pid) == ::getpid();
+  const bool is_for_us = !pid || parse_integer(pid) == ::getpid();
   if (usec && is_for_us)
-    if (const auto number = base::parse_integer(usec); number && *number > 0)
+    if (const auto number = parse_integer(usec); number && *number > 0)
       watchdog = std::chrono::microseconds(*number);
   return Notify(socket ? socket : "", watchdog);
+}
+
+void Notify::status(std::string_view text) const {
+  std::string line = "STATUS=" + std::string(text.substr(0, kLongestStatus));
+  for (char& c : line)
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  send(line);
 }
 
 void Notify::reloading() const {
@@ -48,11 +55,11 @@ void Notify::send(const std::string& text) const {
   std::memcpy(address.sun_path, socket_.data(), socket_.size());
   if (socket_.front() == '@') address.sun_path[0] = '\0';
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
-  const base::UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return;
   // Whoever does not listen does not want to know.
   [[maybe_unused]] const ssize_t sent = ::sendto(fd.get(), text.data(), text.size(), MSG_NOSIGNAL,
                                                  reinterpret_cast<const sockaddr*>(&address), length);
 }
 
-}  // namespace agent::control
+}  // namespace base
