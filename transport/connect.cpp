@@ -185,7 +185,7 @@ Task<base::Result<Stream>> connect(ConnectOptions options) {
     std::string host = options.uri.host;
     std::string where = options.uri.authority();
     auto secured = co_await secure_as_client(stream, std::move(options.tls), std::move(host),
-                                             std::move(where), options.answer_timeout);
+                                             std::move(where), options.tls_timeout);
     if (!secured) co_return std::move(secured).error();
   }
   co_return std::move(stream);

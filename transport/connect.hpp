@@ -20,7 +20,8 @@ struct ConnectOptions {
   std::optional<Proxy> proxy;
   std::chrono::milliseconds resolve_timeout;
   std::chrono::milliseconds connect_timeout;  // for each address
-  std::chrono::milliseconds answer_timeout;   // the proxy's, and the server's in the TLS handshake
+  std::chrono::milliseconds answer_timeout;   // the proxy's
+  std::chrono::milliseconds tls_timeout;      // for the TLS handshake
   std::shared_ptr<TlsClient> tls;             // for wss:// and https://
 };
 

@@ -13,6 +13,7 @@ Task<base::Result<std::shared_ptr<WebSocket>>> dial(DialOptions options) {
                      .resolve_timeout = options.resolve_timeout,
                      .connect_timeout = options.connect_timeout,
                      .answer_timeout = options.answer_timeout,
+                     .tls_timeout = options.tls_timeout,
                      .tls = std::move(options.tls)};
   auto stream = co_await connect(std::move(way));
   if (!stream) co_return std::move(stream).error();

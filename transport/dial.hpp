@@ -24,8 +24,9 @@ struct DialOptions {
   Headers headers;  // sent with the upgrade, e.g. Authorization
   std::chrono::milliseconds resolve_timeout = std::chrono::seconds(10);
   std::chrono::milliseconds connect_timeout = std::chrono::seconds(5);  // for each address
-  std::chrono::milliseconds answer_timeout =
-      std::chrono::seconds(10);  // of the proxy, in TLS, to the upgrade
+  std::chrono::milliseconds answer_timeout = std::chrono::seconds(10);  // proxy's answer, upgrade
+  // Long, because a server that a whole fleet comes back to takes one after the other.
+  std::chrono::milliseconds tls_timeout = std::chrono::seconds(30);
   WebSocketOptions web_socket;
 };
 

@@ -126,6 +126,7 @@ struct HttpClient::Impl {
                        .resolve_timeout = options.resolve_timeout,
                        .connect_timeout = options.connect_timeout,
                        .answer_timeout = options.connect_timeout,
+                       .tls_timeout = options.tls_timeout,
                        .tls = options.tls};
     auto connected = co_await connect(std::move(way));
     if (!connected) co_return std::move(connected).error();

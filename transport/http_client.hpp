@@ -27,7 +27,8 @@ struct HttpClientOptions {
   std::size_t max_body = 64 * 1024 * 1024;
   std::size_t max_event = 8 * 1024 * 1024;
   std::chrono::milliseconds resolve_timeout = std::chrono::seconds(10);
-  std::chrono::milliseconds connect_timeout = std::chrono::seconds(5);  // for each address, and for TLS
+  std::chrono::milliseconds connect_timeout = std::chrono::seconds(5);  // for each address
+  std::chrono::milliseconds tls_timeout = std::chrono::seconds(30);
   std::chrono::milliseconds answer_timeout = std::chrono::seconds(60);  // request sent to reply complete
   // A stream that is silent for so long (not even a comment) is dead.
   std::chrono::milliseconds stream_idle_timeout = std::chrono::seconds(60);

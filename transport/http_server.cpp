@@ -37,14 +37,17 @@ bool too_many(const ServerState& server, const tcp::socket& socket) {
   return of_address != server.per_address.end() && of_address->second >= server.options.max_per_address;
 }
 
-// Waits for a free place among the handshakes. The slow ones are made to give way, or a few hundred half-open
-// connections would keep everybody out.
+// Waits for a free place among the handshakes. If none becomes free the old ones are made to give way, or a
+// few hundred half-open connections would keep everybody out. Not before: a fleet that comes back is slow,
+// but moves.
 Task<> wait_for_handshakes(std::shared_ptr<ServerState> server) {
+  using Clock = std::chrono::steady_clock;
+  const auto patience = Clock::now() + server->options.pressed_tls_deadline;
   while (!server->stopping && server->handshaking.size() >= server->options.max_handshaking) {
-    const auto oldest = std::chrono::steady_clock::now() - server->options.pressed_tls_deadline;
     std::vector<HttpConnection*> slow;
+    const auto oldest = Clock::now() - server->options.pressed_tls_deadline;
     for (const auto& [connection, since] : server->handshaking)
-      if (since <= oldest) slow.push_back(connection);
+      if (Clock::now() >= patience && since <= oldest) slow.push_back(connection);
     for (HttpConnection* connection : slow)
       connection->abort();
     co_await server->changed.wait_for(kHandshakePause);

@@ -30,9 +30,11 @@ struct HttpServerOptions {
   // Of one address (IPv6: one /64), without the websockets: so that one client cannot take all of the above,
   // while a site of two thousand agents behind one NAT may still come back all at once.
   std::size_t max_per_address = 2048;
-  // TLS handshakes under way. Each holds up to 50 KiB and a millisecond of work, for a stranger; beyond it
-  // accepting waits, and whoever takes longer than `pressed_tls_deadline` gives way.
-  std::size_t max_handshaking = 512;
+  // TLS handshakes under way. Each holds up to 50 KiB and a millisecond of work, for a stranger; and when a
+  // fleet comes back at once, few at a time are done sooner than all together. Beyond it accepting waits.
+  // When no place has become free for `pressed_tls_deadline`, all that are older than that give way: they
+  // hang, or mean harm.
+  std::size_t max_handshaking = 256;
   std::chrono::milliseconds tls_deadline = std::chrono::seconds(10);
   std::chrono::milliseconds pressed_tls_deadline = std::chrono::seconds(2);
   std::chrono::milliseconds header_deadline = std::chrono::seconds(10);

@@ -59,7 +59,7 @@ std::string error_at(std::uint16_t port, std::chrono::milliseconds timeout = 5s)
   HttpClientOptions options;
   options.server = *parse_uri("https://127.0.0.1:" + std::to_string(port));
   options.tls = TlsBench::make_client({.ca = authority.pem(), .ca_hash = {}});
-  options.connect_timeout = timeout;
+  options.tls_timeout = timeout;
   HttpClient http(options);
   auto reply = http.request({});
   return reply ? "no error" : reply.error().message();

@@ -20,6 +20,7 @@ ConnectOptions way_to(const TlsBench& bench, std::shared_ptr<TlsClient> client) 
           .resolve_timeout = 5s,
           .connect_timeout = 5s,
           .answer_timeout = 5s,
+          .tls_timeout = 5s,
           .tls = std::move(client)};
 }
 

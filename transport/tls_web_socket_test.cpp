@@ -14,12 +14,13 @@ using namespace transport;
 
 namespace {
 
-ConnectOptions way_to(const TlsBench& bench, std::chrono::milliseconds timeout = 5s) {
+ConnectOptions way_to(const TlsBench& bench) {
   return {.uri = *parse_uri("https://" + bench.where()),
           .proxy = std::nullopt,
           .resolve_timeout = 5s,
           .connect_timeout = 5s,
-          .answer_timeout = timeout,
+          .answer_timeout = 5s,
+          .tls_timeout = 5s,
           .tls = bench.client()};
 }
 
@@ -232,7 +233,7 @@ TEST_CASE("aborting and closing in the middle of a handshake ends it at once") {
     DialOptions options;
     options.uri = *parse_uri("wss://127.0.0.1:" + std::to_string(silent.port()) + "/agent/");
     options.tls = TlsBench::make_client({.ca = authority.pem(), .ca_hash = {}});
-    options.answer_timeout = 200ms;
+    options.tls_timeout = 200ms;
     auto socket = co_await dial(options);
     REQUIRE_FALSE(socket);
     CHECK(socket.error().code() == base::ErrorCode::timed_out);
