@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "transport/tls_context.hpp"
 #include "transport/tokens.hpp"
 
 namespace transport {
@@ -157,9 +158,7 @@ Task<base::Result<tcp::socket>> open_tunnel(tcp::socket socket, ConnectOptions o
   co_return std::move(socket);
 }
 
-}  // namespace
-
-Task<base::Result<tcp::socket>> connect(ConnectOptions options) {
+Task<base::Result<tcp::socket>> connect_tcp(ConnectOptions options) {
   if (!options.proxy) {
     std::string host = options.uri.host;
     const std::uint16_t port = options.uri.port;
@@ -170,6 +169,26 @@ Task<base::Result<tcp::socket>> connect(ConnectOptions options) {
   auto socket = co_await connect_any(std::move(host), port, options, true);
   if (!socket) co_return std::move(socket).error().with_context("reaching the proxy");
   co_return co_await open_tunnel(std::move(*socket), std::move(options));
+}
+
+}  // namespace
+
+Task<base::Result<Stream>> connect(ConnectOptions options) {
+  if (options.uri.secure() && !options.tls)
+    co_return base::Error(
+        base::ErrorCode::invalid,
+        options.uri.text() + ": which authority signs its certificate? Give a CA file, or a join token");
+  auto socket = co_await connect_tcp(options);
+  if (!socket) co_return std::move(socket).error();
+  Stream stream(std::move(*socket));
+  if (options.uri.secure()) {
+    std::string host = options.uri.host;
+    std::string where = options.uri.authority();
+    auto secured = co_await secure_as_client(stream, std::move(options.tls), std::move(host),
+                                             std::move(where), options.tls_timeout);
+    if (!secured) co_return std::move(secured).error();
+  }
+  co_return std::move(stream);
 }
 
 }  // namespace transport

@@ -1,4 +1,4 @@
-// dial(): opens a websocket to a server: name, proxy, connection, upgrade, each with its deadline.
+// dial(): opens a websocket to a server: name, proxy, connection, TLS, upgrade, each with its deadline.
 #pragma once
 
 #include <chrono>
@@ -10,6 +10,7 @@
 #include "transport/async.hpp"
 #include "transport/http.hpp"
 #include "transport/proxies.hpp"
+#include "transport/tls.hpp"
 #include "transport/uri.hpp"
 #include "transport/web_socket.hpp"
 
@@ -17,12 +18,15 @@ namespace transport {
 
 struct DialOptions {
   Uri uri;
-  std::optional<Proxy> proxy;  // see Proxies::proxy_for()
+  std::optional<Proxy> proxy;      // see Proxies::proxy_for()
+  std::shared_ptr<TlsClient> tls;  // for wss://
   std::string user_agent = "opsagent";
   Headers headers;  // sent with the upgrade, e.g. Authorization
   std::chrono::milliseconds resolve_timeout = std::chrono::seconds(10);
   std::chrono::milliseconds connect_timeout = std::chrono::seconds(5);  // for each address
   std::chrono::milliseconds answer_timeout = std::chrono::seconds(10);  // proxy's answer, upgrade
+  // Long, because a server that a whole fleet comes back to takes one after the other.
+  std::chrono::milliseconds tls_timeout = std::chrono::seconds(30);
   WebSocketOptions web_socket;
 };
 

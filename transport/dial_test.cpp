@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/certificates.hpp"
 #include "tests/support/loopback.hpp"
 #include "transport/http_server.hpp"
 
@@ -113,12 +114,12 @@ TEST_CASE("an error of dialling says which step failed and what to look at") {
     options.resolve_timeout = 0ms;
     CHECK(has(try_dial(options).error, "takes too long"));
   }
-  SUBCASE("TLS") {
+  SUBCASE("TLS with nobody to trust") {
     DialOptions options;
     options.uri = *parse_uri("wss://127.0.0.1:1/agent/");
     const Outcome outcome = try_dial(options);
-    CHECK(outcome.error == "wss://127.0.0.1:1/agent/: TLS is not supported yet, use ws://");
-    CHECK(outcome.code == base::ErrorCode::unsupported);
+    CHECK(has(outcome.error, "wss://127.0.0.1:1/agent/: which authority signs its certificate?"));
+    CHECK(outcome.code == base::ErrorCode::invalid);
   }
   SUBCASE("a server that does not answer") {
     const RawListener silent;
@@ -200,6 +201,38 @@ TEST_CASE("a connection through a proxy is a tunnel, with the name and password 
   CHECK(has(request, "Proxy-Authorization: Basic YW5uYTpwQHNz\r\n"));
   CHECK(authorization == "Bearer token");
   CHECK(agent == "opsagent/0.1");
+}
+
+TEST_CASE("behind a proxy the server's certificate is checked, for the name of the server") {
+  const tests::TestAuthority authority;
+  const tests::Signed own = authority.issue({.names = "DNS:localhost"});
+  HttpServerOptions server_options;
+  server_options.tls = *TlsServer::make({.chain = own.chain, .key = own.key}, "");
+  const auto tls = *TlsClient::make({.ca = authority.pem(), .ca_hash = {}});
+  Loop loop;
+  const auto refuse = [](HttpRequest) -> Task<HttpResponse> { co_return HttpResponse{.status = 404}; };
+  const auto idle = [](HttpRequest, std::shared_ptr<WebSocket> socket) -> Task<> {
+    auto message = co_await socket->read();
+  };
+  auto server = HttpServer::listen(loop, server_options, refuse, {{"/agent/", idle}});
+  REQUIRE(server);
+  (*server)->start();
+  const auto through_proxy = [&](std::string host) {
+    const OneTimeProxy proxy("HTTP/1.1 200 Connection established\r\n\r\n");
+    std::string outcome;
+    tests::run_on(loop, [&]() -> Task<> {
+      DialOptions options;
+      options.uri = *parse_uri("wss://" + host + ":" + std::to_string((*server)->port()) + "/agent/");
+      options.proxy = *parse_proxy("127.0.0.1:" + std::to_string(proxy.port()));
+      options.tls = tls;
+      auto socket = co_await dial(std::move(options));
+      outcome = socket ? "connected" : socket.error().message();
+      if (socket) co_await (*socket)->close(close_code::kNormal, "");
+    });
+    return outcome;
+  };
+  CHECK(through_proxy("localhost") == "connected");
+  CHECK(has(through_proxy("127.0.0.1"), "is for localhost and not for 127.0.0.1"));
 }
 
 TEST_CASE("a proxy that does not open the tunnel is named") {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "base/result.hpp"
 #include "transport/async.hpp"
+#include "transport/tls.hpp"
 
 namespace transport {
 
@@ -35,7 +37,9 @@ struct HttpRequest {
   Query query;         // decoded
   Headers headers;
   std::string body;
-  std::string peer;  // "address:port"
+  std::string peer;                                         // "address:port"
+  bool secure = false;                                      // came over TLS
+  std::shared_ptr<const PeerCertificate> certificate = {};  // null: the client has shown none
 
   std::string_view header(std::string_view name) const { return find_header(headers, name); }
   // The first value of that name; empty when there is none.

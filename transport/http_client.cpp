@@ -69,9 +69,6 @@ struct HttpClient::Impl {
   }
 
   Task<base::Result<HttpReply>> exchange(HttpCall call, std::string last_event_id, OnEvent on_event) {
-    if (options.server.secure())
-      co_return base::Error(base::ErrorCode::unsupported,
-                            options.server.text() + ": TLS is not supported yet, use http://");
     auto request = format_request(call, last_event_id, on_event != nullptr);
     if (!request) co_return std::move(request).error();
     const bool reused = usable();
@@ -110,13 +107,14 @@ struct HttpClient::Impl {
   bool usable() {
     if (!socket) return false;
     char byte = 0;
-    const auto got = ::recv(socket->native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (got < 0 && errno == EAGAIN && buffer.size() == 0) return true;
+    const auto got = ::recv(socket->tcp_socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (got < 0 && errno == EAGAIN && buffer.size() == 0 && !socket->has_pending()) return true;
     drop();
     return false;
   }
 
   void drop() {
+    if (socket) socket->say_close();
     socket.reset();
     buffer.clear();
   }
@@ -127,7 +125,9 @@ struct HttpClient::Impl {
                        .proxy = options.proxy,
                        .resolve_timeout = options.resolve_timeout,
                        .connect_timeout = options.connect_timeout,
-                       .answer_timeout = options.connect_timeout};
+                       .answer_timeout = options.connect_timeout,
+                       .tls_timeout = options.tls_timeout,
+                       .tls = options.tls};
     auto connected = co_await connect(std::move(way));
     if (!connected) co_return std::move(connected).error();
     socket.emplace(std::move(*connected));
@@ -213,7 +213,7 @@ struct HttpClient::Impl {
 
   const HttpClientOptions options;
   Loop loop{1};
-  std::optional<tcp::socket> socket;
+  std::optional<Stream> socket;
   beast::flat_buffer buffer;
   bool started = false;
 };

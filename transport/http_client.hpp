@@ -13,6 +13,7 @@
 #include "base/result.hpp"
 #include "transport/http.hpp"
 #include "transport/proxies.hpp"
+#include "transport/tls.hpp"
 #include "transport/uri.hpp"
 
 namespace transport {
@@ -20,12 +21,14 @@ namespace transport {
 struct HttpClientOptions {
   Uri server;  // its target is ignored
   std::optional<Proxy> proxy;
+  std::shared_ptr<TlsClient> tls;  // for https://
   std::string user_agent = "opsctl";
   Headers headers;  // sent with every request, e.g. Authorization
   std::size_t max_body = 64 * 1024 * 1024;
   std::size_t max_event = 8 * 1024 * 1024;
   std::chrono::milliseconds resolve_timeout = std::chrono::seconds(10);
   std::chrono::milliseconds connect_timeout = std::chrono::seconds(5);  // for each address
+  std::chrono::milliseconds tls_timeout = std::chrono::seconds(30);
   std::chrono::milliseconds answer_timeout = std::chrono::seconds(60);  // request sent to reply complete
   // A stream that is silent for so long (not even a comment) is dead.
   std::chrono::milliseconds stream_idle_timeout = std::chrono::seconds(60);

@@ -1,5 +1,6 @@
 #include "transport/http_server.hpp"
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <set>
@@ -16,8 +17,12 @@ constexpr int kBacklog = 4096;
 // After an error that will not go away at once, such as no free descriptors.
 constexpr std::chrono::milliseconds kAcceptPause(100);
 
+// How often accepting looks for handshakes that must give way.
+constexpr std::chrono::milliseconds kHandshakePause(100);
+
 // As far as the system takes it at once: a client that is one too many gets no buffer and no time.
 void turn_away(tcp::socket& socket, const HttpServerOptions& options) {
+  if (options.tls) return;  // it would not understand
   const std::string text = format_head(
       {.status = 503, .server_name = options.server_name, .keep_alive = false}, {{"Retry-After", "5"}});
   ErrorCode ignored;
@@ -26,15 +31,39 @@ void turn_away(tcp::socket& socket, const HttpServerOptions& options) {
   socket.shutdown(tcp::socket::shutdown_both, ignored);
 }
 
+bool too_many(const ServerState& server, const tcp::socket& socket) {
+  if (server.open >= server.options.max_connections) return true;
+  const auto of_address = server.per_address.find(address_key(socket));
+  return of_address != server.per_address.end() && of_address->second >= server.options.max_per_address;
+}
+
+// Waits for a free place among the handshakes. If none becomes free the old ones are made to give way, or a
+// few hundred half-open connections would keep everybody out. Not before: a fleet that comes back is slow,
+// but moves.
+Task<> wait_for_handshakes(std::shared_ptr<ServerState> server) {
+  using Clock = std::chrono::steady_clock;
+  const auto patience = Clock::now() + server->options.pressed_tls_deadline;
+  while (!server->stopping && server->handshaking.size() >= server->options.max_handshaking) {
+    std::vector<HttpConnection*> slow;
+    const auto oldest = Clock::now() - server->options.pressed_tls_deadline;
+    for (const auto& [connection, since] : server->handshaking)
+      if (Clock::now() >= patience && since <= oldest) slow.push_back(connection);
+    for (HttpConnection* connection : slow)
+      connection->abort();
+    co_await server->changed.wait_for(kHandshakePause);
+  }
+}
+
 Task<> accept_clients(std::shared_ptr<ServerState> server) {
   while (!server->stopping) {
+    co_await wait_for_handshakes(server);
     auto [error, socket] = co_await server->acceptor.async_accept(kAsTuple);
     if (server->stopping) co_return;
     if (error) {
       if (error != asio::error::connection_aborted) co_await sleep_for(kAcceptPause);
       continue;
     }
-    if (server->open >= server->options.max_connections) {
+    if (too_many(*server, socket)) {
       turn_away(socket, server->options);
       continue;
     }
@@ -113,6 +142,17 @@ base::Error listen_error(const ErrorCode& error, const std::string& where) {
 }
 
 }  // namespace
+
+std::string address_key(const tcp::socket& socket) {
+  ErrorCode error;
+  const auto address = socket.remote_endpoint(error).address();
+  if (error || address.is_v4()) return address.to_string();
+  auto bytes = address.to_v6();
+  if (bytes.is_v4_mapped()) return asio::ip::make_address_v4(asio::ip::v4_mapped, bytes).to_string();
+  auto half = bytes.to_bytes();
+  std::fill(half.begin() + 8, half.end(), static_cast<unsigned char>(0));
+  return asio::ip::make_address_v6(half).to_string();
+}
 
 base::Result<std::unique_ptr<HttpServer>> HttpServer::listen(Loop& loop, HttpServerOptions options,
                                                              HttpHandler handler,

@@ -16,15 +16,27 @@
 #include "base/result.hpp"
 #include "transport/async.hpp"
 #include "transport/http.hpp"
+#include "transport/tls.hpp"
 #include "transport/web_socket.hpp"
 
 namespace transport {
 
 struct HttpServerOptions {
   std::string listen = "127.0.0.1:0";  // address:port; port 0: chosen by the system
+  std::shared_ptr<TlsServer> tls;      // null: no TLS
   std::size_t max_header = 16 * 1024;
   std::size_t max_body = 8 * 1024 * 1024;
-  std::size_t max_connections = 20'000;  // more are answered with 503 and closed
+  std::size_t max_connections = 20'000;  // more are answered with 503 and closed (with TLS: closed)
+  // Of one address (IPv6: one /64), without the websockets: so that one client cannot take all of the above,
+  // while a site of two thousand agents behind one NAT may still come back all at once.
+  std::size_t max_per_address = 2048;
+  // TLS handshakes under way. Each holds up to 50 KiB and a millisecond of work, for a stranger; and when a
+  // fleet comes back at once, few at a time are done sooner than all together. Beyond it accepting waits.
+  // When no place has become free for `pressed_tls_deadline`, all that are older than that give way: they
+  // hang, or mean harm.
+  std::size_t max_handshaking = 256;
+  std::chrono::milliseconds tls_deadline = std::chrono::seconds(10);
+  std::chrono::milliseconds pressed_tls_deadline = std::chrono::seconds(2);
   std::chrono::milliseconds header_deadline = std::chrono::seconds(10);
   std::chrono::milliseconds body_deadline = std::chrono::seconds(30);
   std::chrono::milliseconds write_deadline = std::chrono::seconds(20);

@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "transport/http_text.hpp"
 #include "transport/server_state.hpp"
+#include "transport/tls_context.hpp"
 #include "transport/tokens.hpp"
 #include "transport/upgrade.hpp"
 
@@ -50,10 +51,10 @@ unsigned status_for(const ErrorCode& error) {
   return 400;
 }
 
-Task<> serve_web_socket(CountedConnection counted, const UpgradeRoute* route, tcp::socket socket,
-                        BeastRequest raw, HttpRequest request) {
+Task<> serve_web_socket(CountedConnection counted, const UpgradeRoute* route, Stream stream, BeastRequest raw,
+                        HttpRequest request) {
   auto accepted =
-      co_await accept_upgrade(std::move(socket), std::move(raw), counted.server().options.web_socket);
+      co_await accept_upgrade(std::move(stream), std::move(raw), counted.server().options.web_socket);
   if (!accepted) co_return;
   const std::weak_ptr<WebSocket> web_socket = *accepted;
   try {
@@ -67,16 +68,26 @@ Task<> serve_web_socket(CountedConnection counted, const UpgradeRoute* route, tc
 class HttpSession final : public HttpConnection, public EventSink {
  public:
   HttpSession(std::shared_ptr<ServerState> server, tcp::socket socket)
-      : counted_(server), server_(*server), socket_(std::move(socket)), peer_(peer_name(socket_)) {
+      : counted_(server),
+        server_(*server),
+        address_(address_key(socket)),
+        socket_(std::move(socket)),
+        peer_(peer_name(socket_)) {
     buffer_.max_size(std::max(server_.options.max_header, kReadBuffer));
     server_.http.insert(this);
+    ++server_.per_address[address_];
   }
   HttpSession(const HttpSession&) = delete;
   HttpSession& operator=(const HttpSession&) = delete;
-  ~HttpSession() override { server_.http.erase(this); }
+  ~HttpSession() override {
+    server_.http.erase(this);
+    const auto of_address = server_.per_address.find(address_);
+    if (--of_address->second == 0) server_.per_address.erase(of_address);
+  }
 
   Task<> run() {
-    for (bool first = true;; first = false) {
+    const bool ready = co_await begin();
+    for (bool first = true; ready; first = false) {
       if (!first && buffer_.size() == 0) {
         const bool arrived = co_await wait_for_request();
         if (!arrived) break;
@@ -110,11 +121,41 @@ class HttpSession final : public HttpConnection, public EventSink {
   void on_end(std::function<void()> wake) override { wake_ = std::move(wake); }
 
  private:
+  // With TLS: the handshake. False when the client did not get through.
+  Task<bool> begin() {
+    if (!server_.options.tls) co_return true;
+    idle_ = true;
+    server_.handshaking.emplace(this, std::chrono::steady_clock::now());
+    bool plain = false;
+    const Deadline deadline(socket_.get_executor(), server_.options.tls_deadline, [this] { abort(); });
+    auto [error] = co_await socket_.tcp_socket().async_wait(tcp::socket::wait_read, kAsTuple);
+    if (!error) {
+      plain = speaks_http();
+      if (!plain) error = co_await secure_as_server(socket_, *server_.options.tls, certificate_);
+    }
+    server_.handshaking.erase(this);
+    server_.changed.notify();
+    idle_ = false;
+    if (plain) {
+      HttpResponse advice = plain_response(400, "this port speaks TLS: use https:// or wss://");
+      co_await send_response(std::move(advice), false);
+    }
+    co_return !plain && !error && !server_.stopping;
+  }
+
+  // A TLS client's first byte is no letter, a method's is.
+  bool speaks_http() {
+    char first = 0;
+    const auto got = ::recv(socket_.tcp_socket().native_handle(), &first, 1, MSG_PEEK | MSG_DONTWAIT);
+    return got == 1 && first >= 'A' && first <= 'Z';
+  }
+
   // Between two requests. False when the client has left or had its time.
   Task<bool> wait_for_request() {
+    if (socket_.has_pending()) co_return true;
     idle_ = true;
     const Deadline deadline(socket_.get_executor(), server_.options.idle_timeout, [this] { abort(); });
-    auto [error] = co_await socket_.async_wait(tcp::socket::wait_read, kAsTuple);
+    auto [error] = co_await socket_.tcp_socket().async_wait(tcp::socket::wait_read, kAsTuple);
     idle_ = false;
     co_return !error && !server_.stopping;
   }
@@ -181,6 +222,8 @@ class HttpSession final : public HttpConnection, public EventSink {
   bool describe(const Parser::value_type& message, HttpRequest& request) const {
     request.method = view(message.method_string());
     request.peer = peer_;
+    request.secure = socket_.secure();
+    request.certificate = certificate_;
     for (const auto& field : message)
       request.headers.push_back({std::string(view(field.name_string())), std::string(view(field.value()))});
     return split_target(view(message.target()), request);
@@ -262,14 +305,12 @@ class HttpSession final : public HttpConnection, public EventSink {
 
   // Notices a client that leaves while there is nothing to send.
   void watch_client(const std::shared_ptr<bool>& watching) {
-    socket_.async_wait(tcp::socket::wait_read, [this, watching](const ErrorCode& error) {
-      if (!*watching) return;
-      char byte = 0;
-      const auto got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-      if (!error && got > 0) return;  // it says something, which nobody reads
-      gone_ = true;
-      end_stream();
-    });
+    socket_.async_read_some(asio::buffer(&ignored_, 1),
+                            [this, watching](const ErrorCode& error, std::size_t) {
+                              if (!*watching || !error) return;  // it says something, and nobody reads on
+                              gone_ = true;
+                              end_stream();
+                            });
   }
 
   void end_stream() {
@@ -298,13 +339,18 @@ class HttpSession final : public HttpConnection, public EventSink {
   Task<> say_goodbye() {
     if (!socket_.is_open() || gone_) co_return;
     ErrorCode error;
-    socket_.shutdown(tcp::socket::shutdown_send, error);
     idle_ = true;
     const Deadline deadline(socket_.get_executor(), kLinger, [this] { abort(); });
+    tcp::socket& below = socket_.tcp_socket();  // from here on nobody decrypts
+    while (!error && !socket_.say_close()) {
+      auto [failed] = co_await below.async_wait(tcp::socket::wait_write, kAsTuple);
+      error = failed;
+    }
+    if (!error) below.shutdown(tcp::socket::shutdown_send, error);
     std::array<char, 4096> rest;
     std::size_t total = 0;
     while (!error && total < kMaxLinger && !server_.stopping) {
-      auto [failed, count] = co_await socket_.async_read_some(asio::buffer(rest), kAsTuple);
+      auto [failed, count] = co_await below.async_read_some(asio::buffer(rest), kAsTuple);
       error = failed;
       total += count;
     }
@@ -319,8 +365,10 @@ class HttpSession final : public HttpConnection, public EventSink {
 
   CountedConnection counted_;
   ServerState& server_;
-  tcp::socket socket_;
+  const std::string address_;
+  Stream socket_;
   const std::string peer_;
+  std::shared_ptr<const PeerCertificate> certificate_;
   beast::flat_buffer buffer_;
   bool idle_ = false;       // between requests
   bool gone_ = false;       // the client has left
@@ -329,6 +377,7 @@ class HttpSession final : public HttpConnection, public EventSink {
   bool chunked_ = false;
   bool ended_ = false;  // of a stream
   std::function<void()> wake_;
+  char ignored_ = 0;
 };
 
 }  // namespace

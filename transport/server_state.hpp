@@ -2,8 +2,11 @@
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
+#include <chrono>
+#include <map>
 #include <memory>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -39,7 +42,9 @@ struct ServerState {
   bool stopping = false;
   std::size_t open = 0;  // connections, websockets included
   std::set<HttpConnection*> http;
-  Wake changed;  // a connection has ended
+  std::map<std::string, std::size_t> per_address;  // those in `http`, by address_key()
+  std::map<HttpConnection*, std::chrono::steady_clock::time_point> handshaking;  // and since when
+  Wake changed;                                                                  // a connection has ended
 };
 
 // Counts a connection while it lives.
@@ -63,6 +68,10 @@ class CountedConnection {
  private:
   std::shared_ptr<ServerState> server_;
 };
+
+// What max_per_address counts by: an IPv4 address, or the first half of an IPv6 address, which one site has
+// whole.
+std::string address_key(const tcp::socket& socket);
 
 // Serves one client until it or the server has had enough.
 Task<> serve_http(std::shared_ptr<ServerState> server, tcp::socket socket);

@@ -1,4 +1,4 @@
-// Inside transport/: the WebSocket over a Beast stream. `Stream` is tcp::socket, or a TLS stream over one.
+// Inside transport/: the WebSocket over Beast's, on a Stream.
 //
 // Ten thousand of these share a process, so an idle one holds little: no compression, no write buffer on the
 // server's side, and a small read buffer that grows with what has really arrived. Files that include this
@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "transport/stream.hpp"
 #include "transport/tokens.hpp"
 #include "transport/web_socket.hpp"
 
@@ -24,8 +25,7 @@ namespace websocket = boost::beast::websocket;
 // How the end of a connection is told to those who read and write.
 base::Error describe_end(const ErrorCode& error, const websocket::close_reason& reason);
 
-template <class Stream>
-class StreamWebSocket final : public WebSocket, public std::enable_shared_from_this<StreamWebSocket<Stream>> {
+class StreamWebSocket final : public WebSocket, public std::enable_shared_from_this<StreamWebSocket> {
  public:
   using Beast = websocket::stream<Stream, false>;
 
@@ -48,7 +48,7 @@ class StreamWebSocket final : public WebSocket, public std::enable_shared_from_t
   void start() { set_heartbeat(options_.heartbeat); }
 
   Task<base::Result<std::string>> read() override {
-    const auto self = this->shared_from_this();
+    const auto self = shared_from_this();
     if (end_ != End::none) co_return ended();
     std::string message;
     std::size_t size = 0;
@@ -77,7 +77,7 @@ class StreamWebSocket final : public WebSocket, public std::enable_shared_from_t
   }
 
   Task<base::Result<void>> write(Text text) override {
-    const auto self = this->shared_from_this();
+    const auto self = shared_from_this();
     if (end_ != End::none) co_return ended();
     const Deadline deadline(stream_.get_executor(), options_.write_deadline, [this] { stop(End::stalled); });
     auto [error, count] = co_await stream_.async_write(asio::buffer(*text), kAsTuple);
@@ -86,7 +86,7 @@ class StreamWebSocket final : public WebSocket, public std::enable_shared_from_t
   }
 
   Task<> close(unsigned code, std::string reason) override {
-    const auto self = this->shared_from_this();
+    const auto self = shared_from_this();
     if (end_ != End::none) co_return;
     end_ = End::closed;
     timer_.cancel();
@@ -126,7 +126,7 @@ class StreamWebSocket final : public WebSocket, public std::enable_shared_from_t
 
   void disconnect() {
     ErrorCode ignored;
-    beast::get_lowest_layer(stream_).close(ignored);
+    stream_.next_layer().close(ignored);
   }
 
   void stop(End why) {
@@ -137,7 +137,7 @@ class StreamWebSocket final : public WebSocket, public std::enable_shared_from_t
 
   void start_timer(std::chrono::milliseconds time) {
     timer_.expires_after(time);
-    timer_.async_wait([weak = this->weak_from_this()](const ErrorCode& error) {
+    timer_.async_wait([weak = weak_from_this()](const ErrorCode& error) {
       if (const auto self = error ? nullptr : weak.lock()) self->tick();
     });
   }
@@ -153,7 +153,7 @@ class StreamWebSocket final : public WebSocket, public std::enable_shared_from_t
     heard_ = false;
     if (!pinging_) {
       pinging_ = true;
-      stream_.async_ping({}, [weak = this->weak_from_this()](const ErrorCode&) {
+      stream_.async_ping({}, [weak = weak_from_this()](const ErrorCode&) {
         if (const auto self = weak.lock()) self->pinging_ = false;
       });
     }

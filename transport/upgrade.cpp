@@ -9,17 +9,15 @@ namespace {
 
 namespace http = boost::beast::http;
 
-using TcpWebSocket = StreamWebSocket<tcp::socket>;
-
 websocket::stream_base::timeout only_handshake(std::chrono::milliseconds time) {
   return {
       .handshake_timeout = time, .idle_timeout = websocket::stream_base::none(), .keep_alive_pings = false};
 }
 
-std::shared_ptr<WebSocket> wrap(TcpWebSocket::Beast stream, WebSocketOptions options) {
+std::shared_ptr<WebSocket> wrap(StreamWebSocket::Beast stream, WebSocketOptions options) {
   stream.set_option(only_handshake(options.close_deadline));
   std::string peer = peer_name(stream.next_layer());
-  const auto socket = std::make_shared<TcpWebSocket>(std::move(stream), options, std::move(peer));
+  const auto socket = std::make_shared<StreamWebSocket>(std::move(stream), options, std::move(peer));
   socket->start();
   return socket;
 }
@@ -46,16 +44,6 @@ base::Error refused(const Uri& uri, const websocket::response_type& response) {
 
 }  // namespace
 
-std::string peer_name(const tcp::socket& socket) {
-  ErrorCode error;
-  const tcp::endpoint peer = socket.remote_endpoint(error);
-  if (error) return "unknown";
-  auto address = peer.address();
-  if (address.is_v6() && address.to_v6().is_v4_mapped())
-    address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
-  return join_host_port(address.to_string(), peer.port());
-}
-
 base::Error describe_end(const ErrorCode& error, const websocket::close_reason& reason) {
   if (error == websocket::error::closed) {
     std::string text = "closed by the peer";
@@ -72,9 +60,9 @@ base::Error describe_end(const ErrorCode& error, const websocket::close_reason& 
   return to_error(error, "connection lost");
 }
 
-Task<base::Result<std::shared_ptr<WebSocket>>> request_upgrade(tcp::socket socket, UpgradeRequest request,
+Task<base::Result<std::shared_ptr<WebSocket>>> request_upgrade(Stream connection, UpgradeRequest request,
                                                                WebSocketOptions options) {
-  TcpWebSocket::Beast stream(std::move(socket));
+  StreamWebSocket::Beast stream(std::move(connection));
   stream.set_option(only_handshake(request.timeout));
   stream.set_option(
       websocket::stream_base::decorator([headers = request.headers](websocket::request_type& message) {
@@ -92,9 +80,9 @@ Task<base::Result<std::shared_ptr<WebSocket>>> request_upgrade(tcp::socket socke
   co_return wrap(std::move(stream), options);
 }
 
-Task<base::Result<std::shared_ptr<WebSocket>>> accept_upgrade(tcp::socket socket, BeastRequest request,
+Task<base::Result<std::shared_ptr<WebSocket>>> accept_upgrade(Stream connection, BeastRequest request,
                                                               WebSocketOptions options) {
-  TcpWebSocket::Beast stream(std::move(socket));
+  StreamWebSocket::Beast stream(std::move(connection));
   stream.set_option(only_handshake(options.write_deadline));
   auto [error] = co_await stream.async_accept(request, kAsTuple);
   if (error) co_return to_error(error, "accepting a websocket");

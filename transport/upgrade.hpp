@@ -1,7 +1,6 @@
-// Inside transport/: how a connected socket becomes a WebSocket, on either side.
+// Inside transport/: how a connection becomes a WebSocket, on either side.
 #pragma once
 
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <chrono>
@@ -10,12 +9,11 @@
 
 #include "transport/async.hpp"
 #include "transport/http.hpp"
+#include "transport/stream.hpp"
 #include "transport/uri.hpp"
 #include "transport/web_socket.hpp"
 
 namespace transport {
-
-using asio::ip::tcp;
 
 // What a client asks a server for.
 struct UpgradeRequest {
@@ -24,16 +22,13 @@ struct UpgradeRequest {
   std::chrono::milliseconds timeout;
 };
 
-Task<base::Result<std::shared_ptr<WebSocket>>> request_upgrade(tcp::socket socket, UpgradeRequest request,
+Task<base::Result<std::shared_ptr<WebSocket>>> request_upgrade(Stream stream, UpgradeRequest request,
                                                                WebSocketOptions options);
 
 using BeastRequest = boost::beast::http::request<boost::beast::http::string_body>;
 
 // Answers a client's request; one that is not a proper upgrade is answered with the HTTP error that fits.
-Task<base::Result<std::shared_ptr<WebSocket>>> accept_upgrade(tcp::socket socket, BeastRequest request,
+Task<base::Result<std::shared_ptr<WebSocket>>> accept_upgrade(Stream stream, BeastRequest request,
                                                               WebSocketOptions options);
-
-// "address:port" of the other side, an IPv4 address as such.
-std::string peer_name(const tcp::socket& socket);
 
 }  // namespace transport
