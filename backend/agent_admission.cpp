@@ -102,6 +102,8 @@ Task<> AgentConnection::judge(Judge judge) {
       perform(rules_.step(NotReady{.reason = judgement->admission.reason, .retry_after_ms = kNotReadyMs}));
       break;
     case Admission::Verdict::wrong_token:
+    case Admission::Verdict::revoked:
+    case Admission::Verdict::wrong_name:
     case Admission::Verdict::invalid:
       fleet_.metrics_.handshakes_refused.add();
       perform(rules_.step(Refused{judgement->admission.reason}));

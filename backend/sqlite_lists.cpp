@@ -169,6 +169,7 @@ Result<std::size_t> SqliteStore::purge_table(std::string_view table, Millis olde
 }
 
 Result<Purged> SqliteStore::purge(const Retention& retention) {
+  if (auto noted = note_missed_refusals(); !noted) return std::move(noted).error();
   Purged purged;
   const std::pair<const char*, std::uint64_t> tables[] = {{"results", retention.most_results},
                                                           {"rounds", retention.most_rounds},

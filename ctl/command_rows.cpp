@@ -9,19 +9,20 @@ namespace ctl {
 namespace {
 
 constexpr std::array kCommands{
-    CommandRow{.name = "login",
-               .arguments = "[URL]",
-               .most = 1,
-               .argument_kind = ValueKind::text,
-               .summary = "remember a backend and its access token",
-               .description =
-                   "Checks the token with the backend and stores both in $XDG_CONFIG_HOME/opsctl/config "
-                   "(~/.config/opsctl/config), which only its owner can read. The token comes from "
-                   "--token-file; - is "
-                   "standard input.",
-               .examples = "opsctl login http://127.0.0.1:8963 --token-file /var/lib/opsbackend/admin.token\n"
-                           "ssh backend cat admin.token | opsctl login https://ops.example --token-file -",
-               .run_local = login_command},
+    CommandRow{
+        .name = "login",
+        .arguments = "[URL]",
+        .most = 1,
+        .argument_kind = ValueKind::text,
+        .summary = "remember a backend and its access token",
+        .description = "Checks the token with the backend and stores both in $XDG_CONFIG_HOME/opsctl/config "
+                       "(~/.config/opsctl/config), which only its owner can read. The token comes from "
+                       "--token-file; - is "
+                       "standard input. The certificates that --ca names are copied beside it, to ca.pem.",
+        .examples =
+            "opsctl login http://127.0.0.1:8963 --token-file /var/lib/opsbackend/admin.token\n"
+            "ssh backend cat admin.token | opsctl login https://ops.example --token-file - --ca ca.pem",
+        .run_local = login_command},
     CommandRow{.name = "app list",
                .options = "limit",
                .summary = "list the apps",
@@ -82,6 +83,73 @@ constexpr std::array kCommands{
                .description = "Not possible while it is connected. A machine that comes back is new.",
                .examples = "opsctl agent forget web1",
                .run = agent_forget_command},
+    CommandRow{.name = "agent revoke",
+               .arguments = "INSTANCE",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .options = "app reason",
+               .summary = "end a machine's certificates and its connection, at once",
+               .description =
+                   "The machine is not let in again until it is enrolled with a join token that names "
+                   "it. What it has been given stays on it.",
+               .examples = "opsctl agent revoke web1 --reason stolen",
+               .run = agent_revoke_command},
+    CommandRow{.name = "join-token create",
+               .options = "app instance tag uses ttl",
+               .summary = "make a token with which machines join",
+               .description =
+                   "Prints the token on standard output; it is shown only once. A machine that joins "
+                   "with it gets its certificate, its name and these tags. A machine that was enrolled "
+                   "before needs a token that names it.",
+               .examples = "opsctl join-token create --app shop --tag role=web --uses 20 --ttl 1h\n"
+                           "opsctl join-token create --app shop --instance web1",
+               .run = join_token_create_command},
+    CommandRow{.name = "join-token list",
+               .options = "limit",
+               .summary = "list the join tokens",
+               .description = "",
+               .examples = "opsctl join-token list",
+               .run = join_token_list_command},
+    CommandRow{.name = "join-token revoke",
+               .arguments = "ID",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .summary = "make a join token useless",
+               .description = "Machines that have joined with it stay.",
+               .examples = "opsctl join-token revoke 0190f3c2a1b2c3d4",
+               .run = join_token_revoke_command},
+    CommandRow{
+        .name = "token create",
+        .arguments = "NAME",
+        .least = 1,
+        .most = 1,
+        .argument_kind = ValueKind::text,
+        .options = "role scope ttl",
+        .summary = "make an access token for a person or a program",
+        .description = "Prints the token on standard output; it is shown only once. NAME is who it is in "
+                       "the audit. A viewer looks, an operator changes what machines run, an admin also "
+                       "manages apps, tokens and agents. With --scope it sees and reaches only the machines "
+                       "of that selector.",
+        .examples = "opsctl token create ann --role operator > ann.token\n"
+                    "opsctl token create ci --role operator --scope 'role=web and zone=test' --ttl 90d",
+        .run = token_create_command},
+    CommandRow{.name = "token list",
+               .options = "limit",
+               .summary = "list the access tokens",
+               .description = "",
+               .examples = "opsctl token list",
+               .run = token_list_command},
+    CommandRow{.name = "token revoke",
+               .arguments = "NAME",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .summary = "make an access token useless, at once",
+               .description = "",
+               .examples = "opsctl token revoke ann",
+               .run = token_revoke_command},
     CommandRow{.name = "recipe push",
                .arguments = "[NAME] FILE",
                .least = 1,
@@ -274,11 +342,28 @@ constexpr std::array kCommands{
                .description = "",
                .examples = "opsctl update show 0190f3c2",
                .run = update_show_command},
+    CommandRow{.name = "settings",
+               .options = "app selector instance ws-uri heartbeat round-delay timeout",
+               .summary = "give agents settings to try",
+               .description =
+                   "Needs a selector or an instance. Agents use the settings on a new connection and keep "
+                   "them if they are welcomed there.",
+               .examples = "opsctl settings -l '*' --ws-uri wss://new.example:8963/agent/\n"
+                           "opsctl settings -i web1 --heartbeat 60 --round-delay 1800",
+               .run = settings_command},
     CommandRow{.name = "audit",
-               .options = "limit",
-               .summary = "who changed what, newest first",
-               .description = "",
-               .examples = "opsctl audit -n 20",
+               .arguments = "[verify]",
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .argument_choices = "verify",
+               .options = "limit head",
+               .summary = "who changed what, newest first; or verify that nobody has touched the record",
+               .description =
+                   "'verify' reads all of it and computes its chain of hashes anew: an edited or removed "
+                   "row is named, with exit status 1. It prints the head of the chain: noted elsewhere and "
+                   "given as --head later, it shows that nothing was removed from the end either.",
+               .examples = "opsctl audit -n 20\n"
+                           "opsctl audit verify --head \"$(cat head.noted)\"",
                .run = audit_command},
     CommandRow{.name = "top",
                .options = "app interval",

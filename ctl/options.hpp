@@ -65,6 +65,19 @@ struct Options {
   std::optional<std::int64_t> round_delay;
   bool wait = false;
 
+  // tokens and identities
+  std::string role;
+  std::string scope;
+  std::string ttl;
+  std::optional<std::int64_t> uses;
+  std::vector<std::string> tags;
+  std::string reason;
+  std::string head;
+
+  // settings of agents
+  std::vector<std::string> ws_uris;
+  std::optional<std::int64_t> heartbeat;
+
   // asking machines
   std::optional<std::int64_t> timeout;
   std::string url;

@@ -44,4 +44,17 @@ std::string_view problem_of_id(std::string_view id) {
   return {};
 }
 
+std::string_view problem_of_name(std::string_view name) {
+  const auto is_alphanumeric = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  if (name.empty()) return "is empty";
+  if (name.size() > kLongestName) return "is longer than 128 bytes";
+  if (!is_alphanumeric(name.front())) return "must begin with a letter or a digit";
+  for (const char c : name)
+    if (!is_alphanumeric(c) && c != '.' && c != '_' && c != '-')
+      return "may only have letters, digits, '.', '_' and '-' in it";
+  return {};
+}
+
 }  // namespace protocol

@@ -14,4 +14,10 @@ inline constexpr std::size_t kLongestId = 256;  // bytes
 // empty id is none of this function's business.
 std::string_view problem_of_id(std::string_view id);
 
+inline constexpr std::size_t kLongestName = 128;  // bytes
+
+// The same for the names of apps, instances, tags, recipes and operators, which are stricter than the ids of
+// states: letters, digits, '.', '_' and '-', beginning with a letter or digit.
+std::string_view problem_of_name(std::string_view name);
+
 }  // namespace protocol
