@@ -167,8 +167,7 @@ TEST_CASE("an instance cannot be enrolled under an odd name") {
   CHECK(must(bench->list_join_tokens({})).items.at(0).uses_left == 1);
 }
 
-TEST_CASE(
-    "an instance that was enrolled is enrolled anew with a token that names it, and its old one is dead") {
+TEST_CASE("an instance is enrolled anew with a token that names it, and its old certificate is dead") {
   EnrolmentBench bench;
   const Credential old = bench.member("web1");
   CHECK(bench.admits(old));
@@ -214,8 +213,7 @@ TEST_CASE("an id is not given to another machine after its instance was forgotte
         Enrolled::Verdict::enrolled);
 }
 
-TEST_CASE(
-    "a machine that came with an instance_token is enrolled with a token that names it, and needs it then") {
+TEST_CASE("a machine with an instance_token is enrolled with a token that names it") {
   EnrolmentBench bench;
   bench.join("web1");
   CHECK(refused(bench.enrol(EnrolmentBench::request(bench.token(), "web1"))));

@@ -68,7 +68,7 @@ struct Enrolled {
       reason;  // when refused, for the peer: it does not tell an unknown token from one that is used up
   InstanceKey instance = 0;
   std::string app_id, instance_id, uid;
-  // It was enrolled before: an open connection of the old uid is to be closed.
+  // It was enrolled before. In any case a connection that the instance has is to be closed (Fleet::revoke).
   bool was_enrolled = false;
 };
 

@@ -42,9 +42,7 @@ TEST_CASE("a name belongs to one live token; who is revoked or has expired makes
   CHECK(must(bench->live_tokens(bench.now)).size() == 1);
 }
 
-TEST_CASE(
-    "the token of the data folder is 'admin'; another one takes its place, and one that was revoked stays "
-    "so") {
+TEST_CASE("the token of the data folder is 'admin', and another one takes its place") {
   StoreBench bench;
   must(bench->set_admin_token("1", "hash 1", bench.now));
   must(bench->set_admin_token("1", "hash 1", bench.now));

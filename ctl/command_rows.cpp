@@ -95,61 +95,6 @@ constexpr std::array kCommands{
                    "it. What it has been given stays on it.",
                .examples = "opsctl agent revoke web1 --reason stolen",
                .run = agent_revoke_command},
-    CommandRow{.name = "join-token create",
-               .options = "app instance tag uses ttl",
-               .summary = "make a token with which machines join",
-               .description =
-                   "Prints the token on standard output; it is shown only once. A machine that joins "
-                   "with it gets its certificate, its name and these tags. A machine that was enrolled "
-                   "before needs a token that names it.",
-               .examples = "opsctl join-token create --app shop --tag role=web --uses 20 --ttl 1h\n"
-                           "opsctl join-token create --app shop --instance web1",
-               .run = join_token_create_command},
-    CommandRow{.name = "join-token list",
-               .options = "limit",
-               .summary = "list the join tokens",
-               .description = "",
-               .examples = "opsctl join-token list",
-               .run = join_token_list_command},
-    CommandRow{.name = "join-token revoke",
-               .arguments = "ID",
-               .least = 1,
-               .most = 1,
-               .argument_kind = ValueKind::text,
-               .summary = "make a join token useless",
-               .description = "Machines that have joined with it stay.",
-               .examples = "opsctl join-token revoke 0190f3c2a1b2c3d4",
-               .run = join_token_revoke_command},
-    CommandRow{
-        .name = "token create",
-        .arguments = "NAME",
-        .least = 1,
-        .most = 1,
-        .argument_kind = ValueKind::text,
-        .options = "role scope ttl",
-        .summary = "make an access token for a person or a program",
-        .description = "Prints the token on standard output; it is shown only once. NAME is who it is in "
-                       "the audit. A viewer looks, an operator changes what machines run, an admin also "
-                       "manages apps, tokens and agents. With --scope it sees and reaches only the machines "
-                       "of that selector.",
-        .examples = "opsctl token create ann --role operator > ann.token\n"
-                    "opsctl token create ci --role operator --scope 'role=web and zone=test' --ttl 90d",
-        .run = token_create_command},
-    CommandRow{.name = "token list",
-               .options = "limit",
-               .summary = "list the access tokens",
-               .description = "",
-               .examples = "opsctl token list",
-               .run = token_list_command},
-    CommandRow{.name = "token revoke",
-               .arguments = "NAME",
-               .least = 1,
-               .most = 1,
-               .argument_kind = ValueKind::text,
-               .summary = "make an access token useless, at once",
-               .description = "",
-               .examples = "opsctl token revoke ann",
-               .run = token_revoke_command},
     CommandRow{.name = "recipe push",
                .arguments = "[NAME] FILE",
                .least = 1,
@@ -351,20 +296,6 @@ constexpr std::array kCommands{
                .examples = "opsctl settings -l '*' --ws-uri wss://new.example:8963/agent/\n"
                            "opsctl settings -i web1 --heartbeat 60 --round-delay 1800",
                .run = settings_command},
-    CommandRow{.name = "audit",
-               .arguments = "[verify]",
-               .most = 1,
-               .argument_kind = ValueKind::text,
-               .argument_choices = "verify",
-               .options = "limit head",
-               .summary = "who changed what, newest first; or verify that nobody has touched the record",
-               .description =
-                   "'verify' reads all of it and computes its chain of hashes anew: an edited or removed "
-                   "row is named, with exit status 1. It prints the head of the chain: noted elsewhere and "
-                   "given as --head later, it shows that nothing was removed from the end either.",
-               .examples = "opsctl audit -n 20\n"
-                           "opsctl audit verify --head \"$(cat head.noted)\"",
-               .run = audit_command},
     CommandRow{.name = "top",
                .options = "app interval",
                .summary = "the fleet at a glance",
@@ -400,6 +331,17 @@ constexpr std::array kCommands{
                .run_local = help_command},
 };
 
+// Those about access stand before the last few, which are about opsctl itself.
+const std::vector<CommandRow>& all_rows() {
+  static const std::vector<CommandRow> kAll = [] {
+    std::vector<CommandRow> rows(kCommands.begin(), kCommands.end());
+    const auto access = access_command_rows();
+    rows.insert(std::ranges::find(rows, "top", &CommandRow::name), access.begin(), access.end());
+    return rows;
+  }();
+  return kAll;
+}
+
 std::string_view first_word(std::string_view name) {
   return name.substr(0, name.find(' '));
 }
@@ -413,17 +355,17 @@ bool CommandRow::has_option(const OptionRow& row) const {
 }
 
 std::span<const CommandRow> command_rows() {
-  return kCommands;
+  return all_rows();
 }
 
 const CommandRow* find_command(std::string_view name) {
-  const auto found = std::ranges::find(kCommands, name, &CommandRow::name);
-  return found == kCommands.end() ? nullptr : &*found;
+  const auto found = std::ranges::find(all_rows(), name, &CommandRow::name);
+  return found == all_rows().end() ? nullptr : &*found;
 }
 
 std::vector<std::string_view> command_groups() {
   std::vector<std::string_view> groups;
-  for (const CommandRow& row : kCommands)
+  for (const CommandRow& row : all_rows())
     if (std::ranges::find(groups, first_word(row.name)) == groups.end())
       groups.push_back(first_word(row.name));
   return groups;
@@ -431,7 +373,7 @@ std::vector<std::string_view> command_groups() {
 
 std::vector<std::string_view> subcommands(std::string_view group) {
   std::vector<std::string_view> names;
-  for (const CommandRow& row : kCommands)
+  for (const CommandRow& row : all_rows())
     if (first_word(row.name) == group && row.name.size() > group.size())
       names.push_back(row.name.substr(group.size() + 1));
   return names;

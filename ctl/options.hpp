@@ -135,6 +135,7 @@ struct CommandRow {
 
 std::span<const OptionRow> option_rows();
 std::span<const CommandRow> command_rows();
+std::span<const CommandRow> access_command_rows();  // some of them (command_rows_access.cpp)
 const CommandRow* find_command(std::string_view name);
 const OptionRow* find_option(std::string_view name);
 
