@@ -243,6 +243,7 @@ Task<HttpResponse> cancel(Context& context, const Call& call) {
   const std::string app_id = fields.text_or("app_id", "default");
   Selector selector = read_selector(fields, "selector", call.caller.scope);
   const bool force = fields.flag_or("force", false);
+  check_name(fields, "run_id", call.captured[0]);
   if (auto refused = fields.problems()) co_return std::move(*refused);
   auto finding = find_targets(context, app_id, std::move(selector));
   const auto targets = co_await std::move(finding);
