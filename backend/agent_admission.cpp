@@ -32,12 +32,16 @@ base::Result<Judgement> judge_handshake(Store& store, const protocol::Handshake&
   if (!admission) return std::move(admission).error();
   Judgement judgement{.admission = std::move(*admission)};
   const Admission& admitted = judgement.admission;
-  if (admitted.verdict == Admission::Verdict::wrong_token) {
+  using Verdict = Admission::Verdict;
+  if (admitted.verdict == Verdict::wrong_token || admitted.verdict == Verdict::revoked ||
+      admitted.verdict == Verdict::wrong_name) {
     auto noted = store.add_audit({.at = now,
                                   .actor = "agent",
                                   .action = "agent.refused",
                                   .object = handshake.app_id + "/" + handshake.instance_id,
-                                  .detail = admitted.reason + " from " + peer});
+                                  .detail = admitted.reason,
+                                  .from = peer,
+                                  .result = std::string(kDenied)});
     if (!noted) return std::move(noted).error();
   }
   if (admitted.verdict != Admission::Verdict::admitted) return judgement;
@@ -102,6 +106,8 @@ Task<> AgentConnection::judge(Judge judge) {
       perform(rules_.step(NotReady{.reason = judgement->admission.reason, .retry_after_ms = kNotReadyMs}));
       break;
     case Admission::Verdict::wrong_token:
+    case Admission::Verdict::revoked:
+    case Admission::Verdict::wrong_name:
     case Admission::Verdict::invalid:
       fleet_.metrics_.handshakes_refused.add();
       perform(rules_.step(Refused{judgement->admission.reason}));

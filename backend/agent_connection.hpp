@@ -42,6 +42,7 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   bool tell_recipe(const PlacementContent& content, std::int64_t version, RecipeTexts& texts);
 
   void superseded() { perform(rules_.step(protocol::at_backend::Superseded{})); }
+  void revoked(const std::string& reason) { perform(rules_.step(protocol::at_backend::Revoked{reason})); }
   void drain(std::int64_t retry_after_ms) {
     perform(rules_.step(protocol::at_backend::Drain{.retry_after_ms = retry_after_ms}));
   }

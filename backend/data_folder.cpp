@@ -7,9 +7,9 @@
 
 #include <cerrno>
 
+#include "backend/operator_token.hpp"
 #include "base/file_read.hpp"
 #include "base/text.hpp"
-#include "base/token.hpp"
 
 namespace backend {
 
@@ -19,7 +19,7 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
-constexpr std::size_t kTokenBytes = 32;
+constexpr std::size_t kShortestToken = 32;
 constexpr std::size_t kLongestToken = 4096;
 
 Result<void> make_folder(const std::string& path) {
@@ -82,12 +82,12 @@ Result<std::string> DataFolder::admin_token() const {
   auto there = base::read_file(token_file(), kLongestToken);
   if (there) {
     std::string token(base::trim(*there));
-    if (token.size() < kTokenBytes)
+    if (token.size() < kShortestToken)
       return Error(ErrorCode::invalid, token_file() + " holds no token; remove it and a new one is made");
     return token;
   }
   if (there.error().code() != ErrorCode::not_found) return std::move(there).error();
-  std::string token = base::random_hex(kTokenBytes);
+  std::string token = format_operator_token(make_operator_token());
   if (auto written = write_private(token_file(), token + "\n"); !written) return std::move(written).error();
   return token;
 }

@@ -17,7 +17,7 @@ class DataFolder {
   std::string database() const { return path_ + "/opsbackend.db"; }
   std::string token_file() const { return path_ + "/admin.token"; }
 
-  // The administrator's token; made (0600) when there is none.
+  // The administrator's token; made (0600) when there is none. One that people put there is taken as it is.
   base::Result<std::string> admin_token() const;
 
  private:

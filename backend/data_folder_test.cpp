@@ -15,7 +15,8 @@ TEST_CASE("the data folder and the token are for nobody else's eyes") {
   CHECK(scratch.mode("a/data") == 0700);
   const auto token = folder->admin_token();
   REQUIRE(token);
-  CHECK(token->size() == 64);
+  CHECK(token->starts_with("ops_"));
+  CHECK(token->size() == 4 + 16 + 1 + 64);
   CHECK(scratch.mode("a/data/admin.token") == 0600);
   CHECK(*folder->admin_token() == *token);  // the same one from then on
 }

@@ -193,6 +193,13 @@ void Fleet::forget(InstanceKey instance) {
   tell_satisfied(waits_.remove_instance(instance, now_millis()));
 }
 
+void Fleet::revoke(InstanceKey instance, const std::string& reason) {
+  const auto connection = find(instance);
+  if (!connection) return;
+  log_.info("agent " + connection->app_id() + "/" + connection->instance_id() + " is revoked: " + reason);
+  connection->revoked(reason);
+}
+
 void Fleet::tell_satisfied(const std::vector<Satisfied>& satisfied) {
   for (const Satisfied& wait : satisfied) {
     const auto connection = find(wait.instance);

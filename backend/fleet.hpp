@@ -49,6 +49,8 @@ class Fleet {
   // After the commit: tells those that are connected, and those whose waits have come true.
   void deliver(const Delivery& delivery);
   void forget(InstanceKey instance);
+  // Closes its connection at once, if it has one. The store has been told before.
+  void revoke(InstanceKey instance, const std::string& reason);
 
   bool is_connected(InstanceKey instance) const { return online_.contains(instance); }
   std::size_t connected() const { return online_.size(); }

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -92,12 +93,14 @@ struct AgentSession {
 };
 
 struct Admission {
-  enum class Verdict { admitted, unknown_app, wrong_token, invalid };
+  // revoked: its certificate, or it itself, was revoked or replaced. wrong_name: it speaks for another than
+  // its certificate names.
+  enum class Verdict { admitted, unknown_app, wrong_token, invalid, revoked, wrong_name };
   Verdict verdict = Verdict::invalid;
   std::string reason;  // when not admitted, for a person
   AgentSession session;
   std::uint64_t ack_seq = 0;
-  bool is_new = false;        // first sight of this instance
+  bool is_new = false;        // the first handshake of this instance
   bool tags_changed = false;  // placement is to be looked at again
   std::string facts_hash;     // of the facts that we have
   App app;
@@ -234,10 +237,24 @@ struct UpdateTarget {
   Millis at = 0;
 };
 
+// Results of what is in the audit.
+inline constexpr std::string_view kDone = "ok";
+inline constexpr std::string_view kBegun = "begun";    // noted before it was tried
+inline constexpr std::string_view kDenied = "denied";  // refused; only so many of these are noted
+
 struct AuditRow {
   std::int64_t id = 0;
   Millis at = 0;
   std::string actor, action, object, detail;
+  std::string from = {};  // the peer's address
+  std::string result = std::string(kDone);
+  std::string chain = {};  // the store's: see audit_chain.hpp
+};
+
+// The newest row, as the store remembers it apart from the rows.
+struct AuditHead {
+  std::int64_t id = 0;  // 0: there is none
+  std::string chain;
 };
 
 struct FleetCounts {

@@ -123,7 +123,14 @@ CREATE TRIGGER audit_is_not_removed BEFORE DELETE ON audit BEGIN SELECT RAISE(AB
 INSERT INTO apps VALUES ('default', 'all', CAST(strftime('%s', 'now') AS INTEGER) * 1000, 1);
 )sql";
 
-constexpr std::array<std::string_view, 1> kSteps{kFirst};
+const std::array<SchemaStep, 2> kSteps{SchemaStep{.sql = kFirst}, identity_step()};
+
+Result<void> run_step(Database& database, const SchemaStep& step) {
+  if (auto done = database.execute(std::string(step.sql)); !done) return done;
+  if (step.compute)
+    if (auto done = step.compute(database); !done) return done;
+  return step.after.empty() ? Result<void>() : database.execute(std::string(step.after));
+}
 
 Result<std::int64_t> version_of(Database& database) {
   Query query(database, "PRAGMA user_version");
@@ -140,11 +147,11 @@ Error too_new(std::int64_t version, std::size_t known) {
 
 }  // namespace
 
-std::span<const std::string_view> schema_steps() {
+std::span<const SchemaStep> schema_steps() {
   return kSteps;
 }
 
-Result<void> migrate(Database& database, std::span<const std::string_view> steps) {
+Result<void> migrate(Database& database, std::span<const SchemaStep> steps) {
   while (true) {
     auto version = version_of(database);
     if (!version) return std::move(version).error();
@@ -152,7 +159,7 @@ Result<void> migrate(Database& database, std::span<const std::string_view> steps
     if (at > steps.size()) return too_new(*version, steps.size());
     if (at == steps.size()) return {};
     auto stepped = database.transact([&]() -> Result<void> {
-      if (auto done = database.execute(std::string(steps[at])); !done) return done;
+      if (auto done = run_step(database, steps[at]); !done) return done;
       return database.execute("PRAGMA user_version=" + std::to_string(at + 1));
     });
     if (!stepped)

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <vector>
 
+#include "base/json.hpp"
 #include "base/text.hpp"
 
 namespace backend {
@@ -284,6 +285,16 @@ Result<Selector> Selector::parse(std::string_view text) {
 
 bool Selector::matches(const SelectorSubject& subject) const {
   return holds(*root_, subject);
+}
+
+bool Selector::matches(const Instance& instance) const {
+  const Tags tags = instance.tags();
+  SelectorSubject subject{instance.app_id, instance.instance_id, tags, nullptr};
+  if (!uses_facts_ || instance.facts.empty()) return matches(subject);
+  base::Arena arena;
+  const auto facts = base::parse_json(instance.facts, arena);
+  subject.facts = std::get_if<base::Value>(&facts);
+  return matches(subject);
 }
 
 }  // namespace backend

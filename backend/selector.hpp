@@ -37,6 +37,8 @@ class Selector {
   static base::Result<Selector> parse(std::string_view text);
 
   bool matches(const SelectorSubject& subject) const;
+  // With the facts that the instance was read with.
+  bool matches(const Instance& instance) const;
   // Whether it asks for facts at all; if not, nobody needs to read them.
   bool uses_facts() const { return uses_facts_; }
   const std::string& text() const { return text_; }

@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include "backend/api/access.hpp"
 #include "backend/api/reply.hpp"
 #include "backend/api/route.hpp"
 #include "backend/instants.hpp"
@@ -104,6 +105,9 @@ Task<Result<void>> Server::start() {
   auto loading = fleet_->load();
   auto loaded = co_await std::move(loading);
   if (!loaded) co_return loaded;
+  auto opening = api::open_access(*context_);
+  auto opened = co_await std::move(opening);
+  if (!opened) co_return opened;
   http_->start();
   transport::spawn(loop_.get_executor(), keep_house());
   co_return Result<void>();

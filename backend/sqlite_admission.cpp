@@ -5,6 +5,8 @@
 #include "backend/sqlite_tables.hpp"
 #include "base/json.hpp"
 #include "base/sha256.hpp"
+#include "base/token.hpp"
+#include "protocol/ids.hpp"
 
 namespace backend {
 
@@ -16,19 +18,17 @@ namespace {
 
 // A megabyte of facts per machine is ten gigabytes per fleet: what is larger is a mistake.
 constexpr std::size_t kLargestFacts = 1024 * 1024;
-constexpr std::size_t kLongestId = 255;
+constexpr std::size_t kLongestUid = 255;
 
-// Why the handshake cannot be that of an agent; "" if it can. An id has no "/", which ends it in
-// "instance/state".
-std::string wrong_with(const protocol::Handshake& handshake) {
-  const auto printable = [](const std::string& id) {
-    return std::ranges::none_of(id, [](unsigned char c) { return c < 0x20 || c == 0x7f || c == '/'; });
-  };
-  const std::string& id = handshake.instance_id;
-  if (id.empty() || id.size() > kLongestId || !printable(id))
-    return "an instance_id must be printable, without '/', and at most 255 bytes long";
-  if (handshake.agent_uid.size() > kLongestId) return "the agent_uid is too long";
-  if (handshake.instance_token.empty()) return "the handshake has no instance_token";
+// Why the handshake cannot be that of an agent; "" if it can.
+std::string wrong_with(const protocol::Handshake& handshake, bool has_certificate) {
+  if (const auto wrong = protocol::problem_of_name(handshake.instance_id); !wrong.empty())
+    return "the instance_id " + std::string(wrong);
+  for (const auto& [name, value] : handshake.tags)
+    if (const auto wrong = protocol::problem_of_name(name); !wrong.empty())
+      return "the name of a tag " + std::string(wrong);
+  if (handshake.agent_uid.size() > kLongestUid) return "the agent_uid is too long";
+  if (!has_certificate && handshake.instance_token.empty()) return "the handshake has no instance_token";
   return {};
 }
 
@@ -41,46 +41,98 @@ Admission refused(Admission::Verdict verdict, std::string reason) {
 
 }  // namespace
 
-Result<Admission> SqliteStore::admit(const protocol::Handshake& handshake, Millis now) {
+struct SqliteStore::Known {
+  InstanceKey key = 0;  // 0: it is not
+  std::string token_hash, agent_tags, facts_hash;
+  std::uint64_t epoch = 0;
+  bool unplaced = false;
+  bool revoked = false;
+  std::string revoked_why;
+};
+
+// Who it says it is, and whether that is so. Nothing: it is.
+Result<std::optional<Admission>> SqliteStore::refuse_peer(const protocol::Handshake& handshake,
+                                                          const std::optional<Credential>& credential,
+                                                          const Known& known, Millis now) {
   using Verdict = Admission::Verdict;
-  if (std::string wrong = wrong_with(handshake); !wrong.empty())
+  const auto refuse = [](Verdict verdict, std::string reason) {
+    return std::optional(refused(verdict, std::move(reason)));
+  };
+  if (credential) {
+    auto wrong = wrong_with_certificate(*credential, now);
+    if (!wrong) return std::move(wrong).error();
+    return wrong->empty() ? std::nullopt : refuse(Verdict::revoked, std::move(*wrong));
+  }
+  if (known.revoked)
+    return refuse(Verdict::revoked, "instance '" + handshake.instance_id + "' was revoked" +
+                                        (known.revoked_why.empty() ? "" : ": " + known.revoked_why));
+  auto enrolled = was_enrolled(handshake.app_id, handshake.instance_id);
+  if (!enrolled) return std::move(enrolled).error();
+  // Or whoever gets hold of the old token could go on without a certificate.
+  if (*enrolled)
+    return refuse(Verdict::wrong_token,
+                  "instance '" + handshake.instance_id + "' is enrolled: it needs its certificate");
+  if (known.key != 0 &&
+      !base::equal_in_constant_time(known.token_hash, base::sha256_hex(handshake.instance_token)))
+    return refuse(Verdict::wrong_token, "instance '" + handshake.instance_id +
+                                            "' is known with another token: if the machine was " +
+                                            "reinstalled, forget it first (opsctl agent forget " +
+                                            handshake.instance_id + ")");
+  return std::optional<Admission>();
+}
+
+Result<Admission> SqliteStore::admit(const protocol::Handshake& handshake,
+                                     const std::optional<Credential>& credential, Millis now) {
+  using Verdict = Admission::Verdict;
+  if (std::string wrong = wrong_with(handshake, credential.has_value()); !wrong.empty())
     return refused(Verdict::invalid, std::move(wrong));
+  if (credential &&
+      (credential->app_id != handshake.app_id || credential->instance_id != handshake.instance_id))
+    return refused(Verdict::wrong_name, "the certificate is for " + credential->app_id + "/" +
+                                            credential->instance_id + ", not for " + handshake.app_id + "/" +
+                                            handshake.instance_id);
   auto app = find_app(handshake.app_id);
   if (!app && app.error().code() == ErrorCode::not_found)
     return refused(Verdict::unknown_app,
                    "app '" + handshake.app_id + "' is not known: opsctl app create " + handshake.app_id);
   if (!app) return std::move(app).error();
 
+  Known known;
+  {
+    Query row(
+        database_,
+        "SELECT id, token_hash, agent_tags, facts_hash, epoch, unplaced, revoked, revoked_why FROM instances "
+        "WHERE app_id=? AND instance_id=?",
+        handshake.app_id, handshake.instance_id);
+    auto there = row.next();
+    if (!there) return std::move(there).error();
+    if (*there)
+      known = {row.integer(0), row.text(1),         row.text(2),         row.text(3),
+               row.count(4),   row.integer(5) != 0, row.integer(6) != 0, row.text(7)};
+  }
+  auto refusal = refuse_peer(handshake, credential, known, now);
+  if (!refusal) return std::move(refusal).error();
+  if (*refusal) return std::move(**refusal);
+
   Admission admission;
   admission.app = std::move(*app);
-  const std::string token_hash = base::sha256_hex(handshake.instance_token);
+  admission.session.instance = known.key;
+  admission.facts_hash = known.facts_hash;
+  admission.is_new = known.epoch == 0;  // enrolment makes the row before the first handshake
   const std::string tags = to_json(handshake.tags);
-  {
-    Query known(
-        database_,
-        "SELECT id, token_hash, agent_tags, facts_hash FROM instances WHERE app_id=? AND instance_id=?",
-        handshake.app_id, handshake.instance_id);
-    auto row = known.next();
-    if (!row) return std::move(row).error();
-    if (*row && known.view(1) != token_hash)
-      return refused(Verdict::wrong_token, "instance '" + handshake.instance_id +
-                                               "' is known with another token: if the machine was " +
-                                               "reinstalled, forget it first (opsctl agent forget " +
-                                               handshake.instance_id + ")");
-    admission.is_new = !*row;
-    if (*row) {
-      admission.session.instance = known.integer(0);
-      admission.tags_changed = known.view(2) != tags;
-      admission.facts_hash = known.text(3);
-    }
+  admission.tags_changed = known.key != 0 && (known.unplaced || known.agent_tags != tags);
+  if (credential) {
+    auto noted = note_certificate_use(*credential, now);
+    if (!noted) return std::move(noted).error();
   }
   const std::int64_t has_version = handshake.recipe_version.value_or(0);
-  if (admission.is_new) {
+  if (known.key == 0) {
     // Versions go on from what the agent has: it may be known from before it was forgotten here.
     auto added = write(
         "INSERT INTO instances (app_id, instance_id, token_hash, first_seen, recipe_version) VALUES "
         "(?,?,?,?,?)",
-        handshake.app_id, handshake.instance_id, token_hash, now, has_version);
+        handshake.app_id, handshake.instance_id, credential ? "" : base::sha256_hex(handshake.instance_token),
+        now, has_version);
     if (!added) return std::move(added).error();
     admission.session.instance = database_.last_row_id();
   }
@@ -105,7 +157,7 @@ Result<Admission> SqliteStore::admit(const protocol::Handshake& handshake, Milli
   Query updated(
       database_,
       "UPDATE instances SET agent=?, epoch=epoch+1, protocol=?, agent_version=?, os=?, arch=?, boot_id=?, "
-      "agent_tags=?, online=1, connected_at=?, last_seen=?, errors=ifnull(?, errors), "
+      "agent_tags=?, unplaced=0, online=1, connected_at=?, last_seen=?, errors=ifnull(?, errors), "
       "reported_version=max(reported_version, ?), "
       "recipe_version=CASE WHEN recipe_version<? THEN ?+1 ELSE recipe_version END WHERE id=? "
       "RETURNING epoch",

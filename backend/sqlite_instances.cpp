@@ -1,7 +1,7 @@
 // Instances, their tags and what they should run; what waits need to know of them.
+#include "backend/instants.hpp"
 #include "backend/json_text.hpp"
 #include "backend/sqlite_tables.hpp"
-#include "base/json.hpp"
 
 namespace backend {
 
@@ -71,16 +71,6 @@ std::string no_such(std::string_view app_id, std::string_view instance_id) {
   return "there is no instance '" + std::string(instance_id) + "' in app '" + std::string(app_id) + "'";
 }
 
-bool is_selected(const Selector& selector, const Instance& instance) {
-  const Tags tags = instance.tags();
-  SelectorSubject subject{instance.app_id, instance.instance_id, tags, nullptr};
-  if (!selector.uses_facts() || instance.facts.empty()) return selector.matches(subject);
-  base::Arena arena;
-  const auto facts = base::parse_json(instance.facts, arena);
-  subject.facts = std::get_if<base::Value>(&facts);
-  return selector.matches(subject);
-}
-
 }  // namespace
 
 Result<Page<Instance>> SqliteStore::list_instances(const InstanceFilter& filter, const Selector* selector,
@@ -108,7 +98,7 @@ Result<Page<Instance>> SqliteStore::list_instances(const InstanceFilter& filter,
     if (!*row) return found;
     Instance instance = read_instance(rows);
     if (reads_facts) instance.facts = rows.view(kFactsColumn);
-    if (selector && !is_selected(*selector, instance)) continue;
+    if (selector && !selector->matches(instance)) continue;
     if (found.items.size() == page_size(page)) {
       found.next = found.items.back().app_id + "/" + found.items.back().instance_id;
       return found;
@@ -157,7 +147,7 @@ Result<void> SqliteStore::forget_instance(std::string_view app_id, std::string_v
   auto removed = database_.run("DELETE FROM instances WHERE app_id=? AND instance_id=? AND online=0", app_id,
                                instance_id);
   if (!removed) return std::move(removed).error();
-  if (*removed > 0) return {};
+  if (*removed > 0) return end_enrolments(app_id, instance_id, "forgotten", now_millis());
   auto there = find_instance(app_id, instance_id);
   if (!there) return std::move(there).error();
   return Error(ErrorCode::exists, "instance '" + std::string(instance_id) + "' is connected");

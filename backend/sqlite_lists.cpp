@@ -2,6 +2,7 @@
 // needs an index of times.
 #include <algorithm>
 
+#include "backend/instants.hpp"
 #include "backend/json_text.hpp"
 #include "backend/sqlite_tables.hpp"
 #include "base/text.hpp"
@@ -169,6 +170,10 @@ Result<std::size_t> SqliteStore::purge_table(std::string_view table, Millis olde
 }
 
 Result<Purged> SqliteStore::purge(const Retention& retention) {
+  if (auto noted = note_missed_refusals(); !noted) return std::move(noted).error();
+  constexpr Millis kJoinTokensKept = 30LL * 24 * 3600 * 1000;  // after their end, for those who look
+  auto ended = write("DELETE FROM join_tokens WHERE expires<?", now_millis() - kJoinTokensKept);
+  if (!ended) return std::move(ended).error();
   Purged purged;
   const std::pair<const char*, std::uint64_t> tables[] = {{"results", retention.most_results},
                                                           {"rounds", retention.most_rounds},

@@ -1,7 +1,6 @@
 // Apps, recipes with their revisions, assignments.
-#include <algorithm>
-
 #include "backend/sqlite_tables.hpp"
+#include "protocol/ids.hpp"
 
 namespace backend {
 
@@ -11,18 +10,11 @@ using base::Result;
 
 namespace {
 
-constexpr std::size_t kLongestName = 128;
-
 // Names of apps and recipes stand in paths of the API and in cursors.
 Result<void> check_name(std::string_view what, std::string_view name) {
-  const auto allowed = [](unsigned char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
-           c == '_' || c == '-';
-  };
-  if (!name.empty() && name.size() <= kLongestName && name[0] != '.' && std::ranges::all_of(name, allowed))
-    return {};
-  return Error(ErrorCode::invalid,
-               "the name of " + std::string(what) + " has letters, digits, '.', '_' and '-', at most 128");
+  const std::string_view wrong = protocol::problem_of_name(name);
+  if (wrong.empty()) return {};
+  return Error(ErrorCode::invalid, "the name of " + std::string(what) + " " + std::string(wrong));
 }
 
 App read_app(const Query& row) {

@@ -1,4 +1,4 @@
-// Updates, audit rows, and the fleet at a glance.
+// Updates, and the fleet at a glance.
 #include "backend/sqlite_tables.hpp"
 
 namespace backend {
@@ -49,27 +49,6 @@ Result<Page<UpdateTarget>> SqliteStore::list_update_targets(std::string_view act
   });
   if (!done) return std::move(done).error();
   if (found.items.size() == page_size(page)) found.next = std::to_string(last);
-  return found;
-}
-
-Result<void> SqliteStore::add_audit(const AuditRow& row) {
-  return write("INSERT INTO audit (at, actor, action, object, detail) VALUES (?,?,?,?,?)", row.at, row.actor,
-               row.action, row.object, row.detail);
-}
-
-Result<Page<AuditRow>> SqliteStore::list_audit(const PageRequest& page) {
-  auto before = read_cursor(page, INT64_MAX);
-  if (!before) return std::move(before).error();
-  Query rows(database_,
-             "SELECT id, at, actor, action, object, detail FROM audit WHERE id<? ORDER BY id DESC LIMIT ?",
-             *before, page_size(page));
-  Page<AuditRow> found;
-  auto done = for_each_row(rows, [&] {
-    found.items.push_back(
-        {rows.integer(0), rows.integer(1), rows.text(2), rows.text(3), rows.text(4), rows.text(5)});
-  });
-  if (!done) return std::move(done).error();
-  if (found.items.size() == page_size(page)) found.next = std::to_string(found.items.back().id);
   return found;
 }
 

@@ -1,7 +1,9 @@
 // SqliteStore: the Store's methods, by table. Each .cpp has the methods of a few tables that belong together:
-// sqlite_instances, sqlite_admission, sqlite_recipes, sqlite_reports, sqlite_lists, sqlite_records.
+// sqlite_instances, sqlite_admission, sqlite_recipes, sqlite_reports, sqlite_lists, sqlite_records,
+// sqlite_enrolment, sqlite_tokens, sqlite_audit.
 #pragma once
 
+#include "backend/rate_limit.hpp"
 #include "backend/sqlite.hpp"
 #include "backend/store.hpp"
 
@@ -17,7 +19,9 @@ class SqliteStore final : public Store {
   base::Result<App> find_app(std::string_view app_id) override;
   base::Result<App> put_app(const App& app, std::optional<Edit> expected, Millis now) override;
 
-  base::Result<Admission> admit(const protocol::Handshake& handshake, Millis now) override;
+  using Store::admit;
+  base::Result<Admission> admit(const protocol::Handshake& handshake,
+                                const std::optional<Credential>& credential, Millis now) override;
   base::Result<void> set_offline(const AgentSession& session, Millis now) override;
   base::Result<void> set_all_offline() override;
   base::Result<void> set_last_seen(std::span<const InstanceKey> instances, Millis now) override;
@@ -32,6 +36,26 @@ class SqliteStore final : public Store {
                                     const std::map<std::string, std::optional<std::string>>& tags,
                                     std::optional<Edit> expected) override;
   base::Result<void> forget_instance(std::string_view app_id, std::string_view instance_id) override;
+
+  base::Result<Enrolled> enrol(const EnrolRequest& request, Millis now) override;
+  base::Result<void> put_certificate(InstanceKey instance, const std::string& uid, const std::string& serial,
+                                     const std::string& key_hash, Millis not_after, Millis now) override;
+  base::Result<Renewal> may_renew(const Credential& credential, Millis now) override;
+  base::Result<Instance> revoke(std::string_view app_id, std::string_view instance_id,
+                                const std::string& reason, Millis now) override;
+  base::Result<std::optional<Enrolment>> find_enrolment(std::string_view app_id,
+                                                        std::string_view instance_id) override;
+  base::Result<JoinToken> add_join_token(const JoinToken& token) override;
+  base::Result<Page<JoinToken>> list_join_tokens(const PageRequest& page) override;
+  base::Result<JoinToken> revoke_join_token(std::string_view id, Millis now) override;
+
+  base::Result<OperatorToken> add_token(const OperatorToken& token, Millis now) override;
+  base::Result<Page<OperatorToken>> list_tokens(const PageRequest& page) override;
+  base::Result<std::vector<OperatorToken>> live_tokens(Millis now) override;
+  base::Result<OperatorToken> revoke_token(std::string_view name, Millis now) override;
+  base::Result<void> note_token_use(std::string_view id, Millis now) override;
+  base::Result<void> set_admin_token(const std::string& id, const std::string& secret_hash,
+                                     Millis now) override;
 
   base::Result<PutRevision> put_revision(const NewRevision& revision, Millis now) override;
   base::Result<Page<RecipeSummary>> list_recipes(const PageRequest& page) override;
@@ -73,7 +97,8 @@ class SqliteStore final : public Store {
                                                        const PageRequest& page) override;
 
   base::Result<void> add_audit(const AuditRow& row) override;
-  base::Result<Page<AuditRow>> list_audit(const PageRequest& page) override;
+  base::Result<Page<AuditRow>> list_audit(const PageRequest& page, Order order) override;
+  base::Result<AuditHead> audit_head() override;
   base::Result<FleetCounts> fleet(std::string_view app_id, Millis now) override;
   base::Result<Purged> purge(const Retention& retention) override;
 
@@ -85,6 +110,27 @@ class SqliteStore final : public Store {
     if (!changed) return std::move(changed).error();
     return {};
   }
+  base::Result<void> append_audit(AuditRow row);
+  base::Result<void> note_missed_refusals();
+
+  // ---- enrolment
+  struct Decision;  // about an EnrolRequest
+  base::Result<Decision> decide(const EnrolRequest& request, Millis now);
+  base::Result<std::string> refuse_known_instance(const Decision& decision, const std::string& key_hash);
+  base::Result<Enrolled> carry_out(const Decision& decision, const EnrolRequest& request, Millis now);
+  base::Result<void> end_enrolments(std::string_view app_id, std::string_view instance_id,
+                                    std::string_view why, Millis now);
+  base::Result<bool> was_enrolled(std::string_view app_id, std::string_view instance_id);
+  // What is wrong with the certificate; "" when nothing is.
+  base::Result<std::string> wrong_with_certificate(const Credential& credential, Millis now);
+  base::Result<void> note_certificate_use(const Credential& credential, Millis now);
+
+  // ---- handshakes
+  struct Known;  // an instance as a handshake finds it
+  base::Result<std::optional<Admission>> refuse_peer(const protocol::Handshake& handshake,
+                                                     const std::optional<Credential>& credential,
+                                                     const Known& known, Millis now);
+
   base::Result<void> read_last_states(Standing& standing);
   template <class Row, class Read>
   base::Result<Page<Row>> list_reports(std::string_view table, std::string_view columns,
@@ -94,6 +140,8 @@ class SqliteStore final : public Store {
                                         std::size_t batch);
 
   Database database_;
+  // Rows about refusals: somebody who is refused all day must not fill the disk (some 4 MiB a day and key).
+  RateLimit refusals_{{.at_once = 100, .per_second = 0.1, .keys = 256}};
 };
 
 // ---- shared by the files of this class

@@ -92,8 +92,8 @@ TEST_CASE("a commit is on disk when it returns") {
 
 TEST_CASE("a database of the version before is brought to the present, with what is in it") {
   const tests::ScratchFolder folder;
-  const std::array<std::string_view, 1> old{"CREATE TABLE t (x); INSERT INTO t VALUES (7)"};
-  const std::array<std::string_view, 2> present{old[0], "ALTER TABLE t ADD COLUMN y DEFAULT 5"};
+  const std::array<backend::SchemaStep, 1> old{{{.sql = "CREATE TABLE t (x); INSERT INTO t VALUES (7)"}}};
+  const std::array<backend::SchemaStep, 2> present{{old[0], {.sql = "ALTER TABLE t ADD COLUMN y DEFAULT 5"}}};
   {
     auto database = must(Database::open(folder / "a.db", Database::Mode::write));
     must(backend::migrate(database, old));
@@ -107,7 +107,8 @@ TEST_CASE("a database of the version before is brought to the present, with what
 
 TEST_CASE("a step that fails leaves the version before") {
   const tests::ScratchFolder folder;
-  const std::array<std::string_view, 2> steps{"CREATE TABLE t (x)", "CREATE TABLE u (x); CREATE TABLE t (x)"};
+  const std::array<backend::SchemaStep, 2> steps{
+      {{.sql = "CREATE TABLE t (x)"}, {.sql = "CREATE TABLE u (x); CREATE TABLE t (x)"}}};
   auto database = must(Database::open(folder / "a.db", Database::Mode::write));
   const auto done = backend::migrate(database, steps);
   REQUIRE_FALSE(done);

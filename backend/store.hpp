@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 
+#include "backend/identity.hpp"
 #include "backend/model.hpp"
 #include "backend/selector.hpp"
 #include "base/result.hpp"
@@ -31,8 +32,14 @@ class Store {
   virtual base::Result<App> put_app(const App& app, std::optional<Edit> expected, Millis now) = 0;
 
   // ---- instances
-  // A handshake: first sight, token, epoch, what the agent says of itself. Refusals are verdicts, not errors.
-  virtual base::Result<Admission> admit(const protocol::Handshake& handshake, Millis now) = 0;
+  // A handshake: who it is, epoch, what the agent says of itself. Refusals are verdicts, not errors. With a
+  // credential that alone says who it is; without one it is the instance_token, which is of no use to an
+  // instance that was ever enrolled.
+  virtual base::Result<Admission> admit(const protocol::Handshake& handshake,
+                                        const std::optional<Credential>& credential, Millis now) = 0;
+  base::Result<Admission> admit(const protocol::Handshake& handshake, Millis now) {
+    return admit(handshake, std::nullopt, now);
+  }
   // Presence. last_seen is written for many at once, seldom. A stale epoch changes nothing.
   virtual base::Result<void> set_offline(const AgentSession& session, Millis now) = 0;
   virtual base::Result<void> set_all_offline() = 0;  // at the backend's start
@@ -52,8 +59,40 @@ class Store {
   virtual base::Result<Instance> patch_tags(std::string_view app_id, std::string_view instance_id,
                                             const std::map<std::string, std::optional<std::string>>& tags,
                                             std::optional<Edit> expected) = 0;
-  // `exists` while it is online. Its reports stay until retention takes them, but are listed no more.
+  // `exists` while it is online. Its reports stay until retention takes them, but are listed no more. Its
+  // certificates are dead; that its id was enrolled is remembered.
   virtual base::Result<void> forget_instance(std::string_view app_id, std::string_view instance_id) = 0;
+
+  // ---- identities of agents
+  // docs/backend.md has the rules. A refusal is a verdict, and changes nothing but the audit, which says why;
+  // success counts the token's use in the same transaction. The certificate is to be put next.
+  virtual base::Result<Enrolled> enrol(const EnrolRequest& request, Millis now) = 0;
+  // One that was issued for the current enrolment; those before it stay good until it is first used.
+  virtual base::Result<void> put_certificate(InstanceKey instance, const std::string& uid,
+                                             const std::string& serial, const std::string& key_hash,
+                                             Millis not_after, Millis now) = 0;
+  virtual base::Result<Renewal> may_renew(const Credential& credential, Millis now) = 0;
+  // From now on nobody is admitted as this instance, until a join token that names it is used.
+  virtual base::Result<Instance> revoke(std::string_view app_id, std::string_view instance_id,
+                                        const std::string& reason, Millis now) = 0;
+  virtual base::Result<std::optional<Enrolment>> find_enrolment(std::string_view app_id,
+                                                                std::string_view instance_id) = 0;
+
+  virtual base::Result<JoinToken> add_join_token(const JoinToken& token) = 0;
+  virtual base::Result<Page<JoinToken>> list_join_tokens(const PageRequest& page) = 0;  // newest first
+  virtual base::Result<JoinToken> revoke_join_token(std::string_view id, Millis now) = 0;
+
+  // ---- operators
+  // `exists` while another live token has the name.
+  virtual base::Result<OperatorToken> add_token(const OperatorToken& token, Millis now) = 0;
+  virtual base::Result<Page<OperatorToken>> list_tokens(const PageRequest& page) = 0;  // newest first
+  virtual base::Result<std::vector<OperatorToken>> live_tokens(Millis now) = 0;
+  virtual base::Result<OperatorToken> revoke_token(std::string_view name, Millis now) = 0;
+  virtual base::Result<void> note_token_use(std::string_view id, Millis now) = 0;
+  // What <data>/admin.token holds is the token named "admin" from now on; another one of that name is
+  // revoked. One that was revoked over the API stays so.
+  virtual base::Result<void> set_admin_token(const std::string& id, const std::string& secret_hash,
+                                             Millis now) = 0;
 
   // ---- recipes
   virtual base::Result<PutRevision> put_revision(const NewRevision& revision, Millis now) = 0;
@@ -112,8 +151,13 @@ class Store {
                                                                const PageRequest& page) = 0;
 
   // ---- the rest
+  // Chains it to the row before. Of rows with the result "denied" only so many are added; the next one that
+  // is says how many were not.
   virtual base::Result<void> add_audit(const AuditRow& row) = 0;
-  virtual base::Result<Page<AuditRow>> list_audit(const PageRequest& page) = 0;  // newest first
+  enum class Order { newest_first, oldest_first };
+  virtual base::Result<Page<AuditRow>> list_audit(const PageRequest& page,
+                                                  Order order = Order::newest_first) = 0;
+  virtual base::Result<AuditHead> audit_head() = 0;
   virtual base::Result<FleetCounts> fleet(std::string_view app_id, Millis now) = 0;
   virtual base::Result<Purged> purge(const Retention& retention) = 0;
 };

@@ -62,6 +62,23 @@ void show_line(Session& session, std::string_view name, const Cell& cell) {
                            (cell.style ? session.console.paint(*cell.style, text) : text));
 }
 
+void show_identity(Session& session, const Value& identity, Instant at) {
+  if (!identity.is_object()) return;
+  const std::string revoked = age_text(field(identity, "revoked_at"), at);
+  const std::string reason = text_field(identity, "reason");
+  if (!revoked.empty())
+    show_line(session, "revoked", {revoked + (reason.empty() ? "" : ": " + reason), Style::red});
+  show_line(session, "enrolled",
+            {age_text(field(identity, "enrolled_at"), at) + "  uid " + text_field(identity, "uid")});
+  for (const Value& certificate : items_field(identity, "certificates")) {
+    const std::string ended = age_text(field(certificate, "revoked_at"), at);
+    if (!ended.empty()) continue;
+    show_line(session, "certificate",
+              {text_field(certificate, "serial") + "  expires " +
+               until_text(field(certificate, "expires_at"), at)});
+  }
+}
+
 void show_machine(Session& session, const Value& instance) {
   const Instant at = now();
   show_line(session, "machine",
@@ -85,6 +102,7 @@ void show_machine(Session& session, const Value& instance) {
     show_line(session, "last round",
               {pairs_text(field(round, "counts"), true) + "  in " +
                duration_text(number_field(round, "duration_ms")) + "  " + age_text(field(round, "at"), at)});
+  show_identity(session, field(instance, "identity"), at);
   for (const std::string_view name : {"waits", "wait"})
     for (const Value& wait : items_field(instance, name)) {
       std::string waited;
@@ -165,6 +183,21 @@ Result<int> agent_tag_command(Session& session) {
   if (show_document(session, reply->document.root())) return kOk;
   session.console.out.line(terminal::printable(text_field(reply->document.root(), "instance_id") + ": " +
                                                pairs_text(field(reply->document.root(), "tags"))));
+  return kOk;
+}
+
+Result<int> agent_revoke_command(Session& session) {
+  const Machine machine = machine_of(session.options.arguments.front(), session.options);
+  base::JsonText body;
+  body.begin_object();
+  if (!session.options.reason.empty()) body.member("reason", session.options.reason);
+  auto reply = session.api.send(
+      {.method = "POST", .path = path_of(machine) + "/revoke", .body = body.end_object().take()});
+  if (!reply) return explained(std::move(reply).error());
+  if (show_document(session, reply->document.root())) return kOk;
+  session.console.out.line(terminal::printable(
+      machine.app + "/" + machine.instance + " is revoked; 'opsctl join-token create --app " + machine.app +
+      " --instance " + machine.instance + "' makes a token with which it may come back."));
   return kOk;
 }
 

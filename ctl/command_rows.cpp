@@ -9,19 +9,20 @@ namespace ctl {
 namespace {
 
 constexpr std::array kCommands{
-    CommandRow{.name = "login",
-               .arguments = "[URL]",
-               .most = 1,
-               .argument_kind = ValueKind::text,
-               .summary = "remember a backend and its access token",
-               .description =
-                   "Checks the token with the backend and stores both in $XDG_CONFIG_HOME/opsctl/config "
-                   "(~/.config/opsctl/config), which only its owner can read. The token comes from "
-                   "--token-file; - is "
-                   "standard input.",
-               .examples = "opsctl login http://127.0.0.1:8963 --token-file /var/lib/opsbackend/admin.token\n"
-                           "ssh backend cat admin.token | opsctl login https://ops.example --token-file -",
-               .run_local = login_command},
+    CommandRow{
+        .name = "login",
+        .arguments = "[URL]",
+        .most = 1,
+        .argument_kind = ValueKind::text,
+        .summary = "remember a backend and its access token",
+        .description = "Checks the token with the backend and stores both in $XDG_CONFIG_HOME/opsctl/config "
+                       "(~/.config/opsctl/config), which only its owner can read. The token comes from "
+                       "--token-file; - is "
+                       "standard input. The certificates that --ca names are copied beside it, to ca.pem.",
+        .examples =
+            "opsctl login http://127.0.0.1:8963 --token-file /var/lib/opsbackend/admin.token\n"
+            "ssh backend cat admin.token | opsctl login https://ops.example --token-file - --ca ca.pem",
+        .run_local = login_command},
     CommandRow{.name = "app list",
                .options = "limit",
                .summary = "list the apps",
@@ -82,6 +83,18 @@ constexpr std::array kCommands{
                .description = "Not possible while it is connected. A machine that comes back is new.",
                .examples = "opsctl agent forget web1",
                .run = agent_forget_command},
+    CommandRow{.name = "agent revoke",
+               .arguments = "INSTANCE",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .options = "app reason",
+               .summary = "end a machine's certificates and its connection, at once",
+               .description =
+                   "The machine is not let in again until it is enrolled with a join token that names "
+                   "it. What it has been given stays on it.",
+               .examples = "opsctl agent revoke web1 --reason stolen",
+               .run = agent_revoke_command},
     CommandRow{.name = "recipe push",
                .arguments = "[NAME] FILE",
                .least = 1,
@@ -274,12 +287,15 @@ constexpr std::array kCommands{
                .description = "",
                .examples = "opsctl update show 0190f3c2",
                .run = update_show_command},
-    CommandRow{.name = "audit",
-               .options = "limit",
-               .summary = "who changed what, newest first",
-               .description = "",
-               .examples = "opsctl audit -n 20",
-               .run = audit_command},
+    CommandRow{.name = "settings",
+               .options = "app selector instance ws-uri heartbeat round-delay timeout",
+               .summary = "give agents settings to try",
+               .description =
+                   "Needs a selector or an instance. Agents use the settings on a new connection and keep "
+                   "them if they are welcomed there.",
+               .examples = "opsctl settings -l '*' --ws-uri wss://new.example:8963/agent/\n"
+                           "opsctl settings -i web1 --heartbeat 60 --round-delay 1800",
+               .run = settings_command},
     CommandRow{.name = "top",
                .options = "app interval",
                .summary = "the fleet at a glance",
@@ -315,6 +331,17 @@ constexpr std::array kCommands{
                .run_local = help_command},
 };
 
+// Those about access stand before the last few, which are about opsctl itself.
+const std::vector<CommandRow>& all_rows() {
+  static const std::vector<CommandRow> kAll = [] {
+    std::vector<CommandRow> rows(kCommands.begin(), kCommands.end());
+    const auto access = access_command_rows();
+    rows.insert(std::ranges::find(rows, "top", &CommandRow::name), access.begin(), access.end());
+    return rows;
+  }();
+  return kAll;
+}
+
 std::string_view first_word(std::string_view name) {
   return name.substr(0, name.find(' '));
 }
@@ -328,17 +355,17 @@ bool CommandRow::has_option(const OptionRow& row) const {
 }
 
 std::span<const CommandRow> command_rows() {
-  return kCommands;
+  return all_rows();
 }
 
 const CommandRow* find_command(std::string_view name) {
-  const auto found = std::ranges::find(kCommands, name, &CommandRow::name);
-  return found == kCommands.end() ? nullptr : &*found;
+  const auto found = std::ranges::find(all_rows(), name, &CommandRow::name);
+  return found == all_rows().end() ? nullptr : &*found;
 }
 
 std::vector<std::string_view> command_groups() {
   std::vector<std::string_view> groups;
-  for (const CommandRow& row : kCommands)
+  for (const CommandRow& row : all_rows())
     if (std::ranges::find(groups, first_word(row.name)) == groups.end())
       groups.push_back(first_word(row.name));
   return groups;
@@ -346,7 +373,7 @@ std::vector<std::string_view> command_groups() {
 
 std::vector<std::string_view> subcommands(std::string_view group) {
   std::vector<std::string_view> names;
-  for (const CommandRow& row : kCommands)
+  for (const CommandRow& row : all_rows())
     if (first_word(row.name) == group && row.name.size() > group.size())
       names.push_back(row.name.substr(group.size() + 1));
   return names;

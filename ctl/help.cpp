@@ -40,7 +40,7 @@ std::string top_help() {
       "opsctl shows and changes what the machines of a backend run.\n\n"
       "Usage: opsctl COMMAND [OPTIONS]\n\nCommands:\n";
   for (const CommandRow& row : command_rows())
-    text += padded("  " + std::string(row.name), 18) + std::string(row.summary) + "\n";
+    text += padded("  " + std::string(row.name), 21) + std::string(row.summary) + "\n";
   return text + "\nOptions for all commands:\n" + options_of(nullptr, true) +
          "      --version             show the version\n"
          "\nExamples:\n"

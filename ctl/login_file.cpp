@@ -88,7 +88,10 @@ Result<std::optional<Login>> read_login(const std::string& path) {
   return std::optional(std::move(login));
 }
 
-Result<void> write_login(const std::string& path, const Login& login) {
+namespace {
+
+// The file appears whole or not at all, and for its owner only.
+Result<void> write_private(const std::string& path, std::string_view text) {
   if (path.empty())
     return Error(ErrorCode::invalid,
                  "there is no place to store it: neither XDG_CONFIG_HOME nor HOME is set");
@@ -100,12 +103,36 @@ Result<void> write_login(const std::string& path, const Login& login) {
   const base::UniqueFd fd(
       ::open(scratch.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd) return base::os_error(errno, "cannot write " + scratch);
-  std::string text =
-      "# Written by 'opsctl login'.\nserver = " + login.server + "\ntoken = " + login.token + "\n";
-  if (!login.ca.empty()) text += "ca = " + login.ca + "\n";
   if (auto written = write_all(fd.get(), text, scratch); !written) return written;
   if (::rename(scratch.c_str(), path.c_str()) != 0) return base::os_error(errno, "cannot write " + path);
   return {};
+}
+
+}  // namespace
+
+Result<void> write_login(const std::string& path, const Login& login) {
+  std::string text =
+      "# Written by 'opsctl login'.\nserver = " + login.server + "\ntoken = " + login.token + "\n";
+  if (!login.ca.empty()) text += "ca = " + login.ca + "\n";
+  return write_private(path, text);
+}
+
+std::string ca_path(const std::string& login) {
+  return login.empty() ? "" : login.substr(0, login.rfind('/')) + "/ca.pem";
+}
+
+Result<void> write_ca(const std::string& path, std::string_view pem) {
+  return write_private(path, pem);
+}
+
+Result<std::string> read_ca(const std::string& file) {
+  constexpr std::size_t kLargestCa = 1024 * 1024;  // some hundred certificates
+  if (file.empty()) return std::string();
+  auto text = base::read_file(file, kLargestCa);
+  if (!text) return std::move(text).error().with_context("--ca");
+  if (text->find("-----BEGIN CERTIFICATE-----") == std::string::npos)
+    return Error(ErrorCode::not_found, "--ca: " + file + ": there is no certificate (PEM) in it");
+  return text;
 }
 
 Result<std::string> read_token(const std::string& file) {
@@ -123,15 +150,16 @@ Result<Login> choose_login(const Options& options, const std::string& path) {
   auto stored = read_login(path);
   if (!stored) return std::move(stored).error();
   Login login;
-  login.ca = !options.ca.empty() || !*stored ? options.ca : (*stored)->ca;
   login.server = without_slash(!options.server.empty()                 ? options.server
                                : *stored && !(*stored)->server.empty() ? (*stored)->server
                                                                        : std::string(kDefaultServer));
+  const bool is_stored = *stored && (*stored)->server == login.server;
+  login.ca = !options.ca.empty() || !is_stored ? options.ca : (*stored)->ca;
   if (!options.token_file.empty()) {
     auto token = read_token(options.token_file);
     if (!token) return std::move(token).error();
     login.token = std::move(*token);
-  } else if (*stored && (*stored)->server == login.server) {
+  } else if (is_stored) {
     login.token = (*stored)->token;
   } else if (is_loopback(login.server)) {
     // So that a backend that was started in this folder needs no further step.

@@ -15,7 +15,7 @@ inline constexpr std::string_view kLocalToken = "opsbackend-data/admin.token";
 struct Login {
   std::string server;
   std::string token;
-  std::string ca;
+  std::string ca;  // a file with certificates; "": none
 };
 
 // $XDG_CONFIG_HOME/opsctl/config, or ~/.config/opsctl/config; empty without either.
@@ -26,11 +26,17 @@ base::Result<std::optional<Login>> read_login(const std::string& path);
 // Replaces the file in one step; its folder is made.
 base::Result<void> write_login(const std::string& path, const Login& login);
 
+// Where the certificates are kept that belong to the login: ca.pem beside it.
+std::string ca_path(const std::string& login);
+base::Result<void> write_ca(const std::string& path, std::string_view pem);
+// The certificates in a file; "" when none is named. Refused: what has no certificate in it.
+base::Result<std::string> read_ca(const std::string& file);
+
 // The token in a file: its first line. "-" is standard input.
 base::Result<std::string> read_token(const std::string& file);
 
 // Which backend, and with which token: options and environment over what is stored over defaults. The stored
-// token goes to the stored server only; ./opsbackend-data/admin.token only to this machine.
+// token and certificates are for the stored server only; ./opsbackend-data/admin.token only to this machine.
 base::Result<Login> choose_login(const Options& options, const std::string& path);
 
 }  // namespace ctl

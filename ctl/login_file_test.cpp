@@ -67,3 +67,22 @@ TEST_CASE("a file without a token in it is not one") {
   CHECK(*ctl::read_token(files.token("abc\nrest")) == "abc");
   CHECK_FALSE(ctl::read_token(files.scratch.path() + "/missing"));
 }
+
+TEST_CASE("certificates are kept beside the login, for their owner, and used for the stored server only") {
+  const Files files;
+  const std::string pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+  const std::string kept = ctl::ca_path(files.path);
+  REQUIRE(ctl::write_ca(kept, pem));
+  REQUIRE(ctl::write_login(files.path, {.server = "https://ops.example", .token = "one", .ca = kept}));
+  struct stat st {};
+  REQUIRE(::stat(kept.c_str(), &st) == 0);
+  CHECK((st.st_mode & 0777) == 0600);
+  ctl::Options options;
+  CHECK(*ctl::read_ca(ctl::choose_login(options, files.path)->ca) == pem);
+  options.server = "https://elsewhere";
+  CHECK(ctl::choose_login(options, files.path)->ca.empty());
+  options.ca = files.token("no certificate");
+  CHECK(ctl::choose_login(options, files.path)->ca == options.ca);
+  CHECK_FALSE(ctl::read_ca(options.ca));
+  CHECK(ctl::read_ca("")->empty());
+}

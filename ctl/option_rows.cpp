@@ -89,6 +89,17 @@ Result<void> store_report(Options& options, std::string_view value) {
   return store_word<&Options::report>(options, value, "all changes");
 }
 
+Result<void> store_role(Options& options, std::string_view value) {
+  return store_word<&Options::role>(options, value, "viewer operator admin");
+}
+
+Result<void> store_head(Options& options, std::string_view value) {
+  if (value.size() != 64 || value.find_first_not_of("0123456789abcdef") != std::string_view::npos)
+    return must_be("a hash of 64 hexadecimal digits, as 'opsctl audit verify' prints it", value);
+  options.head = value;
+  return {};
+}
+
 Result<void> store_on_change(Options& options, std::string_view value) {
   return store_word<&Options::on_change>(options, value, "finish kill");
 }
@@ -214,6 +225,54 @@ constexpr std::array kOptions{
               .placeholder = "ID",
               .doc = "the state's id in results (default: the module's name)",
               .store = store_text<&Options::id>},
+    OptionRow{.name = "role",
+              .kind = ValueKind::text,
+              .placeholder = "ROLE",
+              .doc = "what it may do: viewer (default), operator or admin",
+              .choices = "viewer operator admin",
+              .store = store_role},
+    OptionRow{.name = "scope",
+              .kind = ValueKind::text,
+              .placeholder = "SELECTOR",
+              .doc = "it sees and reaches only these machines (default: all)",
+              .store = store_text<&Options::scope>},
+    OptionRow{.name = "ttl",
+              .kind = ValueKind::text,
+              .placeholder = "TIME",
+              .doc = "how long it is good: 90s, 15m, 2h, 7d (join tokens: 15m; access tokens do not expire)",
+              .store = store_text<&Options::ttl>},
+    OptionRow{.name = "uses",
+              .kind = ValueKind::text,
+              .placeholder = "N",
+              .doc = "how many machines can join with it (1)",
+              .store = store_number<&Options::uses, 1, 100'000>},
+    OptionRow{.name = "tag",
+              .kind = ValueKind::text,
+              .placeholder = "KEY=VALUE",
+              .doc = "a tag that the machine gets; may be given several times",
+              .repeatable = true,
+              .store = store_more<&Options::tags>},
+    OptionRow{.name = "reason",
+              .kind = ValueKind::text,
+              .placeholder = "TEXT",
+              .doc = "why, for the audit and for the machine",
+              .store = store_text<&Options::reason>},
+    OptionRow{.name = "head",
+              .kind = ValueKind::text,
+              .placeholder = "HASH",
+              .doc = "verify: a head that was noted earlier must be in the chain",
+              .store = store_head},
+    OptionRow{.name = "ws-uri",
+              .kind = ValueKind::text,
+              .placeholder = "URI",
+              .doc = "where the agents find their backend; may be given several times",
+              .repeatable = true,
+              .store = store_more<&Options::ws_uris>},
+    OptionRow{.name = "heartbeat",
+              .kind = ValueKind::text,
+              .placeholder = "SECONDS",
+              .doc = "pause between pings",
+              .store = store_number<&Options::heartbeat, 5, 3600>},
     OptionRow{.name = "output",
               .doc = "also what programs print, live; needs --instance",
               .store = store_flag<&Options::output>},
@@ -249,13 +308,14 @@ constexpr std::array kOptions{
         .global = true,
         .environment = true,
         .store = store_text<&Options::token_file>},
-    OptionRow{.name = "ca",
-              .kind = ValueKind::file,
-              .placeholder = "FILE",
-              .doc = "the certificates that may vouch for the backend, for https",
-              .global = true,
-              .environment = true,
-              .store = store_text<&Options::ca>},
+    OptionRow{
+        .name = "ca",
+        .kind = ValueKind::file,
+        .placeholder = "FILE",
+        .doc = "the certificates that may vouch for the backend, for https (what 'opsctl login' stored)",
+        .global = true,
+        .environment = true,
+        .store = store_text<&Options::ca>},
     OptionRow{.name = "format",
               .letter = 'o',
               .kind = ValueKind::text,

@@ -65,6 +65,19 @@ struct Options {
   std::optional<std::int64_t> round_delay;
   bool wait = false;
 
+  // tokens and identities
+  std::string role;
+  std::string scope;
+  std::string ttl;
+  std::optional<std::int64_t> uses;
+  std::vector<std::string> tags;
+  std::string reason;
+  std::string head;
+
+  // settings of agents
+  std::vector<std::string> ws_uris;
+  std::optional<std::int64_t> heartbeat;
+
   // asking machines
   std::optional<std::int64_t> timeout;
   std::string url;
@@ -122,6 +135,7 @@ struct CommandRow {
 
 std::span<const OptionRow> option_rows();
 std::span<const CommandRow> command_rows();
+std::span<const CommandRow> access_command_rows();  // some of them (command_rows_access.cpp)
 const CommandRow* find_command(std::string_view name);
 const OptionRow* find_option(std::string_view name);
 

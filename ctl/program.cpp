@@ -26,7 +26,12 @@ int run_with_server(const Options& options, terminal::Console& console) {
   if (!login->token.empty()) console.redactor->add(login->token);
   const std::chrono::seconds answer_timeout(kAnswerMargin +
                                             std::max<std::int64_t>(options.timeout.value_or(60), 60));
-  auto api = Api::make({.server = login->server, .token = login->token, .answer_timeout = answer_timeout});
+  auto ca = read_ca(login->ca);
+  if (!ca) return show_error(ca.error(), false, console);
+  auto api = Api::make({.server = login->server,
+                        .token = login->token,
+                        .ca = std::move(*ca),
+                        .answer_timeout = answer_timeout});
   if (!api) return show_error(api.error(), false, console);
   Session session{.options = options, .console = console, .api = **api};
   auto status = options.command->run(session);

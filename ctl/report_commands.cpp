@@ -1,4 +1,4 @@
-// Lists of what was reported: results, rounds, waits, audit.
+// Lists of what was reported: results, rounds, waits.
 #include "base/text.hpp"
 #include "base/utc_text.hpp"
 #include "ctl/commands.hpp"
@@ -159,21 +159,6 @@ Result<int> waits_command(Session& session) {
                 : Cell{waited, Style::yellow}};
       },
       "nobody waits");
-  return kOk;
-}
-
-Result<int> audit_command(Session& session) {
-  auto rows = session.api.list("/audit", {}, session.options.limit.value_or(kScreenful));
-  if (!rows) return std::move(rows).error();
-  const Instant at = now();
-  show_list(
-      session, *rows, Table({">ID", "WHEN", "WHO", "ACTION", "WHAT", "DETAIL"}),
-      [&](const Value& each) {
-        return std::vector<Cell>{{text_field(each, "id")},     {age_text(field(each, "at"), at)},
-                                 {text_field(each, "actor")},  {text_field(each, "action")},
-                                 {text_field(each, "object")}, {text_field(each, "detail")}};
-      },
-      "nothing has been done yet");
   return kOk;
 }
 

@@ -48,24 +48,53 @@ std::string age_text(const base::Value& value, Instant now) {
   return std::to_string(seconds / 86400) + "d ago";
 }
 
+std::string until_text(const base::Value& value, Instant now) {
+  const auto instant = instant_of(value);
+  if (!instant) return {};
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(*instant - now).count();
+  if (seconds <= 0) return "now";
+  if (seconds <= 90) return "in " + std::to_string(seconds) + "s";
+  if (seconds <= 90 * 60) return "in " + std::to_string((seconds + 30) / 60) + "m";
+  if (seconds <= 36 * 3600) return "in " + std::to_string((seconds + 1800) / 3600) + "h";
+  return "in " + std::to_string((seconds + 43200) / 86400) + "d";
+}
+
 std::string duration_text(std::int64_t ms) {
   if (ms < 1000) return std::to_string(ms) + " ms";
   if (ms < 60'000) return format("%.1f s", static_cast<double>(ms) / 1000);
   return std::to_string(ms / 60'000) + "m " + std::to_string(ms / 1000 % 60) + "s";
 }
 
-base::Result<Instant> parse_since(std::string_view text, Instant now) {
-  if (const auto instant = parse_instant(text)) return *instant;
+namespace {
+
+std::optional<std::chrono::seconds> read_duration(std::string_view text) {
   constexpr std::string_view kUnits = "smhd";
   constexpr std::array<std::int64_t, 4> kSeconds{1, 60, 3600, 86400};
   const std::size_t unit = text.empty() ? std::string_view::npos : kUnits.find(text.back());
   const auto number = base::parse_integer(text.substr(0, text.empty() ? 0 : text.size() - 1));
-  if (unit == std::string_view::npos || !number || *number < 0 || *number > 1'000'000)
+  if (unit == std::string_view::npos || !number || *number < 0 || *number > 1'000'000) return std::nullopt;
+  return std::chrono::seconds(*number * kSeconds[unit]);
+}
+
+}  // namespace
+
+base::Result<std::chrono::seconds> parse_duration(std::string_view text, std::string_view option) {
+  const auto duration = read_duration(text);
+  if (duration && duration->count() > 0) return *duration;
+  return base::Error(
+      base::ErrorCode::invalid,
+      std::string(option) + " must be a time like 90s, 15m, 2h, 7d, not '" + std::string(text) + "'");
+}
+
+base::Result<Instant> parse_since(std::string_view text, Instant now) {
+  if (const auto instant = parse_instant(text)) return *instant;
+  const auto age = read_duration(text);
+  if (!age)
     return base::Error(base::ErrorCode::invalid,
                        "--since must be an age like 90s, 10m, 2h, 7d or an instant like "
                        "2026-03-01T12:00:00Z, not '" +
                            std::string(text) + "'");
-  return now - std::chrono::seconds(*number * kSeconds[unit]);
+  return now - *age;
 }
 
 }  // namespace ctl

@@ -22,8 +22,14 @@ std::optional<Instant> instant_of(const base::Value& value);
 // "just now", "40s ago", "3m ago", "5h ago", "12d ago"; "" without an instant.
 std::string age_text(const base::Value& value, Instant now);
 
+// "in 40s", "in 15m", "in 12d", of an instant to come; "now" of one that has passed; "" without one.
+std::string until_text(const base::Value& value, Instant now);
+
 // "850 ms", "2.1 s", "3m 20s"
 std::string duration_text(std::int64_t milliseconds);
+
+// "90s", "15m", "2h", "7d". The error names the option.
+base::Result<std::chrono::seconds> parse_duration(std::string_view text, std::string_view option);
 
 // "10m" or an instant: when that was.
 base::Result<Instant> parse_since(std::string_view text, Instant now);

@@ -40,3 +40,15 @@ TEST_CASE("--since takes an age or an instant") {
   for (const char* text : {"", "h", "2", "-2h", "2w", "soon"})
     CHECK_MESSAGE(!ctl::parse_since(text, now), text);
 }
+
+TEST_CASE("--ttl takes a time with its unit, and what is to come is told in the same units") {
+  const Instant now = *ctl::parse_instant("2026-03-01T12:00:00Z");
+  CHECK(*ctl::parse_duration("15m", "--ttl") == 15min);
+  CHECK(*ctl::parse_duration("7d", "--ttl") == std::chrono::days(7));
+  for (const char* text : {"", "m", "15", "0s", "-1m", "1w"})
+    CHECK_MESSAGE(!ctl::parse_duration(text, "--ttl"), text);
+  CHECK(ctl::until_text(base::Value::string("2026-03-01T12:15:00Z"), now) == "in 15m");
+  CHECK(ctl::until_text(base::Value::string("2026-03-08T12:00:00Z"), now) == "in 7d");
+  CHECK(ctl::until_text(base::Value::string("2026-03-01T11:00:00Z"), now) == "now");
+  CHECK(ctl::until_text(base::Value(), now).empty());
+}

@@ -81,7 +81,8 @@ constexpr Route kRoutes[] = {
      .summary = "Create or edit an app",
      .role = Role::admin,
      .body = Body::json,
-     .handler = put},
+     .handler = put,
+     .reach = Reach::everything},
 };
 
 }  // namespace

@@ -33,10 +33,10 @@ std::string describe(const Assignment& assignment) {
          (assignment.revision ? " revision " + std::to_string(*assignment.revision) : "");
 }
 
-Assignment read_assignment(Fields& fields) {
+Assignment read_assignment(Fields& fields, const Scope& scope) {
   Assignment assignment;
   assignment.app_id = fields.text_or("app_id", "default");
-  assignment.selector = read_selector(fields, "selector").text();
+  assignment.selector = read_selector(fields, "selector", scope).text();
   assignment.recipe = fields.text("recipe");
   assignment.revision = fields.integer("revision", 1, kLargest);
   assignment.order = fields.integer_or("order", 0, -kLargest, kLargest);
@@ -48,6 +48,15 @@ Assignment read_assignment(Fields& fields) {
   return assignment;
 }
 
+// What somebody with a wider reach has assigned is not theirs to change.
+base::Result<Assignment> find_own(Store& store, const Scope& scope, std::int64_t id) {
+  auto assignment = store.find_assignment(id);
+  if (!assignment || is_narrowed(scope, assignment->selector)) return assignment;
+  return base::Error(
+      base::ErrorCode::permission,
+      "assignment " + std::to_string(id) + " reaches machines outside of the scope " + scope->text());
+}
+
 struct Assigned {
   Assignment assignment;
   std::size_t matched = 0;
@@ -55,7 +64,7 @@ struct Assigned {
 };
 
 // The end of every change of an assignment, on the writer thread.
-base::Result<Assigned> place_and_note(Store& store, Assignment assignment, const std::string& actor,
+base::Result<Assigned> place_and_note(Store& store, Assignment assignment, const Actor& actor,
                                       std::string action) {
   auto placed = place_app(store, assignment.app_id);
   if (!placed) return as_conflict(std::move(placed).error());
@@ -108,16 +117,17 @@ HttpResponse no_such(const Call& call) {
 Task<HttpResponse> show(Context& context, const Call& call) {
   const auto id = id_of(call);
   if (!id) co_return no_such(call);
-  auto reading =
-      context.store.read([wanted = *id](Store& store) -> base::Result<std::pair<Assignment, std::size_t>> {
-        auto assignment = store.find_assignment(wanted);
-        if (!assignment) return std::move(assignment).error();
-        auto selector = Selector::parse(assignment->selector);
-        if (!selector) return std::move(selector).error();
-        auto matched = count_matches(store, assignment->app_id, *selector);
-        if (!matched) return std::move(matched).error();
-        return std::pair(std::move(*assignment), *matched);
-      });
+  auto reading = context.store.read([wanted = *id, scope = call.caller.scope](
+                                        Store& store) -> base::Result<std::pair<Assignment, std::size_t>> {
+    auto assignment = store.find_assignment(wanted);
+    if (!assignment) return std::move(assignment).error();
+    auto selector = Selector::parse(assignment->selector);
+    if (selector) selector = narrowed(scope, *selector);
+    if (!selector) return std::move(selector).error();
+    auto matched = count_matches(store, assignment->app_id, *selector);
+    if (!matched) return std::move(matched).error();
+    return std::pair(std::move(*assignment), *matched);
+  });
   const auto found = co_await std::move(reading);
   if (!found) co_return problem_of(found.error());
   base::JsonText json;
@@ -137,7 +147,7 @@ Task<HttpResponse> add(Context& context, const Call& call) {
   const auto body = JsonBody::read(call.http.body);
   if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
   Fields fields(std::get<JsonBody>(body).root());
-  Assignment wanted = read_assignment(fields);
+  Assignment wanted = read_assignment(fields, call.caller.scope);
   if (auto refused = fields.problems()) co_return std::move(*refused);
   auto writing = context.store.write(
       [wanted = std::move(wanted), actor = call.actor](Store& store) -> base::Result<Assigned> {
@@ -162,19 +172,19 @@ Task<HttpResponse> edit(Context& context, const Call& call) {
   if (const auto* refused = std::get_if<HttpResponse>(&expected)) co_return *refused;
   const auto seen = std::get<std::optional<Edit>>(expected);
   Fields fields(std::get<JsonBody>(body).root());
-  Assignment wanted = read_assignment(fields);
+  Assignment wanted = read_assignment(fields, call.caller.scope);
   wanted.id = *id;
   if (auto refused = fields.problems()) co_return std::move(*refused);
-  auto writing = context.store.write(
-      [wanted = std::move(wanted), seen, actor = call.actor](Store& store) -> base::Result<Assigned> {
-        auto before = store.find_assignment(wanted.id);
-        if (!before) return std::move(before).error();
-        if (before->app_id != wanted.app_id)
-          return base::Error(base::ErrorCode::invalid, "an assignment stays in its app, " + before->app_id);
-        auto edited = store.edit_assignment(wanted, seen);
-        if (!edited) return std::move(edited).error();
-        return place_and_note(store, std::move(*edited), actor, "assignment.edit");
-      });
+  auto writing = context.store.write([wanted = std::move(wanted), seen, actor = call.actor,
+                                      scope = call.caller.scope](Store& store) -> base::Result<Assigned> {
+    auto before = find_own(store, scope, wanted.id);
+    if (!before) return std::move(before).error();
+    if (before->app_id != wanted.app_id)
+      return base::Error(base::ErrorCode::invalid, "an assignment stays in its app, " + before->app_id);
+    auto edited = store.edit_assignment(wanted, seen);
+    if (!edited) return std::move(edited).error();
+    return place_and_note(store, std::move(*edited), actor, "assignment.edit");
+  });
   const auto assigned = co_await std::move(writing);
   if (!assigned) co_return refused_change(assigned.error(), seen.has_value(), false);
   co_return assigned_reply(context, kOk, *assigned);
@@ -186,14 +196,14 @@ Task<HttpResponse> remove(Context& context, const Call& call) {
   const auto expected = expected_edit(call);
   if (const auto* refused = std::get_if<HttpResponse>(&expected)) co_return *refused;
   const auto seen = std::get<std::optional<Edit>>(expected);
-  auto writing =
-      context.store.write([wanted = *id, seen, actor = call.actor](Store& store) -> base::Result<Assigned> {
-        auto before = store.find_assignment(wanted);
-        if (!before) return std::move(before).error();
-        auto removed = store.remove_assignment(wanted, seen);
-        if (!removed) return std::move(removed).error();
-        return place_and_note(store, std::move(*before), actor, "assignment.remove");
-      });
+  auto writing = context.store.write([wanted = *id, seen, actor = call.actor,
+                                      scope = call.caller.scope](Store& store) -> base::Result<Assigned> {
+    auto before = find_own(store, scope, wanted);
+    if (!before) return std::move(before).error();
+    auto removed = store.remove_assignment(wanted, seen);
+    if (!removed) return std::move(removed).error();
+    return place_and_note(store, std::move(*before), actor, "assignment.remove");
+  });
   const auto assigned = co_await std::move(writing);
   if (!assigned) co_return refused_change(assigned.error(), seen.has_value(), false);
   co_return assigned_reply(context, kOk, *assigned);

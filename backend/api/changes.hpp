@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "backend/api/caller.hpp"
 #include "backend/delivery.hpp"
 #include "backend/instants.hpp"
 #include "backend/store.hpp"
@@ -11,13 +12,15 @@
 namespace backend::api {
 
 // The audit row of a call, inside the change's transaction.
-inline base::Result<void> audit(Store& store, const std::string& actor, std::string action,
-                                std::string object, std::string detail = {}) {
-  return store.add_audit({.at = now_millis(),
-                          .actor = actor,
-                          .action = std::move(action),
-                          .object = std::move(object),
-                          .detail = std::move(detail)});
+inline base::Result<void> audit(Store& store, const Actor& actor, std::string action, std::string object,
+                                std::string detail = {}, std::string_view result = kDone) {
+  AuditRow row{.at = now_millis(), .actor = actor.name};
+  row.from = actor.from;
+  row.action = std::move(action);
+  row.object = std::move(object);
+  row.detail = std::move(detail);
+  row.result = result;
+  return store.add_audit(row);
 }
 
 // What cannot be placed (a wait that can never end) is a conflict (409) whatever edit the client had seen.

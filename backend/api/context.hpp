@@ -3,11 +3,13 @@
 
 #include <string>
 
+#include "backend/api/token_book.hpp"
 #include "backend/event_log.hpp"
 #include "backend/fleet.hpp"
 #include "backend/log.hpp"
 #include "backend/metrics.hpp"
 #include "backend/options.hpp"
+#include "backend/rate_limit.hpp"
 #include "backend/store_thread.hpp"
 
 namespace backend::api {
@@ -19,7 +21,11 @@ struct Context {
   EventLog& events;
   Metrics& metrics;
   Log& log;
-  std::string admin_token;
+  std::string admin_token;   // the text in <data>/admin.token
+  std::string ca_hash = {};  // SHA-256 of the CA's public key, for join tokens; "": there is no TLS
+  TokenBook tokens = {};
+  // Wrong access tokens, by address. Guessing 256 bits is hopeless; what is saved is the noise.
+  RateLimit wrong_tokens = RateLimit({.at_once = 100, .per_second = 1, .keys = 4096});
   std::size_t event_streams = 0;  // open now
 };
 

@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <map>
 
+#include "backend/api/access.hpp"
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/reply.hpp"
 #include "backend/api/route.hpp"
 #include "base/text.hpp"
-#include "base/token.hpp"
 
 namespace backend::api {
 
@@ -27,14 +27,6 @@ std::optional<std::vector<std::string>> match(std::string_view pattern, std::str
     }
   }
   return captured;
-}
-
-bool authorized(const Context& context, const HttpRequest& request) {
-  constexpr std::string_view kScheme = "Bearer ";
-  const std::string_view given = request.header("Authorization");
-  return given.size() > kScheme.size() &&
-         base::equal_ignoring_case(given.substr(0, kScheme.size()), kScheme) &&
-         base::equal_in_constant_time(base::trim(given.substr(kScheme.size())), context.admin_token);
 }
 
 std::string_view media_type(const HttpRequest& request) {
@@ -77,13 +69,6 @@ const std::vector<Route>& table() {
   return kRoutes;
 }
 
-HttpResponse unauthorized() {
-  HttpResponse response =
-      problem(kUnauthorized, "send the token of <data>/admin.token as 'Authorization: Bearer TOKEN'");
-  response.headers.push_back({"WWW-Authenticate", "Bearer"});
-  return response;
-}
-
 Task<HttpResponse> openapi(Context&, const Call&) {
   co_return json_reply(kOk, std::string(openapi_document()));
 }
@@ -98,9 +83,9 @@ constexpr Route kOpenApi[] = {{.method = "GET",
 
 std::vector<Route> all_routes() {
   std::vector<Route> all;
-  for (const auto group :
-       {app_routes(), instance_routes(), recipe_routes(), assignment_routes(), request_routes(),
-        update_routes(), result_routes(), fleet_routes(), event_routes(), std::span<const Route>(kOpenApi)})
+  for (const auto group : {app_routes(), instance_routes(), recipe_routes(), assignment_routes(),
+                           request_routes(), update_routes(), result_routes(), fleet_routes(), event_routes(),
+                           token_routes(), join_token_routes(), std::span<const Route>(kOpenApi)})
     all.insert(all.end(), group.begin(), group.end());
   return all;
 }
@@ -120,17 +105,28 @@ Task<HttpResponse> dispatch(Context& context, HttpRequest request) {
     break;
   }
   // Who may not call anything learns nothing about what there is.
-  if ((!found || found->role != Role::anyone) && !authorized(context, request)) co_return unauthorized();
+  if (!found || found->role != Role::anyone) {
+    auto who = authenticate(context, request);
+    if (auto* refused = std::get_if<HttpResponse>(&who)) co_return std::move(*refused);
+    call.caller = std::get<Caller>(std::move(who));
+    call.actor = {call.caller.name, address_of(request.peer)};
+    auto noting = note_use(context, call.caller.token_id);
+    co_await std::move(noting);
+  }
   if (!found) {
     if (allowed.empty()) co_return problem(kNotFound, "there is nothing at " + request.path);
     HttpResponse response = problem(kMethodNotAllowed, request.path + " takes " + allowed);
     response.headers.push_back({"Allow", allowed});
     co_return response;
   }
+  if (auto refused = refuse_caller(*found, call.caller)) {
+    auto noting = note_refusal(context, call, request, "as " + std::string(name_of(call.caller.role)));
+    co_await std::move(noting);
+    co_return std::move(*refused);
+  }
   if (auto refused = refuse_query(*found, request)) co_return std::move(*refused);
   if (auto refused = refuse_body(*found, request)) co_return std::move(*refused);
   call.http = std::move(request);
-  call.actor = "admin";
   co_return co_await found->handler(context, call);
 }
 

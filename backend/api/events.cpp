@@ -1,7 +1,11 @@
 // /events: what happens, as server-sent events.
+#include <algorithm>
+#include <iterator>
+
 #include "backend/api/changes.hpp"
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
+#include "backend/api/scope.hpp"
 #include "base/text.hpp"
 
 namespace backend::api {
@@ -35,6 +39,8 @@ class Watching {
 
 struct Wish {
   EventFilter filter;
+  Scope scope;
+  std::string token_id;  // the stream ends when this does
   EventId after = 0;
   std::optional<InstanceKey> output_of;
 };
@@ -43,17 +49,41 @@ std::string gap(EventId id) {
   return transport::format_event(std::to_string(id), "gap", R"({"reason":"events were missed"})");
 }
 
+using Events = std::vector<std::shared_ptr<const Event>>;
+
 // The next events of interest; empty: all that there are were looked at. Moves `after` on.
-std::string next_chunk(const EventLog& log, const EventFilter& filter, EventId& after) {
-  std::string chunk;
-  while (chunk.empty()) {
+Events next_events(const EventLog& log, const EventFilter& filter, EventId& after) {
+  Events wanted;
+  while (wanted.empty()) {
     const auto events = log.after(after, kEventsPerTurn);
     if (events.empty()) break;
-    for (const auto& event : events)
-      if (filter.wants(*event))
-        chunk += transport::format_event(std::to_string(event->id), event->type, event->data);
+    std::ranges::copy_if(events, std::back_inserter(wanted),
+                         [&](const auto& each) { return filter.wants(*each); });
     after = events.back()->id;
   }
+  return wanted;
+}
+
+// Those of machines in the scope. Asked anew each time: tags change, and with them who is in it.
+Task<base::Result<Events>> keep_covered(Context& context, const Scope& scope, Events events) {
+  auto reading =
+      context.store.read([scope, events = std::move(events)](Store& store) -> base::Result<Events> {
+        CoveredNames covered(store, scope);
+        Events kept;
+        for (const auto& event : events) {
+          auto has = covered.has(event->app_id, event->instance_id);
+          if (!has) return std::move(has).error();
+          if (*has) kept.push_back(event);
+        }
+        return kept;
+      });
+  co_return co_await std::move(reading);
+}
+
+std::string text_of(const Events& events) {
+  std::string chunk;
+  for (const auto& event : events)
+    chunk += transport::format_event(std::to_string(event->id), event->type, event->data);
   return chunk;
 }
 
@@ -78,9 +108,18 @@ Task<> stream(Context& context, Wish wish, transport::EventSink& sink) {
       co_await std::move(last);
       co_return;
     }
-    std::string chunk = next_chunk(log, wish.filter, wish.after);
+    if (!context.tokens.is_good(wish.token_id, now_millis())) co_return;
+    Events events = next_events(log, wish.filter, wish.after);
+    const bool seen_all = events.empty();
+    if (wish.scope && !seen_all) {
+      auto keeping = keep_covered(context, wish.scope, std::move(events));
+      auto kept = co_await std::move(keeping);
+      if (!kept) co_return;
+      events = std::move(*kept);
+    }
+    std::string chunk = text_of(events);
     if (chunk.empty()) {
-      co_await log.wait(kLook);
+      if (seen_all) co_await log.wait(kLook);
       if (std::chrono::steady_clock::now() - last_sent < kQuiet) continue;
       chunk = ": still here\n\n";
     }
@@ -93,6 +132,8 @@ Task<> stream(Context& context, Wish wish, transport::EventSink& sink) {
 
 std::variant<Wish, HttpResponse> read_wish(Context& context, const Call& call) {
   Wish wish;
+  wish.scope = call.caller.scope;
+  wish.token_id = call.caller.token_id;
   wish.filter.app_id = call.http.parameter("app");
   wish.filter.instance_id = call.http.parameter("instance");
   for (const std::string_view type : base::split(call.http.parameter("types"), ',')) {
@@ -122,9 +163,9 @@ Task<HttpResponse> events(Context& context, const Call& call) {
   Wish wish = std::get<Wish>(std::move(read));
   if (context.event_streams >= kMostStreams) co_return problem(kUnavailable, "too many streams are open");
   if (wish.filter.output) {
-    auto reading = context.store.read([app = wish.filter.app_id, id = wish.filter.instance_id](Store& store) {
-      return store.find_instance(app, id);
-    });
+    auto reading =
+        context.store.read([app = wish.filter.app_id, id = wish.filter.instance_id, scope = wish.scope](
+                               Store& store) { return find_covered(store, scope, app, id); });
     const auto instance = co_await std::move(reading);
     if (!instance) co_return problem_of(instance.error());
     wish.output_of = instance->key;

@@ -2,6 +2,7 @@
 #include "backend/api/changes.hpp"
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
+#include "backend/api/scope.hpp"
 #include "base/text.hpp"
 
 namespace backend::api {
@@ -31,17 +32,19 @@ Task<HttpResponse> waits(Context& context, const Call& call) {
     }
     keys.push_back(key);
   }
-  auto reading = context.store.read([keys, app = std::string(call.http.parameter("app"))](
-                                        Store& store) -> base::Result<std::vector<Instance>> {
-    std::vector<Instance> found;
-    for (const InstanceKey key : keys) {
-      auto instance = store.find_instance(key);
-      if (!instance && instance.error().code() == base::ErrorCode::not_found) continue;
-      if (!instance) return std::move(instance).error();
-      if (app.empty() || instance->app_id == app) found.push_back(std::move(*instance));
-    }
-    return found;
-  });
+  auto reading =
+      context.store.read([keys, app = std::string(call.http.parameter("app")),
+                          scope = call.caller.scope](Store& store) -> base::Result<std::vector<Instance>> {
+        std::vector<Instance> found;
+        for (const InstanceKey key : keys) {
+          auto instance = store.find_instance(key);
+          if (!instance && instance.error().code() == base::ErrorCode::not_found) continue;
+          if (!instance) return std::move(instance).error();
+          if ((app.empty() || instance->app_id == app) && covers(scope, *instance))
+            found.push_back(std::move(*instance));
+        }
+        return found;
+      });
   const auto instances = co_await std::move(reading);
   if (!instances) co_return problem_of(instances.error());
 
@@ -69,37 +72,112 @@ Task<HttpResponse> waits(Context& context, const Call& call) {
   co_return json_reply(kOk, json.end_object());
 }
 
+using AuditPage = std::pair<Page<AuditRow>, AuditHead>;
+
 Task<HttpResponse> audit_rows(Context& context, const Call& call) {
   const auto page = page_of(call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
-  auto reading = context.store.read(
-      [wanted = std::get<PageRequest>(page)](Store& store) { return store.list_audit(wanted); });
-  const auto rows = co_await std::move(reading);
-  if (!rows) co_return problem_of(rows.error());
-  co_return list_reply(*rows, [](base::JsonText& json, const AuditRow& row) {
+  const std::string_view order = call.http.parameter("order");
+  if (!order.empty() && order != "newest" && order != "oldest")
+    co_return problem(kBadRequest, "order must be newest or oldest");
+  auto reading = context.store.read([wanted = std::get<PageRequest>(page),
+                                     oldest = order == "oldest"](Store& store) -> base::Result<AuditPage> {
+    auto rows = store.list_audit(wanted, oldest ? Store::Order::oldest_first : Store::Order::newest_first);
+    if (!rows) return std::move(rows).error();
+    auto head = store.audit_head();
+    if (!head) return std::move(head).error();
+    return AuditPage(std::move(*rows), std::move(*head));
+  });
+  const auto read = co_await std::move(reading);
+  if (!read) co_return problem_of(read.error());
+  const auto& [rows, head] = *read;
+  base::JsonText json;
+  json.begin_object().key("items").begin_list();
+  for (const AuditRow& row : rows.items) {
     json.begin_object().member("id", row.id);
     add_instant(json, "at", row.at);
-    json.member("actor", row.actor).member("action", row.action).member("object", row.object);
-    json.member("detail", row.detail).end_object();
-  });
+    json.member("actor", row.actor).member("from", row.from).member("action", row.action);
+    json.member("object", row.object).member("detail", row.detail).member("result", row.result);
+    json.member("chain", row.chain).end_object();
+  }
+  json.end_list().key("head").begin_object().member("id", head.id).member("chain", head.chain).end_object();
+  json.key("next");
+  if (rows.next.empty())
+    json.null();
+  else
+    json.value(rows.next);
+  co_return json_reply(kOk, json.end_object());
+}
+
+HttpResponse fleet_reply(Context& context, const FleetCounts& counts, std::uint64_t waiting) {
+  base::JsonText json;
+  json.begin_object().member("instances", counts.instances).member("online", counts.online);
+  json.member("converged", counts.converged).member("failed", counts.failed);
+  json.member("rejected", counts.rejected).member("running", counts.running);
+  json.member("waiting", waiting).member("draining", context.fleet.draining());
+  json.member("changed_last_hour", counts.changed_last_hour);
+  json.member("results", counts.results).member("rounds", counts.rounds);
+  json.member("results_stored", context.metrics.reports_stored.value());
+  return json_reply(kOk, json.end_object());
+}
+
+// What a token with a scope may know: counted from its machines. Results are not counted: there may be
+// millions.
+struct ScopedCounts {
+  FleetCounts counts;
+  std::vector<InstanceKey> instances;
+};
+
+base::Result<ScopedCounts> count_covered(Store& store, const std::string& app_id, const Selector& scope) {
+  ScopedCounts found;
+  FleetCounts& counts = found.counts;
+  PageRequest page{.limit = kLargestPage};
+  do {
+    auto some = store.list_instances({.app_id = app_id}, &scope, page);
+    if (!some) return std::move(some).error();
+    for (const Instance& each : some->items) {
+      found.instances.push_back(each.key);
+      ++counts.instances;
+      if (each.online) ++counts.online;
+      if (each.status == "converged" && each.reported_version == each.recipe_version) ++counts.converged;
+      if (each.status == "failed") ++counts.failed;
+      if (each.status == "rejected") ++counts.rejected;
+      if (each.status == "accepted" || each.status == "running") ++counts.running;
+    }
+    page.after = some->next;
+  } while (!page.after.empty());
+  return found;
+}
+
+HttpResponse scoped_reply(Context& context, const ScopedCounts& found) {
+  std::uint64_t waiting = 0;
+  for (const InstanceKey key : found.instances)
+    for (const WaitStanding& wait : context.fleet.waits().waits_of(key))
+      if (!wait.satisfied_at) ++waiting;
+  const FleetCounts& counts = found.counts;
+  base::JsonText json;
+  json.begin_object().member("instances", counts.instances).member("online", counts.online);
+  json.member("converged", counts.converged).member("failed", counts.failed);
+  json.member("rejected", counts.rejected).member("running", counts.running);
+  json.member("waiting", waiting).member("draining", context.fleet.draining());
+  for (const std::string_view unknown : {"changed_last_hour", "results", "rounds", "results_stored"})
+    json.key(unknown).null();
+  return json_reply(kOk, json.end_object());
 }
 
 Task<HttpResponse> fleet(Context& context, const Call& call) {
-  auto reading = context.store.read([app = std::string(call.http.parameter("app"))](Store& store) {
-    return store.fleet(app, now_millis());
-  });
+  const std::string app(call.http.parameter("app"));
+  if (call.caller.scope) {
+    auto counting = context.store.read(
+        [app, scope = *call.caller.scope](Store& store) { return count_covered(store, app, scope); });
+    const auto found = co_await std::move(counting);
+    if (!found) co_return problem_of(found.error());
+    co_return scoped_reply(context, *found);
+  }
+  auto reading = context.store.read([app](Store& store) { return store.fleet(app, now_millis()); });
   const auto counts = co_await std::move(reading);
   if (!counts) co_return problem_of(counts.error());
-  base::JsonText json;
-  json.begin_object().member("instances", counts->instances).member("online", counts->online);
-  json.member("converged", counts->converged).member("failed", counts->failed);
-  json.member("rejected", counts->rejected).member("running", counts->running);
-  json.member("waiting", context.fleet.waits().open_count());
-  json.member("changed_last_hour", counts->changed_last_hour);
-  json.member("results", counts->results).member("rounds", counts->rounds);
-  json.member("results_stored", context.metrics.reports_stored.value());
-  json.member("draining", context.fleet.draining());
-  co_return json_reply(kOk, json.end_object());
+  co_return fleet_reply(context, *counts, context.fleet.waits().open_count());
 }
 
 constexpr Route kRoutes[] = {
@@ -110,10 +188,11 @@ constexpr Route kRoutes[] = {
      .queries = "app limit after"},
     {.method = "GET",
      .pattern = "/audit",
-     .summary = "Changes made over the API, newest first",
+     .summary = "Who changed what, and what was refused",
      .role = Role::admin,
      .handler = audit_rows,
-     .queries = "limit after"},
+     .queries = "limit after order",
+     .reach = Reach::everything},
     {.method = "GET",
      .pattern = "/fleet",
      .summary = "Counts at a glance",

@@ -63,12 +63,49 @@ void add_waits(base::JsonText& json, const std::vector<WaitStanding>& waits) {
   json.end_list();
 }
 
-HttpResponse instance_reply(Context& context, const Instance& instance) {
+// null for a machine that was never enrolled.
+void add_identity(base::JsonText& json, const std::optional<Enrolment>& enrolment) {
+  json.key("identity");
+  if (!enrolment) {
+    json.null();
+    return;
+  }
+  json.begin_object().member("uid", enrolment->uid).member("current", enrolment->current);
+  add_instant(json, "enrolled_at", enrolment->enrolled);
+  add_instant(json, "revoked_at", enrolment->revoked);
+  json.optional("reason", enrolment->why).key("certificates").begin_list();
+  for (const CertificateRow& certificate : enrolment->certificates) {
+    json.begin_object().member("serial", certificate.serial);
+    add_instant(json, "issued_at", certificate.issued);
+    add_instant(json, "expires_at", certificate.not_after);
+    add_instant(json, "first_used_at", certificate.first_used);
+    add_instant(json, "revoked_at", certificate.revoked);
+    json.optional("reason", certificate.why).end_object();
+  }
+  json.end_list().end_object();
+}
+
+// All that is shown of one.
+struct Shown {
+  Instance instance;
+  std::optional<Enrolment> enrolment;
+};
+
+base::Result<Shown> read_shown(Store& store, base::Result<Instance> instance) {
+  if (!instance) return std::move(instance).error();
+  auto enrolment = store.find_enrolment(instance->app_id, instance->instance_id);
+  if (!enrolment) return std::move(enrolment).error();
+  return Shown{std::move(*instance), std::move(*enrolment)};
+}
+
+HttpResponse instance_reply(Context& context, const Shown& shown) {
+  const Instance& instance = shown.instance;
   base::JsonText json;
   begin_instance(json, instance, context.fleet.is_connected(instance.key));
   json.member("boot_id", instance.boot_id).member("recipe_digest", instance.recipe_digest);
   json.member("facts_hash", instance.facts_hash).key("facts").json(instance.facts);
   add_waits(json, context.fleet.waits().waits_of(instance.key));
+  add_identity(json, shown.enrolment);
   HttpResponse response = json_reply(kOk, json.end_object());
   response.headers.push_back({"ETag", etag(instance.edit)});
   return response;
@@ -85,6 +122,7 @@ Task<HttpResponse> list(Context& context, const Call& call) {
   }
   const std::string_view text = call.http.parameter("selector");
   auto selector = Selector::parse(text.empty() ? "*" : text);
+  if (selector) selector = narrowed(call.caller.scope, *selector);
   if (!selector) co_return problem(kBadRequest, "selector " + selector.error().message());
 
   auto reading = context.store.read(
@@ -101,35 +139,16 @@ Task<HttpResponse> list(Context& context, const Call& call) {
 
 Task<HttpResponse> show(Context& context, const Call& call) {
   auto reading = context.store.read(
-      [app = call.captured[0], id = call.captured[1]](Store& store) { return store.find_instance(app, id); });
+      [app = call.captured[0], id = call.captured[1], scope = call.caller.scope](Store& store) {
+        return read_shown(store, find_covered(store, scope, app, id));
+      });
   const auto instance = co_await std::move(reading);
   if (!instance) co_return problem_of(instance.error());
   co_return instance_reply(context, *instance);
 }
 
-using TagPatch = std::map<std::string, std::optional<std::string>>;
-
-TagPatch read_tags(Fields& fields) {
-  constexpr std::size_t kLongestTag = 256;
-  TagPatch patch;
-  const base::Value* tags = fields.object("tags");
-  if (!tags) return patch;
-  for (const base::Member& member : tags->members()) {
-    const std::string name = "tags." + std::string(member.key);
-    if (member.key.empty() || member.key.size() > kLongestTag || !protocol::problem_of_id(member.key).empty())
-      fields.complain(name, "is not a name for a tag");
-    else if (member.value.is_null())
-      patch.emplace(member.key, std::nullopt);
-    else if (!member.value.is_text() || member.value.text().size() > kLongestTag)
-      fields.complain(name, "must be null or text of 256 bytes at most");
-    else
-      patch.emplace(member.key, std::string(member.value.text()));
-  }
-  return patch;
-}
-
 struct Patched {
-  Instance instance;
+  Shown shown;
   Delivery delivery;
 };
 
@@ -140,34 +159,39 @@ Task<HttpResponse> patch(Context& context, const Call& call) {
   if (const auto* refused = std::get_if<HttpResponse>(&expected)) co_return *refused;
   const auto edit = std::get<std::optional<Edit>>(expected);
   Fields fields(std::get<JsonBody>(body).root());
-  const TagPatch tags = read_tags(fields);
+  const base::Value* given = fields.object("tags");
+  const TagPatch tags = given ? read_tags(fields, *given) : TagPatch();
   if (auto refused = fields.problems()) co_return std::move(*refused);
 
-  auto writing =
-      context.store.write([app = call.captured[0], id = call.captured[1], tags, edit, actor = call.actor,
-                           detail = call.http.body](Store& store) -> base::Result<Patched> {
-        auto patched = store.patch_tags(app, id, tags, edit);
-        if (!patched) return std::move(patched).error();
-        auto placed = place_instance(store, patched->key);
-        if (!placed) return std::move(placed).error();
-        auto delivery = prepare_delivery(store, std::move(*placed), {patched->key});
-        if (!delivery) return std::move(delivery).error();
-        auto noted = audit(store, actor, "instance.tag", app + "/" + id, detail);
-        if (!noted) return std::move(noted).error();
-        auto after = store.find_instance(patched->key);
-        if (!after) return std::move(after).error();
-        return Patched{std::move(*after), std::move(*delivery)};
-      });
+  auto writing = context.store.write([app = call.captured[0], id = call.captured[1], tags, edit,
+                                      actor = call.actor, scope = call.caller.scope,
+                                      detail = call.http.body](Store& store) -> base::Result<Patched> {
+    if (auto found = find_covered(store, scope, app, id); !found) return std::move(found).error();
+    auto patched = store.patch_tags(app, id, tags, edit);
+    if (!patched) return std::move(patched).error();
+    auto placed = place_instance(store, patched->key);
+    if (!placed) return std::move(placed).error();
+    auto delivery = prepare_delivery(store, std::move(*placed), {patched->key});
+    if (!delivery) return std::move(delivery).error();
+    auto noted = audit(store, actor, "instance.tag", app + "/" + id, detail);
+    if (!noted) return std::move(noted).error();
+    auto after = read_shown(store, store.find_instance(patched->key));
+    if (!after) return std::move(after).error();
+    if (!covers(scope, after->instance))
+      return base::Error(base::ErrorCode::permission,
+                         "these tags would take the machine out of the scope " + scope->text());
+    return Patched{std::move(*after), std::move(*delivery)};
+  });
   const auto patched = co_await std::move(writing);
   if (!patched) co_return problem_of(patched.error(), edit ? kPreconditionFailed : kConflict);
   context.fleet.deliver(patched->delivery);
-  co_return instance_reply(context, patched->instance);
+  co_return instance_reply(context, patched->shown);
 }
 
 Task<HttpResponse> forget(Context& context, const Call& call) {
-  auto writing = context.store.write([app = call.captured[0], id = call.captured[1],
-                                      actor = call.actor](Store& store) -> base::Result<InstanceKey> {
-    auto instance = store.find_instance(app, id);
+  auto writing = context.store.write([app = call.captured[0], id = call.captured[1], actor = call.actor,
+                                      scope = call.caller.scope](Store& store) -> base::Result<InstanceKey> {
+    auto instance = find_covered(store, scope, app, id);
     if (!instance) return std::move(instance).error();
     auto forgotten = store.forget_instance(app, id);
     if (!forgotten) return std::move(forgotten).error();
@@ -179,6 +203,31 @@ Task<HttpResponse> forget(Context& context, const Call& call) {
   if (!key) co_return problem_of(key.error());
   context.fleet.forget(*key);
   co_return no_content();
+}
+
+Task<HttpResponse> revoke(Context& context, const Call& call) {
+  constexpr std::size_t kLongestReason = 256;
+  const auto body = JsonBody::read(call.http.body.empty() ? std::string_view("{}") : call.http.body);
+  if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
+  Fields fields(std::get<JsonBody>(body).root());
+  const std::string reason = fields.text_or("reason", "");
+  if (reason.size() > kLongestReason || !protocol::problem_of_id(reason).empty())
+    fields.complain("reason", "must be one line of 256 bytes at most");
+  if (auto refused = fields.problems()) co_return std::move(*refused);
+  auto writing =
+      context.store.write([app = call.captured[0], id = call.captured[1], reason, actor = call.actor,
+                           scope = call.caller.scope](Store& store) -> base::Result<Shown> {
+        if (auto found = find_covered(store, scope, app, id); !found) return std::move(found).error();
+        auto revoked = read_shown(store, store.revoke(app, id, reason, now_millis()));
+        if (!revoked) return revoked;
+        auto noted = audit(store, actor, "instance.revoke", app + "/" + id, reason);
+        if (!noted) return std::move(noted).error();
+        return revoked;
+      });
+  const auto revoked = co_await std::move(writing);
+  if (!revoked) co_return problem_of(revoked.error());
+  context.fleet.revoke(revoked->instance.key, reason.empty() ? "revoked" : "revoked: " + reason);
+  co_return instance_reply(context, *revoked);
 }
 
 constexpr Route kRoutes[] = {
@@ -202,6 +251,12 @@ constexpr Route kRoutes[] = {
      .summary = "Forget an instance that is not connected",
      .role = Role::admin,
      .handler = forget},
+    {.method = "POST",
+     .pattern = "/instances/{app}/{id}/revoke",
+     .summary = "End an instance's certificates and its connection",
+     .role = Role::operator_,
+     .body = Body::json,
+     .handler = revoke},
 };
 
 }  // namespace

@@ -4,25 +4,45 @@
 #include <string_view>
 
 #include "backend/api/fields.hpp"
+#include "backend/api/scope.hpp"
 #include "backend/selector.hpp"
 #include "protocol/ids.hpp"
 
 namespace backend::api {
 
-// Complains when it cannot be the name of an app, instance or recipe.
+// Complains when it cannot be the name of an app, an instance, a recipe, an operator, a run.
 inline void check_name(Fields& fields, std::string_view field, std::string_view name) {
-  if (const std::string_view wrong = protocol::problem_of_id(name); !wrong.empty())
+  if (const std::string_view wrong = protocol::problem_of_name(name); !wrong.empty())
     fields.complain(field, std::string(wrong));
-  else if (name.find('/') != std::string_view::npos)
-    fields.complain(field, "may not have a '/' in it");
 }
 
-// The selector of a member; everything when it is not there.
-inline Selector read_selector(Fields& fields, std::string_view field) {
+// The selector of a member, narrowed to what the caller reaches; everything of that when it is not there.
+inline Selector read_selector(Fields& fields, std::string_view field, const Scope& scope) {
   auto parsed = Selector::parse(fields.text_or(field, "*"));
+  if (parsed) parsed = narrowed(scope, *parsed);
   if (parsed) return std::move(*parsed);
   fields.complain(field, parsed.error().message());
   return {};
+}
+
+using TagPatch = std::map<std::string, std::optional<std::string>>;
+
+// {"role": "db", "old": null}
+inline TagPatch read_tags(Fields& fields, const base::Value& tags) {
+  constexpr std::size_t kLongestTag = 256;
+  TagPatch patch;
+  for (const base::Member& member : tags.members()) {
+    const std::string name = "tags." + std::string(member.key);
+    if (const auto wrong = protocol::problem_of_name(member.key); !wrong.empty())
+      fields.complain(name, std::string(wrong));
+    else if (member.value.is_null())
+      patch.emplace(member.key, std::nullopt);
+    else if (!member.value.is_text() || member.value.text().size() > kLongestTag)
+      fields.complain(name, "must be null or text of 256 bytes at most");
+    else
+      patch.emplace(member.key, std::string(member.value.text()));
+  }
+  return patch;
 }
 
 }  // namespace backend::api

@@ -108,18 +108,19 @@ Task<HttpResponse> push(Context& context, const Call& call) {
                        .digest = checked->digest,
                        .states = std::move(checked->states),
                        .state_count = checked->state_count};
-  auto writing = context.store.write(
-      [revision = std::move(revision), actor = call.actor](Store& store) -> base::Result<Pushed> {
-        auto put = store.put_revision(revision, now_millis());
-        if (!put) return std::move(put).error();
-        if (!put->is_new) return Pushed{std::move(*put), {}};
-        auto delivery = place_followers(store, revision.name);
-        if (!delivery) return std::move(delivery).error();
-        auto noted = audit(store, actor, "recipe.push", revision.name,
-                           "revision " + std::to_string(put->revision.revision) + " " + revision.digest);
-        if (!noted) return std::move(noted).error();
-        return Pushed{std::move(*put), std::move(*delivery)};
-      });
+  auto writing = context.store.write([revision = std::move(revision), actor = call.actor,
+                                      scope = call.caller.scope](Store& store) -> base::Result<Pushed> {
+    if (auto own = check_followers(store, scope, revision.name); !own) return std::move(own).error();
+    auto put = store.put_revision(revision, now_millis());
+    if (!put) return std::move(put).error();
+    if (!put->is_new) return Pushed{std::move(*put), {}};
+    auto delivery = place_followers(store, revision.name);
+    if (!delivery) return std::move(delivery).error();
+    auto noted = audit(store, actor, "recipe.push", revision.name,
+                       "revision " + std::to_string(put->revision.revision) + " " + revision.digest);
+    if (!noted) return std::move(noted).error();
+    return Pushed{std::move(*put), std::move(*delivery)};
+  });
   const auto pushed = co_await std::move(writing);
   if (!pushed) co_return problem_of(pushed.error());
   context.fleet.deliver(pushed->delivery);

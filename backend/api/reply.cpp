@@ -26,6 +26,8 @@ std::string_view title(unsigned status) {
       return "Unsupported media type";
     case kUnprocessable:
       return "Unprocessable content";
+    case kTooManyRequests:
+      return "Too many requests";
     case kUnavailable:
       return "Service unavailable";
     case kTimeout:

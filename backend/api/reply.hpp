@@ -27,6 +27,7 @@ inline constexpr unsigned kPreconditionFailed = 412;
 inline constexpr unsigned kTooLarge = 413;
 inline constexpr unsigned kUnsupportedMedia = 415;
 inline constexpr unsigned kUnprocessable = 422;
+inline constexpr unsigned kTooManyRequests = 429;
 inline constexpr unsigned kInternal = 500;
 inline constexpr unsigned kUnavailable = 503;
 inline constexpr unsigned kTimeout = 504;

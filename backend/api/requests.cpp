@@ -114,7 +114,7 @@ Task<HttpResponse> plan(Context& context, const Call& call) {
   if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
   Fields fields(std::get<JsonBody>(body).root());
   const std::string app_id = fields.text_or("app_id", "default");
-  Selector selector = read_selector(fields, "selector");
+  Selector selector = read_selector(fields, "selector", call.caller.scope);
   const PlanSource source = read_source(fields);
   const seconds timeout = read_timeout(fields);
   if (auto refused = fields.problems()) co_return std::move(*refused);
@@ -184,7 +184,7 @@ Task<HttpResponse> run(Context& context, const Call& call) {
   if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
   Fields fields(std::get<JsonBody>(body).root());
   const std::string app_id = fields.text_or("app_id", "default");
-  Selector selector = read_selector(fields, "selector");
+  Selector selector = read_selector(fields, "selector", call.caller.scope);
   const base::Value* state = fields.object("state");
   const std::string run_id = fields.text_or("run_id", base::random_hex(8));
   const seconds timeout = read_timeout(fields);
@@ -204,11 +204,11 @@ Task<HttpResponse> run(Context& context, const Call& call) {
   // Noted before it is done: what reaches past the recipe leaves a trace even if we die on the way. Without
   // parameters, which may be secrets.
   const base::Value* module = state->find("module");
-  auto writing =
-      context.store.write([run_id, app_id, actor = call.actor, count = targets->connected.size(),
-                           what = module ? std::string(module->text()) : std::string()](Store& store) {
-        return audit(store, actor, "run", app_id + "/" + run_id, what + " on " + std::to_string(count));
-      });
+  auto writing = context.store.write([run_id, app_id, actor = call.actor, count = targets->connected.size(),
+                                      what = module ? std::string(module->text())
+                                                    : std::string()](Store& store) {
+    return audit(store, actor, "run", app_id + "/" + run_id, what + " on " + std::to_string(count), kBegun);
+  });
   const auto noted = co_await std::move(writing);
   if (!noted) co_return problem_of(noted.error());
 
@@ -241,14 +241,17 @@ Task<HttpResponse> cancel(Context& context, const Call& call) {
   if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
   Fields fields(std::get<JsonBody>(body).root());
   const std::string app_id = fields.text_or("app_id", "default");
-  Selector selector = read_selector(fields, "selector");
+  Selector selector = read_selector(fields, "selector", call.caller.scope);
   const bool force = fields.flag_or("force", false);
+  check_name(fields, "run_id", call.captured[0]);
   if (auto refused = fields.problems()) co_return std::move(*refused);
   auto finding = find_targets(context, app_id, std::move(selector));
   const auto targets = co_await std::move(finding);
   if (!targets) co_return problem_of(targets.error());
-  auto writing = context.store.write([id = app_id + "/" + call.captured[0], actor = call.actor](
-                                         Store& store) { return audit(store, actor, "run.cancel", id); });
+  auto writing =
+      context.store.write([id = app_id + "/" + call.captured[0], actor = call.actor](Store& store) {
+        return audit(store, actor, "run.cancel", id, {}, kBegun);
+      });
   const auto noted = co_await std::move(writing);
   if (!noted) co_return problem_of(noted.error());
   std::size_t sent = 0;
@@ -274,15 +277,16 @@ Task<HttpResponse> query(Context& context, const Call& call) {
   const seconds timeout = read_timeout(fields);
   if (auto refused = fields.problems()) co_return std::move(*refused);
 
-  auto reading = context.store.read(
-      [app_id, instance_id](Store& store) { return store.find_instance(app_id, instance_id); });
+  auto reading = context.store.read([app_id, instance_id, scope = call.caller.scope](Store& store) {
+    return find_covered(store, scope, app_id, instance_id);
+  });
   const auto instance = co_await std::move(reading);
   if (!instance) co_return problem_of(instance.error());
   if (!context.fleet.is_connected(instance->key))
     co_return problem(kConflict, app_id + "/" + instance_id + " is not connected");
   auto writing =
       context.store.write([what = app_id + "/" + instance_id, kind = question.kind, actor = call.actor](
-                              Store& store) { return audit(store, actor, "query", what, kind); });
+                              Store& store) { return audit(store, actor, "query", what, kind, kBegun); });
   const auto noted = co_await std::move(writing);
   if (!noted) co_return problem_of(noted.error());
   auto asking = context.fleet.ask(instance->key, protocol::BackendBody(std::move(question)), timeout);
@@ -302,7 +306,7 @@ Task<HttpResponse> settings(Context& context, const Call& call) {
   if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
   Fields fields(std::get<JsonBody>(body).root());
   const std::string app_id = fields.text_or("app_id", "default");
-  Selector selector = read_selector(fields, "selector");
+  Selector selector = read_selector(fields, "selector", call.caller.scope);
   const seconds timeout = read_timeout(fields);
   protocol::Settings wanted;
   std::string detail;
@@ -317,11 +321,12 @@ Task<HttpResponse> settings(Context& context, const Call& call) {
     detail = base::to_json(*given);
   }
   if (auto refused = fields.problems()) co_return std::move(*refused);
+  const std::string reached = selector.text();
   auto finding = find_targets(context, app_id, std::move(selector));
   const auto targets = co_await std::move(finding);
   if (!targets) co_return problem_of(targets.error());
-  auto writing = context.store.write([app_id, detail, actor = call.actor](Store& store) {
-    return audit(store, actor, "settings", app_id, detail);
+  auto writing = context.store.write([app_id, detail, selector = reached, actor = call.actor](Store& store) {
+    return audit(store, actor, "settings", app_id, selector + " " + detail, kBegun);
   });
   const auto noted = co_await std::move(writing);
   if (!noted) co_return problem_of(noted.error());

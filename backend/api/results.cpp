@@ -1,6 +1,7 @@
 #include "backend/api/changes.hpp"
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
+#include "backend/api/scope.hpp"
 #include "backend/report_json.hpp"
 #include "base/text.hpp"
 
@@ -50,11 +51,36 @@ void begin_report(base::JsonText& json, const ReportOrigin& origin) {
   add_instant(json, "received", origin.received);
 }
 
+// Only rows of instances that the caller reaches. A page may then be short, and still have a next one.
+template <class Row>
+base::Result<Page<Row>> keep_covered(Store& store, const Scope& scope, base::Result<Page<Row>> page) {
+  if (!page || !scope) return page;
+  CoveredNames covered(store, scope);
+  std::vector<Row> seen;
+  for (Row& row : page->items) {
+    auto has = covered.has(row.origin.app_id, row.origin.instance_id);
+    if (!has) return std::move(has).error();
+    if (*has) seen.push_back(std::move(row));
+  }
+  page->items = std::move(seen);
+  return page;
+}
+
+// An instance that is named must be one that the caller reaches.
+base::Result<void> check_named(Store& store, const Scope& scope, const ReportFilter& filter) {
+  if (!scope || filter.instance_id.empty()) return {};
+  auto found = find_covered(store, scope, filter.app_id, filter.instance_id);
+  if (!found) return std::move(found).error();
+  return {};
+}
+
 Task<HttpResponse> results(Context& context, const Call& call) {
   const auto filter = read_filter(call);
   if (const auto* refused = std::get_if<HttpResponse>(&filter)) co_return *refused;
-  auto reading = context.store.read([asked = std::get<Asked>(filter)](Store& store) {
-    return store.list_results(asked.filter, asked.page);
+  auto reading = context.store.read([asked = std::get<Asked>(filter), scope = call.caller.scope](
+                                        Store& store) -> base::Result<Page<ResultRow>> {
+    if (auto named = check_named(store, scope, asked.filter); !named) return std::move(named).error();
+    return keep_covered(store, scope, store.list_results(asked.filter, asked.page));
   });
   const auto rows = co_await std::move(reading);
   if (!rows) co_return problem_of(rows.error());
@@ -69,8 +95,10 @@ Task<HttpResponse> results(Context& context, const Call& call) {
 Task<HttpResponse> rounds(Context& context, const Call& call) {
   const auto filter = read_filter(call);
   if (const auto* refused = std::get_if<HttpResponse>(&filter)) co_return *refused;
-  auto reading = context.store.read([asked = std::get<Asked>(filter)](Store& store) {
-    return store.list_rounds(asked.filter, asked.page);
+  auto reading = context.store.read([asked = std::get<Asked>(filter), scope = call.caller.scope](
+                                        Store& store) -> base::Result<Page<RoundRow>> {
+    if (auto named = check_named(store, scope, asked.filter); !named) return std::move(named).error();
+    return keep_covered(store, scope, store.list_rounds(asked.filter, asked.page));
   });
   const auto rows = co_await std::move(reading);
   if (!rows) co_return problem_of(rows.error());

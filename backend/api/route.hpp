@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/api/caller.hpp"
 #include "transport/http.hpp"
 
 namespace backend::api {
@@ -17,8 +18,8 @@ using transport::HttpRequest;
 using transport::HttpResponse;
 using transport::Task;
 
-// Who may call a route. There is one token so far, the administrator's, which has all of them.
-enum class Role { anyone, viewer, operator_, admin };
+// What a route can show or change. A token with a scope may call the first kind, which looks at the scope.
+enum class Reach { scoped, everything };
 
 enum class Body { none, json, recipe };
 
@@ -29,7 +30,8 @@ inline constexpr std::size_t kRecipeBody = 4 * 1024 * 1024;
 struct Call {
   HttpRequest http;
   std::vector<std::string> captured;  // what stands for the {…} of the pattern, in order
-  std::string actor;                  // for the audit
+  Caller caller;
+  Actor actor;  // for the audit
 };
 
 using Handler = Task<HttpResponse> (*)(Context& context, const Call& call);
@@ -42,6 +44,7 @@ struct Route {
   Body body = Body::none;
   Handler handler = nullptr;
   std::string_view queries = {};  // the names of its query parameters, separated by blanks
+  Reach reach = Reach::scoped;
 };
 
 // One group per file.
@@ -54,6 +57,8 @@ std::span<const Route> update_routes();
 std::span<const Route> result_routes();
 std::span<const Route> fleet_routes();
 std::span<const Route> event_routes();
+std::span<const Route> token_routes();
+std::span<const Route> join_token_routes();
 
 // All of them.
 std::vector<Route> all_routes();

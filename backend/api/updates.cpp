@@ -16,12 +16,13 @@ Task<HttpResponse> start(Context& context, const Call& call) {
   UpdateAction action;
   action.action_id = base::random_hex(8);
   action.app_id = fields.text_or("app_id", "default");
-  Selector selector = read_selector(fields, "selector");
+  Selector selector = read_selector(fields, "selector", call.caller.scope);
   action.selector = selector.text();
   action.version = fields.text("version");
   action.url = fields.text_or("url", "");
   action.created = now_millis();
-  if (!action.version.empty()) check_name(fields, "version", action.version);
+  if (const auto wrong = protocol::problem_of_id(action.version); !wrong.empty())
+    fields.complain("version", std::string(wrong));
   if (auto refused = fields.problems()) co_return std::move(*refused);
 
   auto finding = find_targets(context, action.app_id, std::move(selector));
@@ -55,14 +56,22 @@ using Status = std::pair<UpdateAction, Page<UpdateTarget>>;
 Task<HttpResponse> show(Context& context, const Call& call) {
   const auto page = page_of(call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
-  auto reading = context.store.read(
-      [id = call.captured[0], wanted = std::get<PageRequest>(page)](Store& store) -> base::Result<Status> {
-        auto action = store.find_update(id);
-        if (!action) return std::move(action).error();
-        auto targets = store.list_update_targets(id, wanted);
-        if (!targets) return std::move(targets).error();
-        return Status(std::move(*action), std::move(*targets));
-      });
+  auto reading = context.store.read([id = call.captured[0], wanted = std::get<PageRequest>(page),
+                                     scope = call.caller.scope](Store& store) -> base::Result<Status> {
+    auto action = store.find_update(id);
+    if (!action) return std::move(action).error();
+    auto targets = store.list_update_targets(id, wanted);
+    if (!targets) return std::move(targets).error();
+    CoveredNames covered(store, scope);
+    std::vector<UpdateTarget> seen;
+    for (UpdateTarget& target : targets->items) {
+      auto has = covered.has(action->app_id, target.instance_id);
+      if (!has) return std::move(has).error();
+      if (*has) seen.push_back(std::move(target));
+    }
+    targets->items = std::move(seen);
+    return Status(std::move(*action), std::move(*targets));
+  });
   const auto status = co_await std::move(reading);
   if (!status) co_return problem_of(status.error());
   const auto& [action, targets] = *status;

@@ -1,0 +1,100 @@
+#include "backend/api/access.hpp"
+
+#include "backend/api/changes.hpp"
+#include "backend/api/reply.hpp"
+#include "backend/operator_token.hpp"
+#include "base/text.hpp"
+
+namespace backend::api {
+
+namespace {
+
+using std::chrono::duration_cast;
+
+// Does not go back when somebody sets the clock.
+Millis steady_millis() {
+  return duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string_view bearer_token(const HttpRequest& request) {
+  constexpr std::string_view kScheme = "Bearer ";
+  const std::string_view given = request.header("Authorization");
+  if (given.size() <= kScheme.size() || !base::equal_ignoring_case(given.substr(0, kScheme.size()), kScheme))
+    return {};
+  return base::trim(given.substr(kScheme.size()));
+}
+
+HttpResponse unauthorized(std::string_view detail) {
+  HttpResponse response = problem(kUnauthorized, detail);
+  response.headers.push_back({"WWW-Authenticate", "Bearer"});
+  return response;
+}
+
+}  // namespace
+
+Task<base::Result<void>> open_access(Context& context) {
+  auto writing = context.store.write([proof = proof_of_token(context.admin_token)](
+                                         Store& store) -> base::Result<std::vector<OperatorToken>> {
+    const Millis now = now_millis();
+    if (auto set = store.set_admin_token(proof.id, proof.secret_hash, now); !set)
+      return std::move(set).error();
+    return store.live_tokens(now);
+  });
+  const auto tokens = co_await std::move(writing);
+  if (!tokens) co_return tokens.error();
+  for (const OperatorToken& token : *tokens)
+    context.tokens.put(token);
+  if (!context.tokens.find(context.admin_token, now_millis()))
+    context.log.warning(
+        "the token of admin.token was revoked: remove the file and start again, and a new one is made");
+  co_return base::Result<void>();
+}
+
+std::variant<Caller, HttpResponse> authenticate(Context& context, const HttpRequest& request) {
+  const std::string_view given = bearer_token(request);
+  if (given.empty()) return unauthorized("send an access token as 'Authorization: Bearer TOKEN'");
+  if (const TokenBook::Entry* entry = context.tokens.find(given, now_millis())) return entry->caller;
+  const std::string address = address_of(request.peer);
+  const Millis now = steady_millis();
+  if (context.wrong_tokens.take(address, now))
+    return unauthorized("the access token is not known, or not good any more");
+  HttpResponse response = problem(kTooManyRequests, "too many wrong access tokens came from your address");
+  const Millis wait = (context.wrong_tokens.wait(address, now) + 999) / 1000;
+  response.headers.push_back({"Retry-After", std::to_string(std::max<Millis>(wait, 1))});
+  return response;
+}
+
+Task<> note_use(Context& context, const std::string& token_id) {
+  const Millis now = now_millis();
+  if (!context.tokens.is_due(token_id, now)) co_return;
+  auto writing =
+      context.store.write([token_id, now](Store& store) { return store.note_token_use(token_id, now); });
+  const auto noted = co_await std::move(writing);
+  if (!noted) context.log.warning("the use of a token was not noted: " + noted.error().message());
+}
+
+std::optional<HttpResponse> refuse_caller(const Route& route, const Caller& caller) {
+  if (caller.role < route.role)
+    return problem(kForbidden, "this needs the role '" + std::string(name_of(route.role)) + "', and '" +
+                                   caller.name + "' is '" + std::string(name_of(caller.role)) + "'");
+  if (route.reach == Reach::everything && caller.scope)
+    return problem(kForbidden, "this reaches past the scope of '" + caller.name + "' (" +
+                                   caller.scope->text() + "): it needs a token without a scope");
+  return std::nullopt;
+}
+
+Task<> note_refusal(Context& context, const Call& call, const HttpRequest& request, std::string detail) {
+  auto writing = context.store.write([actor = call.actor, what = request.method + " " + request.path,
+                                      detail = std::move(detail)](Store& store) {
+    return audit(store, actor, "call", what, detail, kDenied);
+  });
+  const auto noted = co_await std::move(writing);
+  if (!noted) context.log.warning("a refused call was not noted: " + noted.error().message());
+}
+
+std::string address_of(std::string_view peer) {
+  return std::string(peer.substr(0, peer.rfind(':')));
+}
+
+}  // namespace backend::api

@@ -1,0 +1,30 @@
+// Who calls the API, and what they may reach.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "backend/selector.hpp"
+
+namespace backend::api {
+
+// Who may call a route; each may do what those before it may.
+enum class Role { anyone, viewer, operator_, admin };
+
+// The machines that a token reaches; nothing: all.
+using Scope = std::optional<Selector>;
+
+struct Caller {
+  std::string token_id;
+  std::string name;
+  Role role = Role::anyone;
+  Scope scope;
+};
+
+// For the audit.
+struct Actor {
+  std::string name;
+  std::string from;  // the peer's address
+};
+
+}  // namespace backend::api

@@ -1,0 +1,155 @@
+// Join tokens: with them machines get their certificates.
+#include "backend/api/changes.hpp"
+#include "backend/api/context.hpp"
+#include "backend/api/fields.hpp"
+#include "backend/api/names.hpp"
+#include "backend/operator_token.hpp"
+#include "base/sha256.hpp"
+#include "base/token.hpp"
+
+namespace backend::api {
+
+namespace {
+
+constexpr std::int64_t kDefaultLife = 15 * 60;
+constexpr std::int64_t kLongestLife = 30LL * 24 * 3600;
+constexpr std::int64_t kMostUses = 100'000;
+constexpr std::size_t kIdBytes = 8;
+constexpr std::size_t kSecretBytes = 32;
+
+// Without the closing bracket.
+void begin_join_token(base::JsonText& json, const JoinToken& token) {
+  json.begin_object().member("id", token.id).member("app_id", token.app_id).key("instance_id");
+  if (token.instance_id.empty())
+    json.null();
+  else
+    json.value(token.instance_id);
+  json.key("tags").begin_object();
+  for (const auto& [name, value] : token.tags)
+    json.member(name, value);
+  json.end_object().member("uses", token.uses_total).member("uses_left", token.uses_left);
+  json.member("created_by", token.created_by);
+  add_instant(json, "created", token.created);
+  add_instant(json, "expires", token.expires);
+  add_instant(json, "revoked", token.revoked);
+}
+
+Task<HttpResponse> list(Context& context, const Call& call) {
+  const auto page = page_of(call);
+  if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
+  auto reading = context.store.read(
+      [wanted = std::get<PageRequest>(page)](Store& store) { return store.list_join_tokens(wanted); });
+  const auto tokens = co_await std::move(reading);
+  if (!tokens) co_return problem_of(tokens.error());
+  co_return list_reply(*tokens, [](base::JsonText& json, const JoinToken& token) {
+    begin_join_token(json, token);
+    json.end_object();
+  });
+}
+
+JoinToken read_join_token(Fields& fields) {
+  JoinToken token;
+  token.app_id = fields.text_or("app_id", "default");
+  check_name(fields, "app_id", token.app_id);
+  token.instance_id = fields.text_or("instance_id", "");
+  if (!token.instance_id.empty()) check_name(fields, "instance_id", token.instance_id);
+  if (const base::Value* tags = fields.value("tags")) {
+    if (!tags->is_object()) fields.complain("tags", "must be an object");
+    for (auto& [name, value] : read_tags(fields, *tags)) {
+      if (value)
+        token.tags.emplace(name, *value);
+      else
+        fields.complain("tags." + name, "must be text");
+    }
+  }
+  token.uses_total = token.uses_left = fields.integer_or("uses", 1, 1, kMostUses);
+  token.created = now_millis();
+  token.expires = token.created + fields.integer_or("ttl_s", kDefaultLife, 1, kLongestLife) * 1000;
+  return token;
+}
+
+std::string describe(const JoinToken& token) {
+  std::string text = token.app_id + (token.instance_id.empty() ? "" : "/" + token.instance_id) + ", " +
+                     std::to_string(token.uses_total) + (token.uses_total == 1 ? " use" : " uses") +
+                     ", until " + instant_text(token.expires);
+  for (const auto& [name, value] : token.tags)
+    text += ", " + name + "=" + value;
+  return text;
+}
+
+Task<HttpResponse> create(Context& context, const Call& call) {
+  const auto body = JsonBody::read(call.http.body.empty() ? std::string_view("{}") : call.http.body);
+  if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
+  Fields fields(std::get<JsonBody>(body).root());
+  JoinToken wanted = read_join_token(fields);
+  if (auto refused = fields.problems()) co_return std::move(*refused);
+  if (context.ca_hash.empty())
+    co_return problem(
+        kConflict,
+        "this backend runs without TLS (--plain) and issues no certificates: agents come with their "
+        "instance_token, and need no join token");
+  const std::string secret = base::random_hex(kSecretBytes);
+  wanted.id = base::random_hex(kIdBytes);
+  wanted.secret_hash = base::sha256_hex(secret);
+  wanted.created_by = call.actor.name;
+  auto writing = context.store.write(
+      [wanted = std::move(wanted), actor = call.actor](Store& store) -> base::Result<JoinToken> {
+        auto added = store.add_join_token(wanted);
+        if (!added) return added;
+        auto noted = audit(store, actor, "join_token.create", wanted.id, describe(wanted));
+        if (!noted) return std::move(noted).error();
+        return added;
+      });
+  const auto token = co_await std::move(writing);
+  if (!token) co_return problem_of(token.error());
+  base::JsonText json;
+  begin_join_token(json, *token);
+  json.member("token", format_join_token(token->id, secret, context.ca_hash)).end_object();
+  HttpResponse response = json_reply(kCreated, json);
+  response.headers.push_back({"Location", std::string(kPrefix) + "/join-tokens/" + token->id});
+  response.headers.push_back({"Cache-Control", "no-store"});
+  co_return response;
+}
+
+Task<HttpResponse> revoke(Context& context, const Call& call) {
+  auto writing =
+      context.store.write([id = call.captured[0], actor = call.actor](Store& store) -> base::Result<void> {
+        auto revoked = store.revoke_join_token(id, now_millis());
+        if (!revoked) return std::move(revoked).error();
+        return audit(store, actor, "join_token.revoke", id, describe(*revoked));
+      });
+  const auto revoked = co_await std::move(writing);
+  if (!revoked) co_return problem_of(revoked.error());
+  co_return no_content();
+}
+
+constexpr Route kRoutes[] = {
+    {.method = "GET",
+     .pattern = "/join-tokens",
+     .summary = "Join tokens, newest first",
+     .role = Role::admin,
+     .handler = list,
+     .queries = "limit after",
+     .reach = Reach::everything},
+    {.method = "POST",
+     .pattern = "/join-tokens",
+     .summary = "Make a join token; the answer is the only time that it is shown",
+     .role = Role::admin,
+     .body = Body::json,
+     .handler = create,
+     .reach = Reach::everything},
+    {.method = "DELETE",
+     .pattern = "/join-tokens/{id}",
+     .summary = "Revoke a join token",
+     .role = Role::admin,
+     .handler = revoke,
+     .reach = Reach::everything},
+};
+
+}  // namespace
+
+std::span<const Route> join_token_routes() {
+  return kRoutes;
+}
+
+}  // namespace backend::api

@@ -1,0 +1,141 @@
+// Access tokens of operators.
+#include "backend/api/changes.hpp"
+#include "backend/api/context.hpp"
+#include "backend/api/fields.hpp"
+#include "backend/api/names.hpp"
+#include "backend/operator_token.hpp"
+#include "base/sha256.hpp"
+
+namespace backend::api {
+
+namespace {
+
+constexpr std::int64_t kShortestLife = 60;
+constexpr std::int64_t kLongestLife = 10LL * 365 * 24 * 3600;
+
+// Without the closing bracket.
+void begin_token(base::JsonText& json, const OperatorToken& token) {
+  json.begin_object().member("id", token.id).member("name", token.name).member("role", token.role);
+  json.key("scope");
+  if (token.scope.empty())
+    json.null();
+  else
+    json.value(token.scope);
+  json.member("created_by", token.created_by);
+  add_instant(json, "created", token.created);
+  add_instant(json, "expires", token.expires);
+  add_instant(json, "last_used", token.last_used);
+  add_instant(json, "revoked", token.revoked);
+}
+
+Task<HttpResponse> list(Context& context, const Call& call) {
+  const auto page = page_of(call);
+  if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
+  auto reading = context.store.read(
+      [wanted = std::get<PageRequest>(page)](Store& store) { return store.list_tokens(wanted); });
+  const auto tokens = co_await std::move(reading);
+  if (!tokens) co_return problem_of(tokens.error());
+  co_return list_reply(*tokens, [](base::JsonText& json, const OperatorToken& token) {
+    begin_token(json, token);
+    json.end_object();
+  });
+}
+
+OperatorToken read_token(Fields& fields) {
+  OperatorToken token;
+  token.name = fields.text("name");
+  if (!token.name.empty()) check_name(fields, "name", token.name);
+  token.role = fields.one_of("role", "viewer operator admin", "viewer");
+  token.scope = fields.text_or("scope", "");
+  if (!token.scope.empty()) {
+    // Half of what a selector may have: the other half is for what is asked within it.
+    auto scope = Selector::parse(token.scope);
+    if (!scope)
+      fields.complain("scope", scope.error().message());
+    else if (token.scope.size() > kLongestSelector / 2)
+      fields.complain("scope", "may have " + std::to_string(kLongestSelector / 2) + " bytes at most");
+    else
+      token.scope = scope->text();
+  }
+  if (const auto life = fields.integer("ttl_s", kShortestLife, kLongestLife))
+    token.expires = now_millis() + *life * 1000;
+  return token;
+}
+
+Task<HttpResponse> create(Context& context, const Call& call) {
+  const auto body = JsonBody::read(call.http.body);
+  if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
+  Fields fields(std::get<JsonBody>(body).root());
+  OperatorToken wanted = read_token(fields);
+  if (auto refused = fields.problems()) co_return std::move(*refused);
+  const OperatorSecret secret = make_operator_token();
+  wanted.id = secret.id;
+  wanted.secret_hash = base::sha256_hex(secret.secret);
+  wanted.created_by = call.actor.name;
+  auto writing = context.store.write(
+      [wanted = std::move(wanted), actor = call.actor](Store& store) -> base::Result<OperatorToken> {
+        auto added = store.add_token(wanted, now_millis());
+        if (!added) return added;
+        auto noted = audit(store, actor, "token.create", wanted.name,
+                           "role=" + wanted.role + (wanted.scope.empty() ? "" : ", scope=" + wanted.scope));
+        if (!noted) return std::move(noted).error();
+        return added;
+      });
+  const auto token = co_await std::move(writing);
+  if (!token) co_return problem_of(token.error());
+  context.tokens.put(*token);
+  base::JsonText json;
+  begin_token(json, *token);
+  json.member("token", format_operator_token(secret)).end_object();
+  HttpResponse response = json_reply(kCreated, json);
+  response.headers.push_back({"Location", std::string(kPrefix) + "/tokens/" + token->name});
+  response.headers.push_back({"Cache-Control", "no-store"});
+  co_return response;
+}
+
+Task<HttpResponse> revoke(Context& context, const Call& call) {
+  auto writing = context.store.write(
+      [name = call.captured[0], actor = call.actor](Store& store) -> base::Result<OperatorToken> {
+        auto revoked = store.revoke_token(name, now_millis());
+        if (!revoked) return revoked;
+        auto noted = audit(store, actor, "token.revoke", name);
+        if (!noted) return std::move(noted).error();
+        return revoked;
+      });
+  const auto token = co_await std::move(writing);
+  if (!token) co_return problem_of(token.error());
+  context.tokens.remove(token->id);
+  context.events.wake_all();  // its streams end
+  co_return no_content();
+}
+
+constexpr Route kRoutes[] = {
+    {.method = "GET",
+     .pattern = "/tokens",
+     .summary = "Access tokens of operators, newest first",
+     .role = Role::admin,
+     .handler = list,
+     .queries = "limit after",
+     .reach = Reach::everything},
+    {.method = "POST",
+     .pattern = "/tokens",
+     .summary = "Make an access token; the answer is the only time that it is shown",
+     .role = Role::admin,
+     .body = Body::json,
+     .handler = create,
+     .reach = Reach::everything},
+    {.method = "DELETE",
+     .pattern = "/tokens/{name}",
+     .summary = "Revoke an access token",
+     .role = Role::admin,
+     .handler = revoke,
+     .reach = Reach::everything},
+};
+
+}  // namespace
+
+std::span<const Route> token_routes() {
+  return kRoutes;
+}
+
+}  // namespace backend::api

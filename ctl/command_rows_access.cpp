@@ -1,0 +1,88 @@
+// The rows of the commands about who may do what.
+#include <array>
+
+#include "ctl/commands.hpp"
+
+namespace ctl {
+
+namespace {
+
+constexpr std::array kCommands{
+    CommandRow{.name = "join-token create",
+               .options = "app instance tag uses ttl",
+               .summary = "make a token with which machines join",
+               .description =
+                   "Prints the token on standard output; it is shown only once. A machine that joins "
+                   "with it gets its certificate, its name and these tags. A machine that was enrolled "
+                   "before needs a token that names it.",
+               .examples = "opsctl join-token create --app shop --tag role=web --uses 20 --ttl 1h\n"
+                           "opsctl join-token create --app shop --instance web1",
+               .run = join_token_create_command},
+    CommandRow{.name = "join-token list",
+               .options = "limit",
+               .summary = "list the join tokens",
+               .description = "",
+               .examples = "opsctl join-token list",
+               .run = join_token_list_command},
+    CommandRow{.name = "join-token revoke",
+               .arguments = "ID",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .summary = "make a join token useless",
+               .description = "Machines that have joined with it stay.",
+               .examples = "opsctl join-token revoke 0190f3c2a1b2c3d4",
+               .run = join_token_revoke_command},
+    CommandRow{
+        .name = "token create",
+        .arguments = "NAME",
+        .least = 1,
+        .most = 1,
+        .argument_kind = ValueKind::text,
+        .options = "role scope ttl",
+        .summary = "make an access token for a person or a program",
+        .description = "Prints the token on standard output; it is shown only once. NAME is who it is in "
+                       "the audit. A viewer looks, an operator changes what machines run, an admin also "
+                       "manages apps, tokens and agents. With --scope it sees and reaches only the machines "
+                       "of that selector.",
+        .examples = "opsctl token create ann --role operator > ann.token\n"
+                    "opsctl token create ci --role operator --scope 'role=web and zone=test' --ttl 90d",
+        .run = token_create_command},
+    CommandRow{.name = "token list",
+               .options = "limit",
+               .summary = "list the access tokens",
+               .description = "",
+               .examples = "opsctl token list",
+               .run = token_list_command},
+    CommandRow{.name = "token revoke",
+               .arguments = "NAME",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .summary = "make an access token useless, at once",
+               .description = "",
+               .examples = "opsctl token revoke ann",
+               .run = token_revoke_command},
+    CommandRow{.name = "audit",
+               .arguments = "[verify]",
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .argument_choices = "verify",
+               .options = "limit head",
+               .summary = "who changed what, newest first; or verify that nobody has touched the record",
+               .description =
+                   "'verify' reads all of it and computes its chain of hashes anew: an edited or removed "
+                   "row is named, with exit status 1. It prints the head of the chain: noted elsewhere and "
+                   "given as --head later, it shows that nothing was removed from the end either.",
+               .examples = "opsctl audit -n 20\n"
+                           "opsctl audit verify --head \"$(cat head.noted)\"",
+               .run = audit_command},
+};
+
+}  // namespace
+
+std::span<const CommandRow> access_command_rows() {
+  return kCommands;
+}
+
+}  // namespace ctl
