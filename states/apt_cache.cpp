@@ -57,7 +57,7 @@ base::Result<std::string> AptCache::ask(std::string_view what, std::span<const s
   command.on_output = [](base::Stream, std::string_view) {};
   const bool as_nobody = access_ == Access::read_only && ::geteuid() == 0;
   if (as_nobody) command.identity = kNobody;
-  command.argv.emplace_back(what);
+  command.argv.insert(command.argv.end(), {std::string(what), "--"});
   command.argv.insert(command.argv.end(), names.begin(), names.end());
 
   auto done = context_.commands.run(command);

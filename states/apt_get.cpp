@@ -127,9 +127,10 @@ Result<base::Completed> AptGet::run_when_unlocked(const base::Command& command) 
   }
 }
 
-Result<void> AptGet::run_program(const std::string& what, std::vector<std::string> argv) {
+Result<void> AptGet::run_program(const std::string& what, std::vector<std::string> argv, std::string input) {
   base::Command command;
   command.argv = std::move(argv);
+  command.input = std::move(input);
   command.env = apt_environment();
   command.timeout = std::chrono::hours(24);  // the state's deadline cuts it
   dpkg_was_interrupted_ = false;
@@ -140,13 +141,16 @@ Result<void> AptGet::run_program(const std::string& what, std::vector<std::strin
   return Error(ErrorCode::io, failure_text(what, *done, !context_.sensitive));
 }
 
-Result<void> AptGet::run(std::string_view action, const std::vector<std::string>& arguments) {
+Result<void> AptGet::run(std::string_view action, const std::vector<std::string>& targets,
+                         const std::vector<std::string>& options) {
   std::vector<std::string> argv{"apt-get", std::string(action),
                                 "-y",      "-q",
                                 "-o",      "Dpkg::Options::=--force-confdef",
                                 "-o",      "Dpkg::Options::=--force-confold",
                                 "-o",      "DPkg::Lock::Timeout=" + std::to_string(patience_.lock.count())};
-  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  argv.insert(argv.end(), options.begin(), options.end());
+  argv.emplace_back("--");
+  argv.insert(argv.end(), targets.begin(), targets.end());
   const std::string what = "apt-get " + std::string(action);
   auto done = run_program(what, argv);
   if (!dpkg_was_interrupted_) return done;
@@ -161,8 +165,9 @@ Result<void> AptGet::run(std::string_view action, const std::vector<std::string>
 Result<void> AptGet::refresh_lists(bool insecure) {
   if (!insecure && lists_are_fresh(context_)) return {};
   const auto began = WallClock::now();
-  auto updated = run("update", insecure ? std::vector<std::string>{"--allow-insecure-repositories"}
-                                        : std::vector<std::string>{});
+  auto updated =
+      run("update", {},
+          insecure ? std::vector<std::string>{"--allow-insecure-repositories"} : std::vector<std::string>{});
   context_.notes.get<AptLists>() = {.tried = began, .succeeded = static_cast<bool>(updated)};
   if (!updated) return updated;
   // If this cannot be written, the lists only look older than they are, and are refreshed again the sooner.

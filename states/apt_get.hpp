@@ -24,17 +24,21 @@ class AptGet {
   explicit AptGet(ApplyContext& context, AptPatience patience = {})
       : context_(context), patience_(patience) {}
 
-  // apt-get <action> with the options that all runs share, then `arguments`. Errors: as Commands::run();
+  // apt-get <action> with the options that all runs share and these, then the targets, none of which is taken
+  // for an option. Errors: as Commands::run();
   // ErrorCode::exists "Timed out waiting for the dpkg lock (held by …)"; ErrorCode::io
   // "apt-get <action> failed (exit <n>): <reason>".
-  base::Result<void> run(std::string_view action, const std::vector<std::string>& arguments);
+  base::Result<void> run(std::string_view action, const std::vector<std::string>& targets,
+                         const std::vector<std::string>& options = {});
 
   // apt-get update, unless lists_are_fresh(). With `insecure` also lists that nobody has signed. A mirror
   // that fails is an error of code ErrorCode::io; the old lists are still there then.
   base::Result<void> refresh_lists(bool insecure = false);
 
-  // Any other program that takes dpkg's locks or is part of the same work; `what` names it in errors.
-  base::Result<void> run_program(const std::string& what, std::vector<std::string> argv);
+  // Any other program that takes dpkg's locks or is part of the same work; `what` names it in errors, `input`
+  // is what it reads.
+  base::Result<void> run_program(const std::string& what, std::vector<std::string> argv,
+                                 std::string input = {});
 
   // What all of them printed, in order, with a blank line between.
   const std::string& output() const { return output_; }

@@ -1,7 +1,9 @@
 #include "states/linux_apt_package/applying.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
+#include "base/file_read.hpp"
 #include "base/text.hpp"
 #include "states/linux_apt_package/choosing.hpp"
 #include "states/linux_apt_package/planning.hpp"
@@ -14,6 +16,8 @@ namespace {
 using base::Error;
 using base::ErrorCode;
 using base::Result;
+
+constexpr std::size_t kMostAnswers = 1024 * 1024;  // all of a machine's answers are a tenth of that
 
 bool needs_lists(const Item& item) {
   return item.action == Action::install || item.entry.want == Want::latest;
@@ -73,20 +77,26 @@ class Application {
     auto path = base::clean_path(*params_.deb_conf_file);
     if (!path) return std::move(path).error();
     if (auto checked = check_debconf_file(*path, context_); !checked) return checked;
-    return apt_.run_program("debconf-set-selections", {"debconf-set-selections", *path});
+    // A FIFO would be waited for without end.
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(*path, ignored))
+      return Error(ErrorCode::not_found, "debconf file " + *path + " cannot be read");
+    auto answers = base::read_file(*path, kMostAnswers);
+    if (!answers) return std::move(answers).error().with_context("debconf file " + *path);
+    // Not by its name: perl's <> takes a name that ends with a bar for a command.
+    return apt_.run_program("debconf-set-selections", {"debconf-set-selections"}, std::move(*answers));
   }
 
   Result<void> install(const Chosen& chosen) {
-    std::vector<std::string> arguments;
-    if (params_.repo) arguments.insert(arguments.end(), {"-t", std::string(*params_.repo)});
-    if (chosen.downgrades) arguments.emplace_back("--allow-downgrades");
-    if (unauthenticated()) arguments.emplace_back("--allow-unauthenticated");
+    std::vector<std::string> options;
+    if (params_.repo) options.push_back("--target-release=" + std::string(*params_.repo));
+    if (chosen.downgrades) options.emplace_back("--allow-downgrades");
+    if (unauthenticated()) options.emplace_back("--allow-unauthenticated");
     if (!params_.verify_gpg)
       apt_.add_output(unauthenticated() ? "verify-gpg is false: unauthenticated packages are accepted"
                                         : "verify-gpg: false is not honoured: the agent's configuration does "
                                           "not permit unauthenticated packages");
-    arguments.insert(arguments.end(), chosen.targets.begin(), chosen.targets.end());
-    return apt_.run("install", arguments);
+    return apt_.run("install", chosen.targets, options);
   }
 
   bool unauthenticated() const { return !params_.verify_gpg && context_.host.allow_unauthenticated_packages; }

@@ -462,6 +462,18 @@ TEST_SUITE("system") {
     CHECK(machine.converge(kState, json).message.starts_with("debconf-set-selections failed (exit "));
   }
 
+  TEST_CASE("apt: the name of a file of debconf answers is never a command") {
+    Machine machine;
+    machine.offer({{"t-app", "1.0"}});
+    put("/srv/answers; touch ran|", "t-app t-app/colour string green\n");
+    const Outcome outcome =
+        machine.converge(kState, R"({"name": "t-app", "deb-conf-file": "/srv/answers; touch ran|"})");
+    CHECK(outcome.message == "Installed: t-app (1.0)");
+    CHECK_FALSE(fs::exists("ran"));
+    CHECK_FALSE(fs::exists("/ran"));
+    CHECK(contains(shell("echo GET t-app/colour | debconf-communicate"), "green"));
+  }
+
   TEST_CASE("apt: a changed repository makes the lists stale for the next installation of the round") {
     Machine machine;
     machine.offer({{"t-app", "1.0"}});

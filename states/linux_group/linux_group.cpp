@@ -58,7 +58,7 @@ Plan plan(const Params& params, Context& context) {
     plan.message = "Change the gid of " + name;
     plan.changes = {
         {.what = "gid of " + name, .before = std::to_string(found->gid), .after = std::to_string(*gid)}};
-    steps.argv = {"groupmod", "-g", std::to_string(*gid), name};
+    steps.argv = {"groupmod", "-g", std::to_string(*gid), "--", name};
   } else {
     plan.message = "Create group " + name;
     plan.changes = {{.what = "group " + name,
@@ -67,7 +67,7 @@ Plan plan(const Params& params, Context& context) {
     steps.argv = {"groupadd"};
     if (params.system_group) steps.argv.emplace_back("-r");
     if (gid) steps.argv.insert(steps.argv.end(), {"-g", std::to_string(*gid)});
-    steps.argv.push_back(name);
+    steps.argv.insert(steps.argv.end(), {"--", name});
   }
   plan.steps = std::move(steps);
   return plan;

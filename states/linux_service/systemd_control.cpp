@@ -100,7 +100,8 @@ std::string SystemdControl::recent_log(std::string_view name) {
   // What the service said last may still be on its way.
   (void)output_of({"journalctl", "--sync"});
   std::string lines = output_of({"journalctl", "--quiet", "--no-pager", "--lines=20", "--unit=" + unit});
-  if (lines.empty()) lines = output_of({"systemctl", "status", "--no-pager", "--full", "--lines=20", unit});
+  if (lines.empty())
+    lines = output_of({"systemctl", "status", "--no-pager", "--full", "--lines=20", "--", unit});
   return lines;
 }
 

@@ -172,25 +172,25 @@ Plan plan_new(const Params& params, const WantedGroups& groups, const std::optio
   const std::string home = *home_path(params);
   auto place = look_at_home(home, context);
   if (!place) return Plan::fail(place.error());
-  Steps steps{.argv = {"useradd", "-m", "-d", home}, .is_new = true, .home = home};
+  Steps steps{.argv = {"useradd", "--create-home", "--home-dir=" + home}, .is_new = true, .home = home};
   steps.folders = place->missing_parents;
   steps.own_home = place->is_folder && !is_system_folder(home);
   steps.set_password = !params.password.empty();
   std::string described = "home " + home;
   const auto option = [&](const char* flag, const std::string& value, const char* word) {
-    steps.argv.insert(steps.argv.end(), {flag, value});
+    steps.argv.push_back(flag + ("=" + value));
     described += std::string(", ") + word + " " + value;
   };
-  if (params.uid) option("-u", std::to_string(*parse_account_id(*params.uid)), "uid");
+  if (params.uid) option("--uid", std::to_string(*parse_account_id(*params.uid)), "uid");
   if (groups.primary)
-    option("-g", groups.primary->name, "group");
+    option("--gid", groups.primary->name, "group");
   else if (find_group(name, context))  // useradd refuses to make it a second time
-    option("-g", name, "group");
-  if (params.system_account) steps.argv.emplace_back("-r");
-  if (shell) option("-s", *shell, "shell");
-  if (params.fullname) option("-c", std::string(*params.fullname), "name");
-  if (!groups.others.empty()) option("-G", listed(groups.others, ","), "groups");
-  steps.argv.push_back(name);
+    option("--gid", name, "group");
+  if (params.system_account) steps.argv.emplace_back("--system");
+  if (shell) option("--shell", *shell, "shell");
+  if (params.fullname) option("--comment", std::string(*params.fullname), "name");
+  if (!groups.others.empty()) option("--groups", listed(groups.others, ","), "groups");
+  steps.argv.insert(steps.argv.end(), {"--", name});
 
   Plan plan{.verdict = Verdict::change, .message = "Create user " + name};
   plan.changes.push_back({.what = "user " + name, .before = "absent", .after = described});
@@ -219,29 +219,29 @@ Plan plan_existing(const Params& params, const base::User& user, const WantedGro
   Steps steps{.argv = {"usermod"}};
   const auto change = [&](const char* flag, const char* what, std::string before, std::string after) {
     if (before == after) return;
-    steps.argv.insert(steps.argv.end(), {flag, after});
+    steps.argv.push_back(flag + ("=" + after));
     plan.changes.push_back({.what = std::string(what) + " of " + user.name,
                             .before = std::move(before),
                             .after = std::move(after)});
   };
-  if (params.fullname) change("-c", "full name", user.gecos, gecos_with(*params.fullname, user.gecos));
+  if (params.fullname) change("--comment", "full name", user.gecos, gecos_with(*params.fullname, user.gecos));
   if (params.uid)
-    change("-u", "uid", std::to_string(user.uid), std::to_string(*parse_account_id(*params.uid)));
+    change("--uid", "uid", std::to_string(user.uid), std::to_string(*parse_account_id(*params.uid)));
   if (groups.primary && groups.primary->gid != user.gid)
-    change("-g", "primary group", context.accounts.group_name(user.gid), groups.primary->name);
-  if (shell) change("-s", "shell", user.shell, *shell);
+    change("--gid", "primary group", context.accounts.group_name(user.gid), groups.primary->name);
+  if (shell) change("--shell", "shell", user.shell, *shell);
   if (params.groups) {
     std::set<std::string> present;
     for (const base::Group& group : context.accounts.groups_of(user.name))
       if (group.gid != user.gid) present.insert(group.name);
-    change("-G", "groups", listed(present, ","), listed(groups.others, ","));
+    change("--groups", "groups", listed(present, ","), listed(groups.others, ","));
   }
   const std::string home = *home_path(params);
   const auto present_home = base::clean_path(user.home);
   if (params.home && (present_home ? *present_home : user.home) != home) {
     auto place = look_at_home(home, context);
     if (!place) return Plan::fail(place.error());
-    change("-d", "home", user.home, home);
+    change("--home", "home", user.home, home);
     steps.home = home;
     steps.make_home = !place->exists;
     steps.folders = place->missing_parents;
@@ -258,7 +258,7 @@ Plan plan_existing(const Params& params, const base::User& user, const WantedGro
     plan.changes.push_back(
         {.what = "password of " + user.name, .before = std::string(kHidden), .after = std::string(kHidden)});
   if (plan.changes.empty()) return Plan::kept("User " + user.name + " is as wanted");
-  if (!steps.argv.empty()) steps.argv.push_back(user.name);
+  if (!steps.argv.empty()) steps.argv.insert(steps.argv.end(), {"--", user.name});
   plan.message = "Update user " + user.name;
   plan.effects.push_back({.kind = EffectKind::user, .name = user.name});
   plan.steps = std::move(steps);

@@ -229,6 +229,15 @@ TEST_SUITE("system") {
     CHECK(std::string(::getpwnam("u-gecos")->pw_gecos) == "New,Room 1,123");
   }
 
+  TEST_CASE("linux.user takes a full name that looks like an option for a name") {
+    StateHarness machine{StateHarness::RunningSystem{}};
+    for (const char* name : {"--help", "-rf", "--", "$(id); `id`"}) {
+      CAPTURE(name);
+      CHECK(machine.converge(kState, user("u-dash", R"("fullname": ")" + std::string(name) + R"(")")).ok);
+      CHECK(std::string(::getpwnam("u-dash")->pw_gecos) == name);
+    }
+  }
+
   TEST_CASE("linux.user takes the group of the user's name when it exists already") {
     StateHarness machine{StateHarness::RunningSystem{}};
     CHECK(machine.converge(kState, user("operator")).ok);
