@@ -25,10 +25,11 @@ bool has_states(const protocol::Handshake& handshake, int version, const Instanc
          handshake.recipe_digest == instance.recipe_digest;
 }
 
-base::Result<Judgement> judge_handshake(Store& store, const protocol::Handshake& handshake, int version,
+base::Result<Judgement> judge_handshake(Store& store, const protocol::Handshake& handshake,
+                                        const std::optional<Credential>& credential, int version,
                                         const std::string& peer) {
   const Millis now = now_millis();
-  auto admission = store.admit(handshake, now);
+  auto admission = store.admit(handshake, credential, now);
   if (!admission) return std::move(admission).error();
   Judgement judgement{.admission = std::move(*admission)};
   const Admission& admitted = judgement.admission;
@@ -83,9 +84,10 @@ Task<> AgentConnection::judge(Judge judge) {
   }
   // The agent's facts have messages of their own; the token is of use to the store only.
   auto handshake = std::make_shared<const protocol::Handshake>(std::move(judge.handshake));
-  auto judging =
-      fleet_.store_.write([handshake, version = judge.version, peer = socket_->peer()](Store& store) {
-        return judge_handshake(store, *handshake, version, peer);
+  auto judging = fleet_.store_.write(
+      [handshake, version = judge.version, peer = socket_->peer(),
+       credential = credential_ ? std::optional(*credential_) : std::nullopt](Store& store) {
+        return judge_handshake(store, *handshake, credential, version, peer);
       });
   const auto judgement = co_await std::move(judging);
   if (close_code_ != 0) co_return;
@@ -120,7 +122,6 @@ void AgentConnection::welcome(const Judgement& judgement, const protocol::Handsh
   const Admission& admission = judgement.admission;
   const Instance& instance = judgement.instance;
   session_ = admission.session;
-  app_id_ = handshake.app_id;
   fleet_.connected(self, instance);
   if (close_code_ != 0) return;  // a newer connection was there before us
 
@@ -149,6 +150,39 @@ void AgentConnection::welcome(const Judgement& judgement, const protocol::Handsh
   }
   fleet_.tell_satisfied_waits(*this, instance.recipe_version);
   if (fleet_.is_watched(session_.instance)) tell(protocol::OutputSubscribe{.on = true});
+}
+
+Task<> AgentConnection::sign(SignCertificate request) {
+  const auto self = shared_from_this();
+  auto signing = fleet_.store_.write(
+      [asked = std::move(request.request), terms = fleet_.settings_.certificates, peer = socket_->peer(),
+       credential = credential_ ? std::optional(*credential_) : std::nullopt](Store& store) {
+        return credential ? renew_certificate(store, terms, *credential, asked)
+                          : enrol_agent(store, terms, asked, peer);
+      });
+  const auto done = co_await std::move(signing);
+  if (close_code_ != 0) co_return;
+  protocol::BackendBody answer = answer_to(done);
+  perform(rules_.step(Tell{.body = std::move(answer), .re = std::move(request.re)}));
+}
+
+protocol::BackendBody AgentConnection::answer_to(const base::Result<Signed>& asked) {
+  if (!asked) {
+    fleet_.log_.error("signing a certificate for " + socket_->peer() + ": " + asked.error().message());
+    return protocol::Nack{.error = "the certificate could not be issued; try again later", .retryable = true};
+  }
+  if (!asked->refusal.empty()) {
+    fleet_.log_.warning("agent " + socket_->peer() + " gets no certificate: " + asked->refusal);
+    return protocol::Nack{.error = asked->refusal};
+  }
+  fleet_.log_.info("agent " + asked->name + (credential_ ? " has a new certificate" : " is enrolled") +
+                   ", from " + socket_->peer());
+  if (credential_) {  // it has proved who it is: from here on the connection lives as long as the new one
+    credential_->serial = asked->serial;
+    credential_->not_after = asked->not_after;
+  }
+  if (asked->superseded != 0) fleet_.revoke(asked->superseded, "the machine was enrolled anew");
+  return asked->issued;
 }
 
 Task<> AgentConnection::store_facts(protocol::Facts facts) {

@@ -54,10 +54,7 @@ struct AgentConnection::Perform {
     if (!action.mid.empty())
       self.fleet_.inquiries_.refused(self.session_.instance, action.mid, action.error, false);
   }
-  void operator()(SignCertificate& action) const {
-    self.perform(self.rules_.step(
-        Tell{.body = protocol::Nack{.error = "this backend issues no certificates"}, .re = action.re}));
-  }
+  void operator()(SignCertificate& action) const { errands.sign = std::move(action); }
   void operator()(AgentLeaves& action) const {
     self.fleet_.log_.debug(self.instance_id() + " leaves: " + action.reason);
   }
@@ -74,12 +71,14 @@ struct AgentConnection::Perform {
   }
 };
 
-AgentConnection::AgentConnection(Fleet& fleet, std::shared_ptr<transport::WebSocket> socket)
+AgentConnection::AgentConnection(Fleet& fleet, std::shared_ptr<transport::WebSocket> socket,
+                                 std::optional<Credential> credential)
     : fleet_(fleet),
       socket_(std::move(socket)),
       queue_(socket_->executor()),
-      // Nobody has a certificate here yet.
-      rules_({.protocol_min = fleet.settings_.allow_v1 ? 1 : 2, .accepts_tokens = true}) {}
+      rules_({.protocol_min = fleet.settings_.allow_v1 ? 1 : 2,
+              .accepts_tokens = fleet.settings_.accept_tokens}),
+      credential_(credential ? std::make_unique<Credential>(std::move(*credential)) : nullptr) {}
 
 AgentConnection::Errands AgentConnection::perform(std::vector<Action> actions) {
   Errands errands;
@@ -103,7 +102,9 @@ void AgentConnection::stop_timer() {
 Task<> AgentConnection::serve() {
   const auto self = shared_from_this();
   transport::spawn(socket_->executor(), write_all());
-  perform(rules_.step(Opened{}));
+  Opened opened;
+  if (credential_) opened.certificate = {credential_->app_id, credential_->instance_id};
+  perform(rules_.step(std::move(opened)));
   co_await read_all();
   stop_timer();
   if (is_admitted()) fleet_.disconnected(self);
@@ -151,6 +152,10 @@ Task<> AgentConnection::read_all() {
     if (errands.facts) {
       auto storing = store_facts(std::move(*errands.facts));
       co_await std::move(storing);
+    }
+    if (errands.sign) {
+      auto signing = sign(std::move(*errands.sign));
+      co_await std::move(signing);
     }
     if (fleet_.intake_->is_behind(*this)) {
       auto waiting = fleet_.intake_->room_for(*this);
@@ -247,13 +252,16 @@ void AgentConnection::not_stored() {
   close(transport::close_code::kTryAgainLater, "reports could not be stored");
 }
 
+// Something that was refused.
 void AgentConnection::add_audit(std::string action, std::string detail) {
-  auto writing = fleet_.store_.write([action = std::move(action),
-                                      detail = std::move(detail) + " from " + socket_->peer(),
-                                      object = app_id_ + "/" + instance_id()](Store& store) {
-    return store.add_audit(
-        {.at = now_millis(), .actor = "agent", .action = action, .object = object, .detail = detail});
-  });
+  AuditRow row{.at = now_millis(),
+               .actor = "agent",
+               .action = std::move(action),
+               .object = app_id() + "/" + instance_id(),
+               .detail = std::move(detail)};
+  row.from = socket_->peer();
+  row.result = kDenied;
+  auto writing = fleet_.store_.write([row = std::move(row)](Store& store) { return store.add_audit(row); });
   transport::spawn(socket_->executor(), [](Task<base::Result<void>> task) -> Task<> {
     [[maybe_unused]] const auto noted = co_await std::move(task);
   }(std::move(writing)));

@@ -25,13 +25,15 @@ namespace backend {
 
 class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
  public:
-  AgentConnection(Fleet& fleet, std::shared_ptr<transport::WebSocket> socket);
+  // `credential`: what the peer's certificate says; nothing: it has shown none.
+  AgentConnection(Fleet& fleet, std::shared_ptr<transport::WebSocket> socket,
+                  std::optional<Credential> credential);
 
   // Until it ends, however it ends.
   Task<> serve();
 
   const AgentSession& session() const { return session_; }
-  const std::string& app_id() const { return app_id_; }
+  const std::string& app_id() const { return rules_.app_id(); }
   const std::string& instance_id() const { return rules_.instance_id(); }
   bool is_admitted() const { return session_.instance != 0; }
 
@@ -41,6 +43,7 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   using RecipeTexts = std::unordered_map<std::string, transport::Text>;
   bool tell_recipe(const PlacementContent& content, std::int64_t version, RecipeTexts& texts);
 
+  bool has_expired(Millis now) const { return credential_ && credential_->not_after <= now; }
   void superseded() { perform(rules_.step(protocol::at_backend::Superseded{})); }
   void revoked(const std::string& reason) { perform(rules_.step(protocol::at_backend::Revoked{reason})); }
   void drain(std::int64_t retry_after_ms) {
@@ -60,6 +63,7 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   struct Errands {
     std::optional<protocol::at_backend::Judge> judge;
     std::optional<protocol::Facts> facts;
+    std::optional<protocol::at_backend::SignCertificate> sign;
   };
 
   Task<> read_all();
@@ -69,6 +73,8 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   void stop_timer();
   Task<> judge(protocol::at_backend::Judge judge);
   Task<> store_facts(protocol::Facts facts);
+  Task<> sign(protocol::at_backend::SignCertificate request);
+  protocol::BackendBody answer_to(const base::Result<Signed>& asked);
   void welcome(const struct Judgement& judgement, const protocol::Handshake& handshake);
   void take(Report report);
   void malformed(const base::Error& error);
@@ -83,8 +89,8 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   const std::shared_ptr<transport::WebSocket> socket_;
   transport::SendQueue queue_;
   protocol::BackendSession rules_;
+  std::unique_ptr<Credential> credential_;  // null: there is no certificate
   AgentSession session_;
-  std::string app_id_;
   std::vector<Report> reports_;    // not yet handed to the store
   std::size_t frame_bytes_ = 0;    // of the message that is being handled
   std::size_t reports_bytes_ = 0;  // of reports_

@@ -42,7 +42,7 @@ Result<void> make_folder(const std::string& path) {
 }
 
 // The file appears whole or not at all.
-Result<void> write_private(const std::string& path, std::string_view content) {
+Result<void> write_whole(const std::string& path, std::string_view content) {
   const std::string scratch = path + ".new";
   ::unlink(scratch.c_str());
   const base::UniqueFd fd(
@@ -52,6 +52,9 @@ Result<void> write_private(const std::string& path, std::string_view content) {
   if (written != static_cast<ssize_t>(content.size()) || ::fsync(fd.get()) != 0)
     return base::os_error(written < 0 ? errno : ENOSPC, "writing " + scratch);
   if (::rename(scratch.c_str(), path.c_str()) != 0) return base::os_error(errno, "renaming " + scratch);
+  const base::UniqueFd folder(
+      ::open(path.substr(0, path.rfind('/')).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder || ::fsync(folder.get()) != 0) return base::os_error(errno, "syncing the folder of " + path);
   return {};
 }
 
@@ -78,6 +81,10 @@ Result<DataFolder> DataFolder::open(std::string path) {
   return DataFolder(std::move(path), std::move(lock));
 }
 
+Result<void> DataFolder::write_private(const std::string& name, std::string_view content) const {
+  return write_whole(path_ + "/" + name, content);
+}
+
 Result<std::string> DataFolder::admin_token() const {
   auto there = base::read_file(token_file(), kLongestToken);
   if (there) {
@@ -88,7 +95,7 @@ Result<std::string> DataFolder::admin_token() const {
   }
   if (there.error().code() != ErrorCode::not_found) return std::move(there).error();
   std::string token = format_operator_token(make_operator_token());
-  if (auto written = write_private(token_file(), token + "\n"); !written) return std::move(written).error();
+  if (auto written = write_whole(token_file(), token + "\n"); !written) return std::move(written).error();
   return token;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
@@ -16,9 +17,13 @@ class DataFolder {
   const std::string& path() const { return path_; }
   std::string database() const { return path_ + "/opsbackend.db"; }
   std::string token_file() const { return path_ + "/admin.token"; }
+  std::string authority_file() const { return path_ + "/ca.pem"; }    // with its key
+  std::string certificate_file() const { return path_ + "/ca.crt"; }  // for everybody
 
   // The administrator's token; made (0600) when there is none. One that people put there is taken as it is.
   base::Result<std::string> admin_token() const;
+  // Whole or not at all, 0600.
+  base::Result<void> write_private(const std::string& name, std::string_view content) const;
 
  private:
   DataFolder(std::string path, base::UniqueFd lock) : path_(std::move(path)), lock_(std::move(lock)) {}

@@ -8,6 +8,7 @@
 #include "backend/report_intake.hpp"
 #include "backend/report_json.hpp"
 #include "base/json_text.hpp"
+#include "pki/certificate.hpp"
 
 namespace backend {
 
@@ -48,6 +49,21 @@ std::shared_ptr<const StateList> states_of(const Standing& standing, const Place
   return found == contents.end() ? nullptr : found->second->states;
 }
 
+// Who the certificate says is speaking; nobody without one. One that does not count is refused in words,
+// which the agent shows to whoever looks after it.
+Result<std::optional<Credential>> credential_of(const transport::HttpRequest& request) {
+  if (!request.certificate) return std::optional<Credential>();
+  if (!request.certificate->problem.empty())
+    return Error(ErrorCode::permission, request.certificate->problem);
+  const auto certificate = pki::Certificate::parse(request.certificate->pem);
+  if (!certificate) return certificate.error();
+  auto name = certificate->agent_name();
+  if (!name) return Error(ErrorCode::permission, "the certificate names no agent");
+  return std::optional<Credential>(Credential{std::move(name->app_id), std::move(name->instance_id),
+                                              std::move(name->uid), certificate->serial(),
+                                              millis_of(certificate->not_after())});
+}
+
 }  // namespace
 
 Fleet::Fleet(Loop& loop, StoreThread& store, EventLog& events, Metrics& metrics, Log& log,
@@ -85,9 +101,18 @@ Task<Result<void>> Fleet::load() {
   co_return Result<void>();
 }
 
-Task<> Fleet::serve(transport::HttpRequest, std::shared_ptr<transport::WebSocket> socket) {
+Task<> Fleet::serve(transport::HttpRequest request, std::shared_ptr<transport::WebSocket> socket) {
   metrics_.connections.add();
-  auto connection = std::make_shared<AgentConnection>(*this, std::move(socket));
+  auto credential = credential_of(request);
+  request = {};  // headers and certificate: nobody needs them while the connection lasts
+  if (!credential) {
+    metrics_.handshakes_refused.add();
+    log_.warning("agent " + socket->peer() + ": " + credential.error().message());
+    auto closing = socket->close(transport::close_code::kPolicy, credential.error().message());
+    co_await std::move(closing);
+    co_return;
+  }
+  auto connection = std::make_shared<AgentConnection>(*this, std::move(socket), std::move(*credential));
   serving_.insert(connection);
   auto serving = connection->serve();
   co_await std::move(serving);
@@ -191,6 +216,15 @@ void Fleet::deliver(const Delivery& delivery) {
 
 void Fleet::forget(InstanceKey instance) {
   tell_satisfied(waits_.remove_instance(instance, now_millis()));
+}
+
+void Fleet::close_expired() {
+  const Millis now = now_millis();
+  std::vector<std::shared_ptr<AgentConnection>> expired;
+  for (const auto& connection : serving_)
+    if (connection->has_expired(now)) expired.push_back(connection);
+  for (const auto& connection : expired)
+    connection->revoked("the certificate has expired, and was not renewed");
 }
 
 void Fleet::revoke(InstanceKey instance, const std::string& reason) {

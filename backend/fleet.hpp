@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "backend/certificates.hpp"
 #include "backend/delivery.hpp"
 #include "backend/event_log.hpp"
 #include "backend/inquiries.hpp"
@@ -28,6 +29,8 @@ class ReportIntake;
 
 struct FleetSettings {
   bool allow_v1 = false;
+  bool accept_tokens = true;  // agents without a certificate
+  CertificateTerms certificates;
   // A draining backend asks its agents to come back within this time, each at another moment.
   std::chrono::milliseconds spread = std::chrono::seconds(20);
   int heartbeat_s = 30;
@@ -51,6 +54,8 @@ class Fleet {
   void forget(InstanceKey instance);
   // Closes its connection at once, if it has one. The store has been told before.
   void revoke(InstanceKey instance, const std::string& reason);
+  // Every so often: a connection does not outlive the certificate that it was opened or renewed with.
+  void close_expired();
 
   bool is_connected(InstanceKey instance) const { return online_.contains(instance); }
   std::size_t connected() const { return online_.size(); }

@@ -77,6 +77,7 @@ struct Enrolled {
 // What a verified certificate says.
 struct Credential {
   std::string app_id, instance_id, uid, serial;
+  Millis not_after = 0;
 };
 
 struct Renewal {

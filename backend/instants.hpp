@@ -11,10 +11,12 @@
 
 namespace backend {
 
+inline Millis millis_of(std::chrono::system_clock::time_point when) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(when.time_since_epoch()).count();
+}
+
 inline Millis now_millis() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
+  return millis_of(std::chrono::system_clock::now());
 }
 
 // "" for an instant that never was.

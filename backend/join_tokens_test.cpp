@@ -82,7 +82,7 @@ TEST_CASE("a join token that the API has made enrols a machine, as often as was 
   REQUIRE(parts.size() == 4);
   CHECK(parts[0] == "opsjoin1");
   CHECK(parts[1].size() == 16);
-  CHECK(parts[2].size() == 64);
+  CHECK(parts[2].size() == 32);
   CHECK(parts[3] == std::string(64, 'c'));
   CHECK(bench.enrol(token, "web1").verdict == Enrolled::Verdict::enrolled);
   CHECK(bench.enrol(token, "web2").verdict == Enrolled::Verdict::enrolled);

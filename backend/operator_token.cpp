@@ -38,8 +38,4 @@ TokenProof proof_of_token(std::string_view text) {
   return {"text-" + hash.substr(0, 2 * kIdBytes), std::move(hash)};
 }
 
-std::string format_join_token(std::string_view id, std::string_view secret, std::string_view ca_hash) {
-  return "opsjoin1." + std::string(id) + "." + std::string(secret) + "." + std::string(ca_hash);
-}
-
 }  // namespace backend

@@ -22,7 +22,4 @@ struct TokenProof {
 };
 TokenProof proof_of_token(std::string_view text);
 
-// The text of a join token: "opsjoin1.<id>.<secret>.<SHA-256 of the CA's public key>".
-std::string format_join_token(std::string_view id, std::string_view secret, std::string_view ca_hash);
-
 }  // namespace backend

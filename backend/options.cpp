@@ -43,6 +43,27 @@ Result<void> store_count(Options& options, std::string_view value) {
   return {};
 }
 
+Result<void> store_name(Options& options, std::string_view value) {
+  constexpr std::size_t kLongest = 253;  // of a DNS name
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '-' || c == ':';
+  };
+  if (value.empty() || value.size() > kLongest || !std::ranges::all_of(value, allowed))
+    return must_be("a host name or an address", value);
+  if (std::ranges::find(options.names, value) == options.names.end()) options.names.emplace_back(value);
+  return {};
+}
+
+Result<void> store_certificate_life(Options& options, std::string_view value) {
+  constexpr std::int64_t kShortest = 10, kLongest = 366LL * 24 * 3600;
+  const auto seconds = base::parse_integer(value);
+  if (!seconds || *seconds < kShortest || *seconds > kLongest)
+    return must_be("a number of seconds from 10 to 31622400", value);
+  options.certificate_life = *seconds;
+  return {};
+}
+
 Result<void> store_heartbeat(Options& options, std::string_view value) {
   const auto seconds = base::parse_integer(value);
   if (!seconds || *seconds < 1 || *seconds > 3600)
@@ -70,18 +91,36 @@ Result<void> store_log_level(Options& options, std::string_view value) {
 constexpr std::array kOptions{
     OptionRow{.name = "data",
               .placeholder = "DIR",
-              .doc = "folder of the database and of admin.token (./opsbackend-data)",
+              .doc = "folder of the database, the authority and admin.token (./opsbackend-data)",
               .store = store_text<&Options::data>},
     OptionRow{.name = "listen",
               .placeholder = "ADDRESS:PORT",
               .doc = "for agents and the API (127.0.0.1:8963); port 0 lets the system choose",
               .store = store_text<&Options::listen>},
     OptionRow{.name = "plain",
-              .doc = "no TLS, on loopback only; until TLS is there this is how it works anyway",
+              .doc = "no TLS, on loopback only; agents are known by their tokens there",
               .store = store_flag<&Options::plain>},
     OptionRow{.name = "allow-v1",
-              .doc = "accept agents that speak version 1 of the protocol only",
+              .doc = "accept agents without a certificate too, as those of version 1 are",
               .store = store_flag<&Options::allow_v1>},
+    OptionRow{
+        .name = "name",
+        .placeholder = "HOST",
+        .doc = "what agents and people call this server, for its certificate; may be given several times",
+        .repeatable = true,
+        .store = store_name},
+    OptionRow{
+        .name = "ca-cert",
+        .placeholder = "FILE",
+        .doc =
+            "an authority of your own instead of DATA/ca.pem: its certificate, then the chain up to its root",
+        .store = store_text<&Options::ca_cert>},
+    OptionRow{
+        .name = "ca-key", .placeholder = "FILE", .doc = "its key", .store = store_text<&Options::ca_key>},
+    OptionRow{.name = "certificate-life",
+              .placeholder = "SECONDS",
+              .doc = "of agents' certificates; they renew at two thirds (604800: a week)",
+              .store = store_certificate_life},
     OptionRow{.name = "report",
               .placeholder = "WHAT",
               .doc = "what agents report unless their app says otherwise: all (default) or changes",

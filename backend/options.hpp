@@ -24,8 +24,12 @@ struct Options {
   std::string listen = "127.0.0.1:8963";
   bool plain = false;
   bool allow_v1 = false;
-  std::int64_t heartbeat = 30;       // seconds
-  bool report_changes_only = false;  // of apps that do not say otherwise
+  std::vector<std::string> names;
+  std::string ca_cert;
+  std::string ca_key;
+  std::int64_t certificate_life = 7 * 24 * 3600;  // seconds
+  std::int64_t heartbeat = 30;                    // seconds
+  bool report_changes_only = false;               // of apps that do not say otherwise
   std::int64_t retention_days = 30;
   std::int64_t retention_results = 20'000'000;
   std::string log_file;
@@ -39,6 +43,7 @@ struct OptionRow {
   std::string_view placeholder;  // "DIR"; empty: a flag
   std::string_view doc;
   bool configurable = true;  // may stand in the environment and the config file
+  bool repeatable = false;   // each adds to what there is, wherever it stands
   // Notes the value; the error says what is accepted. Flags get "" or a word for true or false.
   base::Result<void> (*store)(Options&, std::string_view value) = nullptr;
 

@@ -78,8 +78,11 @@ Task<> start(Server& server, Log& log, const base::Notify& notify, int& status) 
     co_return;
   }
   say("data      " + server.data().path());
-  say("listening http://" + server.address() + " (agents: ws://" + server.address() + "/agent/)");
-  say("token     " + server.data().token_file());
+  const std::string s = server.is_secure() ? "s" : "";
+  say("listening http" + s + "://" + server.address() + " (agents: ws" + s + "://" + server.address() +
+      "/agent/)");
+  say("token     " + server.data().token_file() +
+      (server.is_secure() ? ", authority " + server.data().certificate_file() : ""));
   notify.status("listening on " + server.address());
   notify.ready();
 }

@@ -66,39 +66,76 @@ Server::~Server() = default;
 
 Result<std::unique_ptr<Server>> Server::open(Loop& loop, const Options& options, Log& log,
                                              FleetSettings settings) {
-  if (!is_loopback(options.listen))
-    return Error(
-        ErrorCode::unsupported,
-        "--listen " + options.listen +
-            ": without TLS only loopback addresses are served (127.0.0.1:8963); put a proxy with TLS "
-            "in front");
+  if (options.plain && !is_loopback(options.listen))
+    return Error(ErrorCode::unsupported,
+                 "--listen " + options.listen +
+                     ": with --plain only loopback addresses are served (127.0.0.1:8963); leave --plain out");
   auto data = DataFolder::open(options.data);
   if (!data) return std::move(data).error();
   std::unique_ptr<Server> server(new Server(loop, options, log, std::move(*data)));
   auto token = server->data_.admin_token();
   if (!token) return std::move(token).error();
+  if (!options.plain)
+    if (auto opened = server->open_identity(); !opened) return std::move(opened).error();
   auto store = StoreThread::open(loop, server->data_.database(), server->metrics_);
   if (!store) return std::move(store).error();
   server->store_ = std::move(*store);
   settings.allow_v1 = settings.allow_v1 || options.allow_v1;
+  // Without TLS there are no certificates to tell agents apart by.
+  settings.accept_tokens = options.plain || settings.allow_v1;
+  if (server->identity_)
+    settings.certificates = {.authority = &server->identity_->authority(),
+                             .life = seconds(options.certificate_life)};
   settings.heartbeat_s = static_cast<int>(options.heartbeat);
   server->fleet_ =
       std::make_unique<Fleet>(loop, *server->store_, server->events_, server->metrics_, log, settings);
   server->context_ = std::unique_ptr<api::Context>(
       new api::Context{server->options_, *server->store_, *server->fleet_, server->events_, server->metrics_,
-                       log, std::move(*token)});
+                       log, std::move(*token), server->identity_ ? server->identity_->ca_hash() : ""});
 
   const auto serve_agent = [fleet = server->fleet_.get()](HttpRequest request,
                                                           std::shared_ptr<transport::WebSocket> socket) {
     return fleet->serve(std::move(request), std::move(socket));
   };
   auto http = transport::HttpServer::listen(
-      loop, {.listen = options.listen, .web_socket = {.heartbeat = seconds(options.heartbeat)}},
+      loop,
+      {.listen = options.listen,
+       .tls = server->tls_,
+       .body_limit = [context = server->context_.get()](
+                         const HttpRequest& request) { return api::body_limit(*context, request); },
+       .web_socket = {.heartbeat = seconds(options.heartbeat)}},
       [raw = server.get()](HttpRequest request) { return raw->answer(std::move(request)); },
       {{.path = "/agent/", .handler = serve_agent}, {.path = "/agent", .handler = serve_agent}});
   if (!http) return std::move(http).error().with_context("listening on " + options.listen);
   server->http_ = std::move(*http);
   return server;
+}
+
+Result<void> Server::open_identity() {
+  const auto now = std::chrono::system_clock::now();
+  auto identity = ServerIdentity::open(data_,
+                                       {.ca_cert = options_.ca_cert,
+                                        .ca_key = options_.ca_key,
+                                        .listen = options_.listen,
+                                        .names = options_.names},
+                                       now);
+  if (!identity) return std::move(identity).error();
+  identity_ = std::move(*identity);
+  auto shown = identity_->issue(now);
+  if (!shown) return std::move(shown).error();
+  auto tls = transport::TlsServer::make(std::move(*shown), identity_->authority().chain_pem());
+  if (!tls) return std::move(tls).error();
+  tls_ = std::move(*tls);
+  return {};
+}
+
+// New connections see the new certificate; those that are open go on.
+void Server::renew_identity() {
+  const auto now = std::chrono::system_clock::now();
+  if (!identity_ || !identity_->is_due(now)) return;
+  auto shown = identity_->issue(now);
+  auto replaced = shown ? tls_->replace(std::move(*shown)) : Result<void>(std::move(shown).error());
+  if (!replaced) log_.error("renewing the server's certificate: " + replaced.error().message());
 }
 
 Task<Result<void>> Server::start() {
@@ -188,6 +225,8 @@ Task<> Server::keep_house() {
   while (!is_stopping_) {
     co_await stopping_.wait_for(kHouseEvery);
     if (is_stopping_) break;
+    renew_identity();
+    fleet_->close_expired();
     const auto now = std::chrono::steady_clock::now();
     if (now >= next_presence) {
       co_await fleet_->note_presence();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "backend/api/context.hpp"
@@ -10,6 +11,7 @@
 #include "backend/fleet.hpp"
 #include "backend/metrics.hpp"
 #include "backend/options.hpp"
+#include "backend/server_identity.hpp"
 #include "backend/store_thread.hpp"
 #include "transport/http_server.hpp"
 
@@ -31,6 +33,7 @@ class Server {
 
   std::uint16_t port() const { return http_->port(); }
   std::string address() const { return http_->address(); }
+  bool is_secure() const { return identity_.has_value(); }
   const DataFolder& data() const { return data_; }
   Fleet& fleet() { return *fleet_; }
   Metrics& metrics() { return metrics_; }
@@ -42,6 +45,8 @@ class Server {
   Task<transport::HttpResponse> route(transport::HttpRequest request);
   Task<transport::HttpResponse> readiness();
   transport::HttpResponse show_metrics();
+  base::Result<void> open_identity();
+  void renew_identity();
   Task<> keep_house();
   Task<> purge();
 
@@ -49,6 +54,8 @@ class Server {
   const Options options_;
   Log& log_;
   DataFolder data_;
+  std::optional<ServerIdentity> identity_;  // none without TLS
+  std::shared_ptr<transport::TlsServer> tls_;
   Metrics metrics_;
   EventLog events_;
   std::unique_ptr<StoreThread> store_;

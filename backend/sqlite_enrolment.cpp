@@ -59,9 +59,7 @@ Result<SqliteStore::Decision> SqliteStore::decide(const EnrolRequest& request, M
   if (!request.app_id.empty() && request.app_id != decision.app_id)
     return refuse("the join token is for the app '" + decision.app_id + "', not for '" + request.app_id +
                   "'");
-  if (decision.names_instance && !request.instance_id.empty() && request.instance_id != decision.instance_id)
-    return refuse("the join token is for the instance '" + decision.instance_id + "', not for '" +
-                  request.instance_id + "'");
+  // The operator's word goes before the machine's idea of its own name, often that of its host.
   if (!decision.names_instance) decision.instance_id = request.instance_id;
   if (decision.instance_id.empty()) decision.instance_id = "i-" + base::random_hex(8);
   if (const auto wrong = protocol::problem_of_name(decision.instance_id); !wrong.empty())

@@ -6,6 +6,7 @@
 #include "ctl/fields.hpp"
 #include "terminal/wrap.hpp"
 #include "transport/http_client.hpp"
+#include "transport/tls.hpp"
 
 namespace ctl {
 
@@ -86,8 +87,15 @@ namespace {
 
 // The one place where https gets what it needs: `ca` becomes the trust of the client's TLS.
 Result<void> add_tls(transport::HttpClientOptions& options, const std::string& ca) {
-  if (options.server.scheme != "https") return {};
-  (void)ca;
+  if (!options.server.secure()) return {};
+  if (ca.empty())
+    return Error(
+        ErrorCode::invalid,
+        "https needs to know the backend's authority: give the file ca.crt of the backend's data folder "
+        "('opsctl login --ca FILE' remembers it)");
+  auto tls = transport::TlsClient::make({.ca = ca});
+  if (!tls) return std::move(tls).error();
+  options.tls = std::move(*tls);
   return {};
 }
 

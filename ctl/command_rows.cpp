@@ -20,7 +20,8 @@ constexpr std::array kCommands{
                        "--token-file; - is "
                        "standard input. The certificates that --ca names are copied beside it, to ca.pem.",
         .examples =
-            "opsctl login http://127.0.0.1:8963 --token-file /var/lib/opsbackend/admin.token\n"
+            "opsctl login https://127.0.0.1:8963 --token-file /var/lib/opsbackend/admin.token --ca "
+            "/var/lib/opsbackend/ca.crt\n"
             "ssh backend cat admin.token | opsctl login https://ops.example --token-file - --ca ca.pem",
         .run_local = login_command},
     CommandRow{.name = "app list",

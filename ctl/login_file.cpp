@@ -163,6 +163,7 @@ Result<Login> choose_login(const Options& options, const std::string& path) {
     login.token = (*stored)->token;
   } else if (is_loopback(login.server)) {
     // So that a backend that was started in this folder needs no further step.
+    if (login.ca.empty() && ::access(kLocalCa.data(), R_OK) == 0) login.ca = kLocalCa;
     if (auto token = read_token(std::string(kLocalToken))) login.token = std::move(*token);
   }
   return login;

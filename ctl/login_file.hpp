@@ -9,8 +9,9 @@
 
 namespace ctl {
 
-inline constexpr std::string_view kDefaultServer = "http://127.0.0.1:8963";
+inline constexpr std::string_view kDefaultServer = "https://127.0.0.1:8963";
 inline constexpr std::string_view kLocalToken = "opsbackend-data/admin.token";
+inline constexpr std::string_view kLocalCa = "opsbackend-data/ca.crt";
 
 struct Login {
   std::string server;
@@ -36,7 +37,8 @@ base::Result<std::string> read_ca(const std::string& file);
 base::Result<std::string> read_token(const std::string& file);
 
 // Which backend, and with which token: options and environment over what is stored over defaults. The stored
-// token and certificates are for the stored server only; ./opsbackend-data/admin.token only to this machine.
+// token and certificates are for the stored server only; what is in
+// ./opsbackend-data only for this machine.
 base::Result<Login> choose_login(const Options& options, const std::string& path);
 
 }  // namespace ctl

@@ -295,7 +295,7 @@ constexpr std::array kOptions{
               .letter = 's',
               .kind = ValueKind::text,
               .placeholder = "URL",
-              .doc = "the backend (http://127.0.0.1:8963, or what 'opsctl login' stored)",
+              .doc = "the backend (https://127.0.0.1:8963, or what 'opsctl login' stored)",
               .global = true,
               .environment = true,
               .store = store_text<&Options::server>},
@@ -312,7 +312,8 @@ constexpr std::array kOptions{
         .name = "ca",
         .kind = ValueKind::file,
         .placeholder = "FILE",
-        .doc = "the certificates that may vouch for the backend, for https (what 'opsctl login' stored)",
+        .doc = "the certificates that may vouch for the backend, for https (what 'opsctl login' stored, else "
+               "./opsbackend-data/ca.crt for a backend on this machine)",
         .global = true,
         .environment = true,
         .store = store_text<&Options::ca>},

@@ -117,13 +117,18 @@ Result<Authority::Times> Authority::times(Instant now, std::chrono::seconds life
 
 Result<Certificate> Authority::issue_agent(std::string_view csr_pem, const AgentName& name, Instant now,
                                            std::chrono::seconds life) const {
-  auto request = Request::parse(csr_pem);
-  if (!request) return std::move(request).error();
+  const auto request = Request::parse(csr_pem);
+  if (!request) return request.error();
+  return issue_agent(*request, name, now, life);
+}
+
+Result<Certificate> Authority::issue_agent(const Request& request, const AgentName& name, Instant now,
+                                           std::chrono::seconds life) const {
   if (auto fine = check_agent_name(name); !fine) return std::move(fine).error();
   const auto when = times(now, life);
   if (!when) return when.error();
   const Wanted wanted{.common_name = name.uid,
-                      .key = request->key(),
+                      .key = request.key(),
                       .usage = Usage::agent,
                       .names = {{AltName::Kind::uri, uri_of(name)}},
                       .not_before = when->from,

@@ -40,9 +40,11 @@ class Authority {
   // When the first certificate of the chain ends, and with it all that was issued.
   Instant not_after() const;
 
-  // For the key of a request, which is checked (see Request), under a name that the caller has decided. It
-  // never outlives the authority.
+  // For the key of a request, which is (or was) checked, see Request, under a name that the caller has
+  // decided. It never outlives the authority.
   base::Result<Certificate> issue_agent(std::string_view csr_pem, const AgentName& name, Instant now,
+                                        std::chrono::seconds life) const;
+  base::Result<Certificate> issue_agent(const Request& request, const AgentName& name, Instant now,
                                         std::chrono::seconds life) const;
   // `names`: DNS names and IP addresses under which the server is reached, one at least.
   base::Result<Certificate> issue_server(const PrivateKey& key, const std::vector<std::string>& names,

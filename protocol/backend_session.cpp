@@ -152,6 +152,7 @@ void BackendSession::on(Tell& event) {
   send(std::move(event.body), {.mid = std::move(event.mid),
                                .re = std::move(event.re),
                                .valid_until = lifetime ? base::utc_text(event.now + *lifetime) : ""});
+  if (enrols) actions_.push_back(StartTimer{Timer::handshake, kHandshakeMs});  // until the agent leaves
 }
 
 void BackendSession::send(BackendBody body, Envelope envelope) {

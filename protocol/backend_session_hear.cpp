@@ -147,7 +147,10 @@ void BackendSession::hear(Nack& answer, const Envelope& envelope) {
 
 void BackendSession::hear(CertRequest& request, const Envelope& envelope) {
   const bool enrols = phase_ == Phase::connecting;
-  if (enrols) phase_ = Phase::enrolling;
+  if (enrols) {
+    phase_ = Phase::enrolling;
+    actions_.push_back(StopTimer{Timer::handshake});  // from here on it is the shell that takes its time
+  }
   actions_.push_back(SignCertificate{std::move(request), envelope.mid, enrols});
 }
 

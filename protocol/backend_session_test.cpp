@@ -136,9 +136,11 @@ TEST_CASE("a stranger may enrol once, with a token, and be told only the answer"
   const CertRequest request = sample<CertRequest>();
   BackendSession session(kCertificatesOnly);
   did(session, Opened{});
-  CHECK(heard(session, request, "m") == Actions{SignCertificate{request, "m", true}});
+  CHECK(heard(session, request, "m") ==
+        Actions{StopTimer{Timer::handshake}, SignCertificate{request, "m", true}});
   CHECK(did(session, Tell{sample<RecipeMetadata>()}).size() == 1);
-  CHECK(did(session, Tell{sample<CertIssued>(), "", "m"}) == Actions{says(sample<CertIssued>(), 2, "", "m")});
+  CHECK(did(session, Tell{sample<CertIssued>(), "", "m"}) ==
+        Actions{says(sample<CertIssued>(), 2, "", "m"), StartTimer{Timer::handshake, kHandshakeMs}});
   CHECK(heard(session, request) == Actions{Close{1002, "CertRequest before the handshake was accepted"}});
   BackendSession without(kCertificatesOnly);
   did(without, Opened{});

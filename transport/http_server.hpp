@@ -26,6 +26,9 @@ struct HttpServerOptions {
   std::shared_ptr<TlsServer> tls;      // null: no TLS
   std::size_t max_header = 16 * 1024;
   std::size_t max_body = 8 * 1024 * 1024;
+  // May be empty. How large the body of a request with this head may be, at most max_body: asked before any
+  // of it is read, so that strangers get no memory.
+  std::function<std::size_t(const HttpRequest&)> body_limit = {};
   std::size_t max_connections = 20'000;  // more are answered with 503 and closed (with TLS: closed)
   // Of one address (IPv6: one /64), without the websockets: so that one client cannot take all of the above,
   // while a site of two thousand agents behind one NAT may still come back all at once.

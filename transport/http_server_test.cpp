@@ -146,6 +146,27 @@ TEST_CASE("requests beyond the limits are refused with the status that says so")
       "HTTP/1.1 400 "));
 }
 
+TEST_CASE("how large a body may be can depend on who sends it, and is decided by the head") {
+  HttpServerOptions options;
+  options.max_body = 1000;
+  options.body_limit = [](const HttpRequest& request) -> std::size_t {
+    return request.header("X-Known").empty() ? 10 : 100'000;
+  };
+  const Server server(options);
+  const auto post = [&](const std::string& head, std::size_t size) {
+    return server.ask("POST /echo HTTP/1.1\r\nConnection: close\r\n" + head +
+                      "Content-Length: " + std::to_string(size) + "\r\n\r\n" + std::string(size, 'x'));
+  };
+  CHECK(has(post("", 10), "HTTP/1.1 200 "));
+  CHECK(has(post("", 11), "HTTP/1.1 413 "));
+  CHECK(has(post("X-Known: yes\r\n", 1000), "HTTP/1.1 200 "));
+  CHECK(has(post("X-Known: yes\r\n", 1001), "HTTP/1.1 413 "));
+  CHECK(
+      has(server.ask(
+              "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n"),
+          "HTTP/1.1 413 "));
+}
+
 TEST_CASE("a client that sends its request too slowly is refused, and one that sends none is let go") {
   HttpServerOptions options;
   options.header_deadline = 200ms;

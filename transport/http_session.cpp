@@ -176,6 +176,7 @@ class HttpSession final : public HttpConnection, public EventSink {
       if (const UpgradeRoute* route = find_route(request.path)) {
         co_return co_await upgrade(route, parser, std::move(request));
       }
+    if (!limit_body(parser, request)) co_return co_await refuse(413);
     const unsigned bad_body = co_await read_body(parser);
     if (bad_body == kGone) co_return false;
     if (bad_body != 0) co_return co_await refuse(bad_body);
@@ -187,6 +188,14 @@ class HttpSession final : public HttpConnection, public EventSink {
     HttpResponse response = co_await handle(std::move(request));
     if (response.stream) co_return co_await send_stream(std::move(response));
     co_return co_await send_response(std::move(response), keep_alive && !server_.stopping);
+  }
+
+  // False when the client has announced more than it may send.
+  bool limit_body(Parser& parser, const HttpRequest& request) const {
+    if (!server_.options.body_limit) return true;
+    const std::size_t most = std::min(server_.options.body_limit(request), server_.options.max_body);
+    parser.body_limit(most);  // for those who announce nothing
+    return parser.content_length().value_or(0) <= most;
   }
 
   static constexpr unsigned kGone = 1;  // instead of a status: nobody is there to answer

@@ -5,6 +5,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <ctime>
 
@@ -12,7 +13,9 @@
 #include "agent/control/control_address.hpp"
 #include "agent/control/pid_file.hpp"
 #include "agent/manager/daemon.hpp"
+#include "agent/manager/membership.hpp"
 #include "base/text.hpp"
+#include "base/utc_text.hpp"
 #include "transport/http_client.hpp"
 
 namespace agent::cli {
@@ -57,6 +60,22 @@ Finding check_name(const transport::Uri& uri) {
           "check the name, and /etc/resolv.conf"};
 }
 
+base::Result<std::unique_ptr<manager::Membership>> open_membership(const Options& options) {
+  base::Redactor nothing_is_printed;
+  return manager::Membership::open(
+      {.state_dir = options.state_dir, .join_token = options.join_token, .ca_file = options.ca_file},
+      nothing_is_printed);
+}
+
+// How the daemon would meet that backend: as a member, or to become one.
+base::Result<std::shared_ptr<transport::TlsClient>> tls_of_daemon(const Options& options) {
+  auto membership = open_membership(options);
+  if (!membership) return std::move(membership).error();
+  const auto now = std::chrono::system_clock::now();
+  return (*membership)->must_enrol(options.app_id, now) ? (*membership)->tls_for_enrolment()
+                                                        : (*membership)->tls_for_work(options.app_id, now);
+}
+
 void check_backend(const std::string& text, const Options& options, const transport::Proxies& proxies,
                    Findings& findings) {
   if (auto why = manager::refuse_uri(text, options.allow_plain)) {
@@ -72,7 +91,13 @@ void check_backend(const std::string& text, const Options& options, const transp
   if (findings.back().health == Health::fail) return;
   const std::string target = uri.target;
   uri.scheme = uri.secure() ? "https" : "http";
-  transport::HttpClient client({.server = uri, .proxy = proxy, .user_agent = "opsagent-doctor"});
+  transport::HttpClientOptions way{.server = uri, .proxy = proxy, .user_agent = "opsagent-doctor"};
+  if (uri.secure()) {
+    auto tls = tls_of_daemon(options);
+    if (!tls) return;  // check_membership() has said why
+    way.tls = std::move(*tls);
+  }
+  transport::HttpClient client(std::move(way));
   const auto reply = client.request({.target = target});
   if (!reply) {
     findings.push_back({Health::fail, "backend", text + ": " + reply.error().message(),
@@ -150,6 +175,31 @@ Findings check_unit() {
     }
   return {{Health::warn, kAbout, "opsagent.service is not installed",
            "copy bootstrap/opsagent.service to /etc/systemd/system and run systemctl daemon-reload"}};
+}
+
+Findings check_membership(const Options& options) {
+  constexpr const char* kAbout = "certificate";
+  const auto is_secure = [](const std::string& uri) { return uri.starts_with("wss:"); };
+  if (std::ranges::none_of(options.ws_uris, is_secure)) return {};
+  auto membership = open_membership(options);
+  if (!membership)
+    return {{Health::fail, kAbout, membership.error().message(), "correct it; the daemon does not start"}};
+  const auto now = std::chrono::system_clock::now();
+  if ((*membership)->must_enrol(options.app_id, now))
+    return {{Health::warn, kAbout, "this machine is not enrolled yet, and has a join token",
+             "the daemon enrols it when it starts: systemctl start opsagent"}};
+  if (auto tls = (*membership)->tls_for_work(options.app_id, now); !tls)
+    return {{Health::fail, kAbout, tls.error().message(),
+             "get a join token: opsctl join-token create --app " + options.app_id}};
+  const Credentials* credentials = (*membership)->credentials();
+  if (credentials == nullptr)
+    return {{Health::warn, kAbout, "there is none; this machine is known by its token only",
+             "that works with backends that allow it (allow_v1); a join token is better"}};
+  return {{Health::ok, kAbout,
+           "enrolled as " + credentials->name.app_id + "/" + credentials->name.instance_id + " until " +
+               base::utc_text(credentials->not_after) + ", renewed from " +
+               base::utc_text(credentials->renew_at()),
+           ""}};
 }
 
 Findings check_backends(const Options& options) {

@@ -22,7 +22,9 @@ Findings check_configuration(const Options& options);
 Findings check_state_folder(const Options& options);
 Findings check_daemon(const Options& options);
 Findings check_unit();
-// Name, proxy, connection and clock, for each backend.
+// Whether this machine can prove who it is, where backends want that.
+Findings check_membership(const Options& options);
+// Name, proxy, connection, the backend's certificate and clock, for each backend.
 Findings check_backends(const Options& options);
 
 }  // namespace agent::cli

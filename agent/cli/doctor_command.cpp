@@ -40,6 +40,7 @@ int doctor_command(const Options& options, Console& console) {
   const auto add = [&](Findings more) { std::ranges::move(more, std::back_inserter(findings)); };
   add(check_configuration(options));
   add(check_state_folder(options));
+  add(check_membership(options));
   add(check_backends(options));
   add(check_daemon(options));
   add(check_unit());

@@ -9,6 +9,7 @@
 #include "agent/identity.hpp"
 #include "base/text.hpp"
 #include "base/value.hpp"
+#include "pki/join_token.hpp"
 #include "transport/proxies.hpp"
 #include "transport/uri.hpp"
 
@@ -124,6 +125,13 @@ Result<void> store_id(Options& options, std::string_view value) {
   return {};
 }
 
+Result<void> store_join_token(Options& options, std::string_view value) {
+  if (!value.starts_with('/'))
+    if (auto token = pki::parse_join_token(value); !token) return std::move(token).error();
+  options.join_token = value;
+  return {};
+}
+
 Result<void> store_tag(Options& options, std::string_view value) {
   constexpr std::size_t kLongest = 1024;
   const std::size_t equals = value.find('=');
@@ -181,9 +189,23 @@ constexpr std::array kOptions{
     OptionRow{.name = "token-file",
               .kind = ValueKind::file,
               .placeholder = "FILE",
-              .doc = "what proves to the backend that we are we; made when missing (DIR/token)",
+              .doc = "what proves that we are we to a backend that wants no certificate; made when missing "
+                     "(DIR/token)",
               .commands = kLive,
               .store = store_text<&Options::token_file>},
+    OptionRow{.name = "join-token",
+              .kind = ValueKind::text,
+              .placeholder = "TOKEN",
+              .doc = "how this machine gets its certificate: what 'opsctl join-token create' printed, or "
+                     "the path of a file that holds it",
+              .commands = kLive,
+              .store = store_join_token},
+    OptionRow{.name = "ca-file",
+              .kind = ValueKind::file,
+              .placeholder = "FILE",
+              .doc = "the authority that backends are known by (the one that issued our certificate)",
+              .commands = kLive,
+              .store = store_text<&Options::ca_file>},
     OptionRow{.name = "tag",
               .kind = ValueKind::text,
               .placeholder = "KEY=VALUE",

@@ -64,6 +64,8 @@ struct Options {
   std::string app_id = "default";
   std::string instance_id;
   std::string token_file;
+  std::string join_token;
+  std::string ca_file;
   std::vector<std::string> tags;  // "key=value"
   std::string proxy;
   int protocol_min = 1;

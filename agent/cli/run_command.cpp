@@ -139,6 +139,9 @@ base::Result<manager::BackendSettings> backend_settings(const Options& options) 
                                                 .app_id = options.app_id,
                                                 .instance_id = options.instance_id,
                                                 .token_file = options.token_file},
+                                   .membership = {.state_dir = options.state_dir,
+                                                  .join_token = options.join_token,
+                                                  .ca_file = options.ca_file},
                                    .protocol_min = options.protocol_min,
                                    .allow_plain = options.allow_plain,
                                    .allow = options.allow};

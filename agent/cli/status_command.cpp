@@ -28,6 +28,8 @@ void print(const Value& status, Console& console) {
                     text_at(status, "started"));
   row("machine", text_at(status, "instance_id") + " of app " + text_at(status, "app_id"));
   if (const Value* connection = status.find("connection")) row("backend", text_at(*connection, "text"));
+  if (const Value* certificate = status.find("certificate"))
+    row("certificate", text_at(*certificate, "name") + ", ends " + text_at(*certificate, "ends"));
   if (const Value* recipe = status.find("recipe"); recipe && !recipe->is_null())
     row("recipe", "version " + text_at(*recipe, "version") + ", " + text_at(*recipe, "states") + " states");
   else

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "agent/manager/enrolment.hpp"
 #include "base/utc_text.hpp"
 #include "protocol/capabilities.hpp"
 #include "recipe/document.hpp"
@@ -49,10 +50,12 @@ Connector::Connector(transport::Loop& loop, const DaemonSettings& settings, Live
       progress_(progress),
       status_(std::move(status)),
       changed_(loop.get_executor()),
-      facts_wanted_(loop.get_executor()) {}
+      facts_wanted_(loop.get_executor()),
+      renewal_(loop.get_executor(), *live.membership, settings.log, [this] { return who_renews(); }) {}
 
 Task<> Connector::run() {
   transport::spawn(loop_.get_executor(), keep_facts());
+  transport::spawn(loop_.get_executor(), renewal_.run());
   while (!is_ending_) {
     const milliseconds wait = co_await connect_once();
     if (!is_ending_ && wait.count() > 0) co_await changed_.wait_for(wait);
@@ -82,7 +85,14 @@ Task<milliseconds> Connector::connect_once() {
   transport::DialOptions options{.user_agent = "opsagent/" + settings_.version};
   if (auto why = refuse_uri(view_.uri, backend_.allow_plain)) co_return after_failed_dial(*why);
   options.uri = *transport::parse_uri(view_.uri);
+  is_secure_ = options.uri.secure();
   options.proxy = backend_.proxies.proxy_for(options.uri);
+  if (options.uri.secure()) {
+    auto prepared = co_await prepare_tls(options);
+    if (!prepared) co_return after_failed_dial(prepared.error().message());
+    if (is_ending_) co_return 0ms;
+    options.tls = std::move(*prepared);
+  }
   // A backend of version 1 sends its recipe at once, so there is no moment to raise the limit.
   options.web_socket.max_message = protocol::kLargestMessage;
   auto socket = co_await transport::dial(options);
@@ -102,6 +112,30 @@ Task<milliseconds> Connector::connect_once() {
   manager_.reset();
   changed_.notify();
   co_return after_connection(std::move(ended), opened);
+}
+
+// Who both sides are; a machine that has only a join token is enrolled first.
+Task<base::Result<std::shared_ptr<transport::TlsClient>>> Connector::prepare_tls(transport::DialOptions way) {
+  const std::string app_id = live_.identity.app_id;
+  Membership& membership = *live_.membership;
+  if (membership.must_enrol(app_id, std::chrono::system_clock::now())) {
+    EnrolmentWish wish{.app_id = app_id, .instance_id = live_.identity.instance_id};
+    auto enrolling = enrol(std::move(way), std::move(wish), membership);
+    const auto enrolled = co_await std::move(enrolling);
+    if (!enrolled) co_return base::Error(enrolled.error()).with_context("enrolling");
+    const Credentials& got = *membership.credentials();
+    settings_.log(Level::info, "enrolled as " + got.name.app_id + "/" + got.name.instance_id +
+                                   "; the certificate ends on " + base::utc_text(got.not_after));
+    renewal_.enrolled();
+  }
+  co_return membership.tls_for_work(app_id, std::chrono::system_clock::now());
+}
+
+Renewal::Ask Connector::who_renews() {
+  if (!manager_ || manager_->protocol_version() < 2) return nullptr;
+  return [manager = manager_](protocol::CertRequest request) {
+    manager->ask_for_certificate(std::move(request));
+  };
 }
 
 milliseconds Connector::after_failed_dial(const std::string& problem) {
@@ -201,6 +235,7 @@ Task<> Connector::end(std::string reason, milliseconds patience) {
     co_await transport::sleep_for(kStep);
   changed_.notify();
   facts_wanted_.notify();
+  renewal_.end();
 }
 
 // ---- who we are
@@ -219,6 +254,7 @@ ManagerParts Connector::parts() {
           .hello = [this] { return hello(); },
           .refuse_uri = [this](const std::string& uri) { return refuse_uri(uri, backend_.allow_plain); },
           .spooled = [this] { reports_available(); },
+          .certificate_issued = [this](const protocol::CertIssued& issued) { renewal_.issued(issued); },
           .log = settings_.log};
 }
 
@@ -232,9 +268,15 @@ protocol::Handshake Connector::hello() {
                             .app_id = live_.identity.app_id,
                             .agent_version = settings_.version,
                             .instance_token = live_.identity.token};
+  if (const Credentials* credentials = live_.membership->credentials(); credentials && is_secure_) {
+    hello.app_id = credentials->name.app_id;
+    hello.instance_id = credentials->name.instance_id;
+    hello.instance_token.clear();  // the certificate says it all
+  }
   hello.capabilities = {std::string(protocol::kCanPlan), std::string(protocol::kCanOutput),
                         std::string(protocol::kCanFacts), std::string(protocol::kCanQuery),
                         std::string(protocol::kCanSettings)};
+  if (is_secure_ && live_.membership->credentials()) hello.capabilities.emplace_back(protocol::kCanCertify);
   if (std::ranges::find(backend_.allow, "run") != backend_.allow.end())
     hello.capabilities.emplace_back(protocol::kCanRun);
   hello.agent_uid = live_.spool->uid();

@@ -13,7 +13,9 @@
 #include "agent/manager/live_parts.hpp"
 #include "agent/manager/manager.hpp"
 #include "agent/manager/progress.hpp"
+#include "agent/manager/renewal.hpp"
 #include "transport/back_off.hpp"
+#include "transport/dial.hpp"
 
 namespace agent::manager {
 
@@ -49,7 +51,10 @@ class Connector {
   using Clock = std::chrono::steady_clock;
 
   transport::Task<std::chrono::milliseconds> connect_once();
+  transport::Task<base::Result<std::shared_ptr<transport::TlsClient>>> prepare_tls(
+      transport::DialOptions way);
   transport::Task<> keep_facts();
+  Renewal::Ask who_renews();
   transport::Task<> watch_candidate(std::weak_ptr<Manager> manager);
   std::chrono::milliseconds after_failed_dial(const std::string& problem);
   std::chrono::milliseconds after_connection(Manager::Ended ended, Clock::time_point opened);
@@ -75,6 +80,8 @@ class Connector {
   facts::Facts sent_facts_;  // what the session knows
   transport::Wake changed_;
   transport::Wake facts_wanted_;
+  Renewal renewal_;
+  bool is_secure_ = false;  // the connection, or the attempt
   bool is_gathering_ = false;
   bool is_ending_ = false;
   View view_;

@@ -17,6 +17,7 @@
 
 #include "agent/identity.hpp"
 #include "agent/manager/log_line.hpp"
+#include "agent/manager/membership.hpp"
 #include "agent/messages.hpp"
 #include "base/redactor.hpp"
 #include "states/context.hpp"
@@ -28,6 +29,7 @@ namespace agent::manager {
 struct BackendSettings {
   std::vector<std::string> ws_uris;
   IdentityOptions identity;
+  MembershipOptions membership;
   std::map<std::string, std::string> tags;
   transport::Proxies proxies;
   int protocol_min = 1;

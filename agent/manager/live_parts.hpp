@@ -33,12 +33,14 @@ class LiveParts {
   SettingsStore settings;
   RecipeDesk desk;
   Identity identity;
+  std::unique_ptr<Membership> membership;
   facts::AgentFacts own_facts;
   facts::Facts facts;
   SideWork side_work;  // last: it may be using the others
 
  private:
-  LiveParts(const DaemonSettings& from, Identity who, std::shared_ptr<Spool> opened);
+  LiveParts(const DaemonSettings& from, Identity who, std::unique_ptr<Membership> joined,
+            std::shared_ptr<Spool> opened);
 };
 
 }  // namespace agent::manager

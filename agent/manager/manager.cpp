@@ -92,6 +92,10 @@ void Manager::facts_changed(const facts::Facts& before, const facts::Facts& now)
   feed(std::move(changed));
 }
 
+void Manager::ask_for_certificate(protocol::CertRequest request) {
+  feed(at::CertificateWanted{std::move(request)});
+}
+
 void Manager::close(std::string reason) {
   if (ended_.why.empty()) ended_.why = reason;
   feed(at::Closing{std::move(reason)});

@@ -42,6 +42,7 @@ struct ManagerParts {
   std::function<protocol::Handshake()> hello;                                // reads the identity again
   std::function<std::optional<std::string>(const std::string&)> refuse_uri;  // why it may not be used
   std::function<void()> spooled;                                             // a report was appended here
+  std::function<void(const protocol::CertIssued&)> certificate_issued;
   LogLine log;
 };
 
@@ -65,6 +66,7 @@ class Manager : public std::enable_shared_from_this<Manager> {
   void hear(const Event& event);  // of the worker; output and plans are of interest
   void reports_available();
   void facts_changed(const facts::Facts& before, const facts::Facts& now);
+  void ask_for_certificate(protocol::CertRequest request);
   // Says goodbye and ends.
   void close(std::string reason);
 

@@ -270,7 +270,9 @@ void Manager::perform(at::UpdateAsked& action) {
                                 .error = "this version cannot update itself yet"});
 }
 
-void Manager::perform(at::CertificateIssued&) {}  // nobody has asked for one
+void Manager::perform(at::CertificateIssued& action) {
+  parts_.certificate_issued(action.certificate);
+}
 
 void Manager::perform(at::ReadFacts&) {
   feed(at::FactsChanged{.hash = parts_.facts.hash, .full = protocol::Json{parts_.facts.json}});

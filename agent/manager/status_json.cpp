@@ -25,6 +25,13 @@ void add_connection(JsonText& json, const Connector& connector) {
 
 void add_backend(JsonText& json, const LiveParts& live) {
   json.member("instance_id", live.identity.instance_id).member("app_id", live.identity.app_id);
+  if (const Credentials* credentials = live.membership->credentials())
+    json.key("certificate")
+        .begin_object()
+        .member("name", credentials->name.app_id + "/" + credentials->name.instance_id)
+        .member("ends", base::utc_text(credentials->not_after))
+        .member("renewed_from", base::utc_text(credentials->renew_at()))
+        .end_object();
   if (const auto& recipe = live.desk.current())
     json.key("recipe")
         .begin_object()

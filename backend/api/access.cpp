@@ -1,5 +1,7 @@
 #include "backend/api/access.hpp"
 
+#include <limits>
+
 #include "backend/api/changes.hpp"
 #include "backend/api/reply.hpp"
 #include "backend/operator_token.hpp"
@@ -63,6 +65,13 @@ std::variant<Caller, HttpResponse> authenticate(Context& context, const HttpRequ
   const Millis wait = (context.wrong_tokens.wait(address, now) + 999) / 1000;
   response.headers.push_back({"Retry-After", std::to_string(std::max<Millis>(wait, 1))});
   return response;
+}
+
+std::size_t body_limit(Context& context, const HttpRequest& request) {
+  constexpr std::size_t kOfStrangers = 16 * 1024;  // enough for an answer that says what is wrong
+  const std::string_view given = bearer_token(request);
+  const bool is_known = !given.empty() && context.tokens.find(given, now_millis()) != nullptr;
+  return is_known ? std::numeric_limits<std::size_t>::max() : kOfStrangers;
 }
 
 Task<> note_use(Context& context, const std::string& token_id) {

@@ -16,6 +16,9 @@ Task<base::Result<void>> open_access(Context& context);
 // request with a good token is never held up by what others at its address do.
 std::variant<Caller, HttpResponse> authenticate(Context& context, const HttpRequest& request);
 
+// How large a body the sender of this head may send: little without a good token.
+std::size_t body_limit(Context& context, const HttpRequest& request);
+
 // Notes, seldom, that a token is in use.
 Task<> note_use(Context& context, const std::string& token_id);
 

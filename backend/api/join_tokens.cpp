@@ -3,9 +3,7 @@
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
-#include "backend/operator_token.hpp"
-#include "base/sha256.hpp"
-#include "base/token.hpp"
+#include "pki/join_token.hpp"
 
 namespace backend::api {
 
@@ -14,8 +12,6 @@ namespace {
 constexpr std::int64_t kDefaultLife = 15 * 60;
 constexpr std::int64_t kLongestLife = 30LL * 24 * 3600;
 constexpr std::int64_t kMostUses = 100'000;
-constexpr std::size_t kIdBytes = 8;
-constexpr std::size_t kSecretBytes = 32;
 
 // Without the closing bracket.
 void begin_join_token(base::JsonText& json, const JoinToken& token) {
@@ -88,9 +84,9 @@ Task<HttpResponse> create(Context& context, const Call& call) {
         kConflict,
         "this backend runs without TLS (--plain) and issues no certificates: agents come with their "
         "instance_token, and need no join token");
-  const std::string secret = base::random_hex(kSecretBytes);
-  wanted.id = base::random_hex(kIdBytes);
-  wanted.secret_hash = base::sha256_hex(secret);
+  const pki::JoinToken made = pki::make_join_token(context.ca_hash);
+  wanted.id = made.id;
+  wanted.secret_hash = pki::hash_of_secret(made.secret);
   wanted.created_by = call.actor.name;
   auto writing = context.store.write(
       [wanted = std::move(wanted), actor = call.actor](Store& store) -> base::Result<JoinToken> {
@@ -104,7 +100,7 @@ Task<HttpResponse> create(Context& context, const Call& call) {
   if (!token) co_return problem_of(token.error());
   base::JsonText json;
   begin_join_token(json, *token);
-  json.member("token", format_join_token(token->id, secret, context.ca_hash)).end_object();
+  json.member("token", pki::format_join_token(made)).end_object();
   HttpResponse response = json_reply(kCreated, json);
   response.headers.push_back({"Location", std::string(kPrefix) + "/join-tokens/" + token->id});
   response.headers.push_back({"Cache-Control", "no-store"});

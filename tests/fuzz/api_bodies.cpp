@@ -28,7 +28,7 @@ void read_fields(const base::Value& object) {
   fields.integer_or("version", 0, 0, 1'000'000);
   fields.flag_or("force", false);
   fields.texts("errors");
-  read_selector(fields, "selector");
+  read_selector(fields, "selector", {});
   const base::Value* const state = fields.value("state");
   fields.object("tags");
   if (state) backend::check_single_state(base::to_json(*state));

@@ -19,6 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "peers"))
 from raw_socket import PING, as_agent, connect, frame, in_fragments, rubbish
 from support import drop_packets
 
+SOURCE = "127.0.0.9"  # one address has so many places: the attack is not to take those of the operator's
 SILENT = 2000      # connections that send nothing at all
 UNINTRODUCED = 200  # websockets that never say who they are
 SLOW_HEADERS = 100
@@ -88,7 +89,7 @@ class Attackers:
                 time.sleep(0.05)
 
     def admitted(self, name, receive_buffer=None, **more):
-        peer = as_agent(self.address, receive_buffer=receive_buffer)
+        peer = as_agent(self.address, source=SOURCE, receive_buffer=receive_buffer)
         peer.send(frame(handshake(name, tags={"role": name.partition("-")[0]}, **more)))
         return peer
 
@@ -98,7 +99,7 @@ class Attackers:
         try:
             while not self.over.is_set():
                 while len(held) < how_many and not self.over.is_set():
-                    connection = connect(self.address)
+                    connection = connect(self.address, source=SOURCE)
                     connection.sendall(send)
                     connection.setblocking(False)
                     held.append(connection)
@@ -128,7 +129,7 @@ class Attackers:
     def bodies(self):
         held = []
         for _ in range(BODIES):
-            connection = connect(self.address)
+            connection = connect(self.address, source=SOURCE)
             connection.sendall(b"POST /api/v1/recipes/x/revisions HTTP/1.1\r\nHost: b\r\nContent-Type: application/json\r\n"
                                b"Authorization: Bearer wrong\r\nContent-Length: 8000000\r\n\r\n")
             for _ in range(BODY // 65536):
@@ -144,7 +145,7 @@ class Attackers:
         for _ in range(UNINTRODUCED):
             if self.over.is_set():
                 break
-            peers.append(as_agent(self.address))
+            peers.append(as_agent(self.address, source=SOURCE))
             self.counts["websockets that say nothing"] += 1
         self.over.wait(8)
         for peer in peers:
@@ -158,7 +159,7 @@ class Attackers:
         for name, (data, codes) in first.items():
             if self.over.is_set():
                 return
-            self.expect(as_agent(self.address), data, codes, f"a stranger: {name}")
+            self.expect(as_agent(self.address, source=SOURCE), data, codes, f"a stranger: {name}")
 
     def known(self):
         """Rubbish from a machine that was welcomed, and a good message in the smallest fragments."""
@@ -217,13 +218,13 @@ class Attackers:
     def handshakes(self):
         """As large as they may be, and larger."""
         tags = {f"tag{i}": "x" * 200 for i in range(200)}
-        peer = as_agent(self.address)
+        peer = as_agent(self.address, source=SOURCE)
         peer.send(frame(handshake("large", tags=tags)))
         peer.socket.settimeout(5)
         self.counts["large handshakes"] += 1
         self.over.wait(0.1)
         peer.close()
-        self.expect(as_agent(self.address), frame(handshake("large", os="x" * LARGEST_BEFORE_WELCOME)), {1009}, "a handshake of more than 64 KiB")
+        self.expect(as_agent(self.address, source=SOURCE), frame(handshake("large", os="x" * LARGEST_BEFORE_WELCOME)), {1009}, "a handshake of more than 64 KiB")
 
     def deaf(self, number):
         peer = self.admitted(f"deaf-{number}", receive_buffer=4096)

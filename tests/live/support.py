@@ -12,6 +12,7 @@ import re
 import shutil
 import signal
 import sqlite3
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -94,10 +95,11 @@ class ApiError(Exception):
 
 
 class Backend:
-    """An opsbackend. It can be killed and started again on the same data and port."""
+    """An opsbackend, with TLS unless --plain is among the options. It can be killed and started again on the same data and port."""
 
-    def __init__(self, scratch, *options):
+    def __init__(self, scratch, *options, host="127.0.0.1"):
         self.data = scratch / "backend"
+        self.host = host  # that it listens on; it is reached on 127.0.0.1
         self.log = scratch / "backend.log"
         self.options = options
         self.listen = "127.0.0.1:0"
@@ -107,18 +109,35 @@ class Backend:
     def start(self):
         seen = self.log.stat().st_size if self.log.exists() else 0
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([BIN / "opsbackend", "--data", self.data, "--listen", self.listen, *self.options],
+            self.process = subprocess.Popen([BIN / "opsbackend", "--data", self.data, "--listen",
+                                             self.listen.replace("127.0.0.1", self.host), *self.options],
                                             stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-        found = wait_until(lambda: re.search(rb"http://(127\.0\.0\.1:\d+)", self.log.read_bytes()[seen:])
+        found = wait_until(lambda: re.search(rb"https?://([\d.]+:\d+)", self.log.read_bytes()[seen:])
                            or self.process.poll() is not None)
         if not found or found is True:
             raise AssertionError("the backend did not start:\n" + self.log.read_text()[-2000:])
-        self.listen = found[1].decode()
+        self.listen = found[1].decode().replace(self.host, "127.0.0.1")
         if not wait_until(self.is_ready, 20):
             raise AssertionError("the backend does not get ready:\n" + self.log.read_text()[-2000:])
 
+    @property
+    def is_plain(self):
+        return "--plain" in self.options
+
+    def tls(self, certificate=None):
+        """What Python needs to trust this backend, and to show a certificate of its own: a file with key and chain."""
+        context = ssl.create_default_context(cafile=self.data / "ca.crt")
+        if certificate:
+            context.load_cert_chain(certificate)
+        return context
+
+    def connect(self, timeout=LONG):
+        if self.is_plain:
+            return http.client.HTTPConnection(self.listen, timeout=timeout)
+        return http.client.HTTPSConnection(self.listen, timeout=timeout, context=self.tls())
+
     def is_ready(self):
-        connection = http.client.HTTPConnection(self.listen, timeout=5)
+        connection = self.connect(timeout=5)
         try:
             connection.request("GET", "/readyz")
             return connection.getresponse().status == 200
@@ -150,11 +169,14 @@ class Backend:
 
     @property
     def uri(self):
-        return f"ws://{self.listen}/agent/"
+        return f"{'ws' if self.is_plain else 'wss'}://{self.listen}/agent/"
+
+    def join_token(self, app="default", **more):
+        return self.api("POST", "/join-tokens", {"app_id": app, **more})["token"]
 
     def api(self, method, path, body=None, headers=None, text=None):
         """The answer's JSON; an ApiError for a problem."""
-        connection = http.client.HTTPConnection(self.listen, timeout=LONG)
+        connection = self.connect()
         given = {"Authorization": f"Bearer {self.token}", **(headers or {})}
         payload = text
         if body is not None:
@@ -195,7 +217,7 @@ class Backend:
 
     def gauge(self, name):
         """One number of /metrics."""
-        connection = http.client.HTTPConnection(self.listen, timeout=LONG)
+        connection = self.connect()
         connection.request("GET", "/metrics")
         text = connection.getresponse().read().decode()
         connection.close()
@@ -220,7 +242,7 @@ class Events:
 
     def __init__(self, backend, query):
         self.found = []
-        self.connection = http.client.HTTPConnection(backend.listen, timeout=3600)
+        self.connection = backend.connect(timeout=3600)
         self.connection.request("GET", "/api/v1/events" + ("?" + urllib.parse.urlencode(query) if query else ""),
                                 headers={"Authorization": f"Bearer {backend.token}"})
         self.answer = self.connection.getresponse()
@@ -294,11 +316,12 @@ class Agent:
 
 class LiveTest(unittest.TestCase):
     backend_options = ()
+    backend_host = "127.0.0.1"
 
     def setUp(self):
         self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="opsagent-live."))
         self.agents = {}
-        self.backend = Backend(self.scratch, *self.backend_options)
+        self.backend = Backend(self.scratch, *self.backend_options, host=self.backend_host)
 
     def tearDown(self):
         outcome = self._outcome.result if self._outcome else None
@@ -313,7 +336,8 @@ class LiveTest(unittest.TestCase):
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def agent(self, name, *options, **more):
-        self.agents[name] = Agent(self.scratch, name, self.backend.uri, *options, **more)
+        joins = () if self.backend.is_plain else ("--join-token", self.backend.join_token(instance_id=name))
+        self.agents[name] = Agent(self.scratch, name, self.backend.uri, *joins, *options, **more)
         self.assertTrue(wait_until(lambda: self.is_online(name)), f"{name} does not get online")
         return self.agents[name]
 

@@ -136,8 +136,9 @@ class Peer:
         self.socket.close()
 
 
-def connect(address, deadline=30, receive_buffer=None):
+def connect(address, deadline=30, receive_buffer=None, source="127.0.0.1"):
     connection = socket.socket()
+    connection.bind((source, 0))
     connection.settimeout(deadline)
     if receive_buffer:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)

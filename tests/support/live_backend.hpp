@@ -33,6 +33,7 @@ class LiveBackend {
   explicit LiveBackend(const std::string& data, backend::Options options = {}) : log_(open_log()) {
     options.data = data;
     options.listen = "127.0.0.1:0";
+    options.plain = true;  // TLS and certificates have tests of their own
     auto opened = backend::Server::open(loop_, options, log_, {.spread = milliseconds(5000)});
     if (!opened) FAIL(opened.error().message());
     server_ = std::move(*opened);

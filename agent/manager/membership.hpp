@@ -1,0 +1,78 @@
+// Membership: who this machine is to its backends, and how both sides prove it.
+//
+// Over TLS the agent is its certificate: got with a join token, once, and renewed over the connection.
+// Without one it is its instance_token, which a backend accepts only where it is configured to. Belongs to
+// the loop's thread; writes short files to the state folder.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "agent/credentials.hpp"
+#include "base/redactor.hpp"
+#include "base/result.hpp"
+#include "pki/join_token.hpp"
+#include "pki/private_key.hpp"
+#include "protocol/messages.hpp"
+#include "transport/tls.hpp"
+
+namespace agent::manager {
+
+struct MembershipOptions {
+  std::string state_dir;
+  std::string join_token;  // the token, or the path of a file that holds it
+  std::string ca_file;     // empty: the authority that enrolled us
+};
+
+class Membership {
+ public:
+  using Instant = pki::Instant;
+
+  // Reads what is in the state folder. The error says which file is wrong and what to do about it.
+  static base::Result<std::unique_ptr<Membership>> open(MembershipOptions options, base::Redactor& redactor);
+
+  // Null while this machine is not enrolled.
+  const Credentials* credentials() const { return credentials_ ? &*credentials_ : nullptr; }
+
+  // Whether there is a join token, and a reason to use it: no certificate yet, one that is over, or one of
+  // another app.
+  bool must_enrol(const std::string& app_id, Instant now) const;
+
+  // How to meet a backend: at work with our certificate, if we have one; and for the first time, known by the
+  // hash in the join token. The errors say what is missing.
+  base::Result<std::shared_ptr<transport::TlsClient>> tls_for_work(const std::string& app_id, Instant now);
+  base::Result<std::shared_ptr<transport::TlsClient>> tls_for_enrolment() const;
+
+  // Asking for a certificate. An enrolment keeps the key that is there, by which the backend knows the
+  // machine again; a renewal has a new one.
+  base::Result<protocol::CertRequest> ask_to_enrol(std::string app_id, std::string instance_id);
+  base::Result<protocol::CertRequest> ask_to_renew();
+
+  // Keeps what was issued, if it answers what was asked; else nothing changes.
+  base::Result<void> accept(const protocol::CertIssued& issued);
+
+ private:
+  Membership(MembershipOptions options, std::optional<Credentials> credentials)
+      : options_(std::move(options)), credentials_(std::move(credentials)) {}
+
+  // What was asked for and not yet answered.
+  struct Pending {
+    pki::PrivateKey key;
+    std::string app_id;
+    std::string ca_hash;  // of an enrolment
+  };
+
+  base::Result<void> check(const Pending& asked, const std::vector<pki::Certificate>& chain) const;
+
+  const MembershipOptions options_;
+  std::optional<pki::JoinToken> token_;
+  std::string trusted_;  // the content of ca_file
+  std::optional<Credentials> credentials_;
+  std::optional<Pending> pending_;
+  // For the certificate that we have: it resumes sessions, and costs more to make than a handshake.
+  std::shared_ptr<transport::TlsClient> client_;
+};
+
+}  // namespace agent::manager
