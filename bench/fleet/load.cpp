@@ -1,17 +1,24 @@
 // fleet-load: thousands of simulated agents in one process, told what to do by lines on standard input and
-// answering with a JSON object per line. bench/fleet/run drives it; tests/live does too.
+// answering with a JSON object per line, whose "event" is in brackets here. bench/fleet/run drives it.
 //
-//   connect N HOST PORT APP     until all are welcome            → {"event":"connected", …}
-//   expect                      note the arrival of the next recipe at each agent → {"event":"arrived", …}
-//   once all have it report N                    N results from each agent        → {"event":"reported", …}
-//   once all are acknowledged storm                       note when all have lost their connection and are
-//   back → {"event":"back", …} state                       → {"event":"state", …} nats N HOST PORT BYTES the
-//   same fan-out through a nats-server → {"event":"nats", …} quit
+// - tls CA_FILE TOKEN: from now on with TLS; agents without a certificate enrol with the token first
+// - certify N HOST PORT APP: each gets its certificate, and no more [certified, once all have it]
+// - connect N HOST PORT APP: a few hundred at a time [connected, once all are welcome]
+// - enrol N HOST PORT APP: all at once, by new names: certificate, then handshake [enrolled, once all are
+//   welcome or have had their time]
+// - reconnect: all leave, and connect again [connected]
+// - expect: note when each agent gets the next recipe [arrived, once all have it]
+// - report N: N results from each agent [reported, once all are acknowledged]
+// - storm: note when all have lost their connection and are back [back]
+// - state [state]
+// - nats N HOST PORT BYTES: the same fan-out through a nats-server [nats]
+// - quit
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <sstream>
@@ -25,6 +32,8 @@ namespace fleet {
 namespace {
 
 constexpr std::size_t kConnectingAtOnce = 400;  // below the kernel's queue of connections to accept
+// After this a storm of enrolments is over, with those who are not welcome as failures.
+constexpr std::int64_t kLongestStormNs = 180'000'000'000;
 
 double seconds_since(std::int64_t start) {
   return static_cast<double>(now_ns() - start) / 1e9;
@@ -39,10 +48,23 @@ class Load final : public Fleet {
     std::string verb;
     std::size_t number = 0;
     words >> verb;
-    if (verb == "connect") {
+    if (verb == "tls") {
+      std::string authority_file;
+      words >> authority_file >> join_token;
+      secure(authority_file);
+    } else if (verb == "connect" || verb == "certify" || verb == "enrol") {
       words >> number >> host >> port >> app;
-      prefix = "sim";
-      connect(number);
+      prefix = verb == "enrol" ? "new" : "sim";
+      make_agents(number);
+      certifying_ = verb == "certify";
+      if (verb == "enrol")
+        enrol();
+      else
+        connect();
+    } else if (verb == "reconnect") {
+      for (const auto& agent : agents_)
+        agent->leave();
+      connect();
     } else if (verb == "expect") {
       arrivals_.clear();
       expecting_ = true;
@@ -55,10 +77,13 @@ class Load final : public Fleet {
     } else if (verb == "state") {
       std::printf(
           "{\"event\":\"state\",\"welcome\":%zu,\"connecting\":%zu,\"acknowledged\":%llu,\"refused\":%llu,"
-          "\"lost\":%llu,\"problem\":%s}\n",
+          "\"lost\":%llu,\"failed_attempts\":%llu,\"full_handshakes\":%llu,\"resumed_handshakes\":%llu,"
+          "\"slowest_handshake_s\":%.3f,\"problem\":%s}\n",
           welcome, connecting, static_cast<unsigned long long>(results_acknowledged),
           static_cast<unsigned long long>(refused), static_cast<unsigned long long>(lost_connections),
-          base::json_quote(first_problem).c_str());
+          static_cast<unsigned long long>(failed_attempts), static_cast<unsigned long long>(full_handshakes),
+          static_cast<unsigned long long>(resumed_handshakes),
+          static_cast<double>(slowest_handshake_ns) / 1e9, base::json_quote(first_problem).c_str());
     } else if (verb == "nats") {
       std::size_t bytes = 0;
       words >> number >> host >> port >> bytes;
@@ -74,6 +99,7 @@ class Load final : public Fleet {
   void welcomed(SimulatedAgent&) override {
     if (next_ < agents_.size()) agents_[next_++]->connect();
     if (welcome != agents_.size()) return;
+    if (enrol_start_ != 0) tell_enrolled();
     if (connect_start_ != 0) {
       std::printf("{\"event\":\"connected\",\"agents\":%zu,\"seconds\":%.3f}\n", welcome,
                   seconds_since(connect_start_));
@@ -85,6 +111,17 @@ class Load final : public Fleet {
       storm_ = false;
     }
     std::fflush(stdout);
+  }
+
+  void certified(SimulatedAgent& agent) override {
+    if (!certifying_) return agent.connect();
+    if (next_ < agents_.size()) agents_[next_++]->connect();
+    if (++certified_ < agents_.size()) return;
+    certifying_ = false;
+    std::printf("{\"event\":\"certified\",\"agents\":%zu,\"seconds\":%.3f,\"failed_attempts\":%llu}\n",
+                certified_, seconds_since(connect_start_), static_cast<unsigned long long>(failed_attempts));
+    std::fflush(stdout);
+    connect_start_ = 0;
   }
 
   void recipe_arrived(SimulatedAgent&, const protocol::RecipeMetadata& recipe) override {
@@ -114,12 +151,46 @@ class Load final : public Fleet {
   }
 
  private:
-  void connect(std::size_t number) {
-    connect_start_ = now_ns();
+  void secure(const std::string& authority_file) {
+    auto made = TlsCommon::make(authority_file);
+    if (made)
+      tls = std::move(*made);
+    else
+      std::printf("{\"event\":\"error\",\"text\":%s}\n", base::json_quote(made.error().message()).c_str());
+  }
+
+  void make_agents(std::size_t number) {
     while (agents_.size() < number)
       agents_.push_back(std::make_unique<SimulatedAgent>(*this, agents_.size()));
-    for (next_ = 0; next_ < std::min(number, kConnectingAtOnce); ++next_)
+    for (const auto& agent : agents_)
+      if (tls && !agent->prepare()) std::printf("{\"event\":\"error\",\"text\":\"making keys failed\"}\n");
+  }
+
+  void connect() {
+    connect_start_ = now_ns();
+    for (next_ = 0; next_ < std::min(agents_.size(), kConnectingAtOnce); ++next_)
       agents_[next_]->connect();
+  }
+
+  void enrol() {
+    enrol_start_ = now_ns();
+    next_ = agents_.size();
+    for (const auto& agent : agents_)
+      agent->connect();
+    poller.at(enrol_start_ + kLongestStormNs, [this] {
+      if (enrol_start_ != 0) tell_enrolled();
+    });
+  }
+
+  void tell_enrolled() {
+    std::printf(
+        "{\"event\":\"enrolled\",\"agents\":%zu,\"seconds\":%.3f,\"failures\":%zu,\"retries\":%llu,"
+        "\"slowest_handshake_s\":%.3f,\"problem\":%s}\n",
+        agents_.size(), seconds_since(enrol_start_), agents_.size() - welcome,
+        static_cast<unsigned long long>(failed_attempts), static_cast<double>(slowest_handshake_ns) / 1e9,
+        base::json_quote(first_problem).c_str());
+    std::fflush(stdout);
+    enrol_start_ = 0;
   }
 
   void report(std::uint64_t results) {
@@ -146,6 +217,9 @@ class Load final : public Fleet {
   std::unique_ptr<NatsFanOut> nats_;
   std::size_t next_ = 0;
   std::int64_t connect_start_ = 0;
+  std::int64_t enrol_start_ = 0;
+  bool certifying_ = false;
+  std::size_t certified_ = 0;
   std::int64_t report_start_ = 0;
   std::uint64_t acknowledged_before_ = 0;
   bool expecting_ = false;
@@ -184,6 +258,7 @@ class CommandLines final : public Watcher {
 }  // namespace fleet
 
 int main() {
+  std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes without MSG_NOSIGNAL
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;

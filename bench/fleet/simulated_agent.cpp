@@ -1,12 +1,11 @@
 #include "bench/fleet/simulated_agent.hpp"
 
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <random>
 
+#include "pki/request.hpp"
 #include "protocol/codec.hpp"
 
 namespace fleet {
@@ -37,13 +36,40 @@ std::string hex_of(std::string_view text) {
 SimulatedAgent::SimulatedAgent(Fleet& fleet, std::size_t number)
     : fleet_(fleet), id_(fleet.prefix + std::to_string(number)), uid_(hex_of(id_)) {}
 
+bool SimulatedAgent::prepare() {
+  if (key_ || has_certificate()) return true;
+  auto key = pki::PrivateKey::generate();
+  if (!key) return false;
+  auto request = pki::make_request(*key);
+  if (!request) return false;
+  key_ = std::move(*key);
+  request_ = std::move(*request);
+  return true;
+}
+
 void SimulatedAgent::connect() {
-  fd_ = start_connecting(fleet_.host, fleet_.port);
+  connect_start_ = now_ns();
   stage_ = Stage::connecting;
   ++fleet_.connecting;
-  if (!fd_) return lose("no socket");
-  waits_for_room_ = true;
-  fleet_.poller.add(fd_.get(), EPOLLIN | EPOLLOUT, *this);
+  if (!link_.open(fleet_.host, fleet_.port, fleet_.tls.get(), kept_)) return lose("no socket");
+  watched_ = EPOLLIN | EPOLLOUT;
+  fleet_.poller.add(link_.fd(), watched_, *this);
+}
+
+void SimulatedAgent::leave() {
+  if (stage_ == Stage::apart) return;
+  if (stage_ == Stage::welcome)
+    --fleet_.welcome;
+  else
+    --fleet_.connecting;
+  constexpr std::string_view kNormal = "\x03\xe8";  // 1000
+  append_frame(out_, Opcode::close, kNormal, random_mask());
+  std::size_t done = 0;
+  link_.write(out_, done);  // or not: then the backend finds out by itself
+  link_.close();
+  stage_ = Stage::apart;
+  in_ = {};
+  out_ = {};
 }
 
 void SimulatedAgent::lose(const std::string& why) {
@@ -55,10 +81,11 @@ void SimulatedAgent::lose(const std::string& why) {
   } else {
     --fleet_.connecting;
     ++failures_;
+    ++fleet_.failed_attempts;
     if (fleet_.first_problem.empty()) fleet_.first_problem = why;
   }
   stage_ = Stage::apart;
-  fd_ = {};
+  link_.close();
   in_ = {};
   out_ = {};
   connect_later();
@@ -74,33 +101,65 @@ void SimulatedAgent::connect_later() {
 }
 
 void SimulatedAgent::ready(std::uint32_t events) {
-  if (!fd_) return;
+  if (!link_) return;
   if (stage_ == Stage::connecting) {
     int error = 0;
     socklen_t size = sizeof error;
-    ::getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+    ::getsockopt(link_.fd(), SOL_SOCKET, SO_ERROR, &error, &size);
     if (error != 0) return lose("connecting: errno " + std::to_string(error));
-    out_ = upgrade_request(fleet_.host, "/agent/");
-    stage_ = Stage::upgrading;
+    stage_ = Stage::securing;
   }
+  if (stage_ == Stage::securing) return secure();
   if ((events & EPOLLOUT) != 0) flush();
-  if (fd_ && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) read();
+  if (link_ && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) read();
+}
+
+void SimulatedAgent::secure() {
+  const Link::Outcome outcome = link_.secure();
+  if (outcome == Link::Outcome::broken) return lose("shaking hands: " + link_.problem());
+  if (outcome == Link::Outcome::again) return watch(link_.wanted_events());
+  if (link_.is_secure()) {
+    ++(link_.was_resumed() ? fleet_.resumed_handshakes : fleet_.full_handshakes);
+    fleet_.slowest_handshake_ns = std::max(fleet_.slowest_handshake_ns, now_ns() - connect_start_);
+  }
+  stage_ = Stage::upgrading;
+  out_ = upgrade_request(fleet_.host, "/agent/");
+  flush();
 }
 
 void SimulatedAgent::read() {
-  static char buffer[64 * 1024];
-  const ssize_t got = ::recv(fd_.get(), buffer, sizeof buffer, 0);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0) return lose("the backend closed the connection");
-  in_.append(buffer, static_cast<std::size_t>(got));
+  const Link::Outcome outcome = link_.read(in_);
+  if (outcome == Link::Outcome::again) return;
+  if (outcome == Link::Outcome::broken) return lose(link_.problem());
   if (stage_ == Stage::upgrading) {
     const std::size_t end = in_.find("\r\n\r\n");
     if (end == std::string::npos) return;
     if (!in_.starts_with("HTTP/1.1 101")) return lose("no websocket: " + in_.substr(0, in_.find('\r')));
     in_.erase(0, end + 4);
-    greet();
+    if (fleet_.tls && !has_certificate())
+      enrol();
+    else
+      greet();
   }
   take_frames();
+}
+
+void SimulatedAgent::enrol() {
+  stage_ = Stage::enrolling;
+  if (!prepare()) return lose("making a key failed");
+  send(protocol::CertRequest{
+      .csr = request_, .token = fleet_.join_token, .app_id = fleet_.app, .instance_id = id_});
+}
+
+void SimulatedAgent::take_certificate(const protocol::CertIssued& issued) {
+  if (stage_ != Stage::enrolling) return;
+  if (!kept_.take_certificate(issued.chain, key_->pem())) return lose("a certificate that does not fit");
+  key_.reset();
+  request_ = {};
+  failures_ = 0;
+  leave();
+  // Not from within the reading of the connection that has just ended.
+  fleet_.poller.at(now_ns(), [this] { fleet_.certified(*this); });
 }
 
 void SimulatedAgent::greet() {
@@ -109,7 +168,7 @@ void SimulatedAgent::greet() {
   handshake.instance_id = id_;
   handshake.app_id = fleet_.app;
   handshake.agent_version = "0.1.0";
-  handshake.instance_token = uid_;
+  if (!fleet_.tls) handshake.instance_token = uid_;
   handshake.protocol_max = 2;
   handshake.agent_uid = uid_;
   handshake.boot_id = "simulated";
@@ -125,7 +184,7 @@ void SimulatedAgent::greet() {
 
 void SimulatedAgent::take_frames() {
   std::size_t done = 0;
-  while (fd_) {
+  while (link_) {
     const auto frame = first_frame(std::string_view(in_).substr(done));
     if (!frame) break;
     done += frame->size;
@@ -138,7 +197,7 @@ void SimulatedAgent::take_frames() {
       take_message(frame->payload);
     }
   }
-  if (!fd_) return;
+  if (!link_) return;
   if (done == in_.size())
     in_ = {};  // nothing is held while nothing is said
   else
@@ -168,7 +227,10 @@ void SimulatedAgent::take_message(std::string_view text) {
     fleet_.recipe_arrived(*this, *recipe);
   } else if (const auto* goodbye = std::get_if<protocol::Goodbye>(&message->body)) {
     retry_after_ms_ = goodbye->retry_after_ms.value_or(-1);
+  } else if (const auto* issued = std::get_if<protocol::CertIssued>(&message->body)) {
+    take_certificate(*issued);
   } else if (const auto* nack = std::get_if<protocol::Nack>(&message->body)) {
+    if (stage_ == Stage::enrolling) return lose("enrolling: " + nack->error);
     ++fleet_.refused;
     if (fleet_.first_problem.empty()) fleet_.first_problem = nack->error;
   } else if (const auto* not_ready = std::get_if<protocol::AppNotReady>(&message->body)) {
@@ -221,22 +283,18 @@ void SimulatedAgent::send(const protocol::AgentBody& body) {
 
 void SimulatedAgent::flush() {
   std::size_t done = 0;
-  while (done < out_.size()) {
-    const ssize_t put = ::send(fd_.get(), out_.data() + done, out_.size() - done, MSG_NOSIGNAL);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0 && errno != EAGAIN) return lose("the backend broke the connection");
-    if (put < 0) break;
-    done += static_cast<std::size_t>(put);
-  }
+  if (link_.write(out_, done) == Link::Outcome::broken) return lose(link_.problem());
   if (done == out_.size())
     out_ = {};
   else
     out_.erase(0, done);
-  const bool waits = !out_.empty();
-  if (waits != waits_for_room_) {
-    waits_for_room_ = waits;
-    fleet_.poller.change(fd_.get(), waits ? EPOLLIN | EPOLLOUT : EPOLLIN, *this);
-  }
+  watch(out_.empty() ? EPOLLIN : EPOLLIN | EPOLLOUT);
+}
+
+void SimulatedAgent::watch(std::uint32_t events) {
+  if (events == watched_) return;
+  watched_ = events;
+  fleet_.poller.change(link_.fd(), events, *this);
 }
 
 }  // namespace fleet
