@@ -122,6 +122,7 @@ void AgentConnection::welcome(const Judgement& judgement, const protocol::Handsh
   const Admission& admission = judgement.admission;
   const Instance& instance = judgement.instance;
   session_ = admission.session;
+  place_.reset();
   fleet_.connected(self, instance);
   if (close_code_ != 0) return;  // a newer connection was there before us
 
@@ -157,7 +158,7 @@ Task<> AgentConnection::sign(SignCertificate request) {
   auto signing = fleet_.store_.write(
       [asked = std::move(request.request), terms = fleet_.settings_.certificates, peer = socket_->peer(),
        credential = credential_ ? std::optional(*credential_) : std::nullopt](Store& store) {
-        return credential ? renew_certificate(store, terms, *credential, asked)
+        return credential ? renew_certificate(store, terms, *credential, asked, peer)
                           : enrol_agent(store, terms, asked, peer);
       });
   const auto done = co_await std::move(signing);

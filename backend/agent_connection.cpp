@@ -224,6 +224,17 @@ bool AgentConnection::tell_recipe(const PlacementContent& content, std::int64_t 
   return true;
 }
 
+void AgentConnection::revoked(const std::string& reason) {
+  constexpr std::chrono::milliseconds kGoodbye = std::chrono::milliseconds(500);
+  queue_.clear();
+  perform(rules_.step(Revoked{reason}));
+  // One that does not read keeps nothing open.
+  transport::spawn(socket_->executor(), [](std::weak_ptr<transport::WebSocket> weak) -> Task<> {
+    co_await transport::sleep_for(kGoodbye);
+    if (const auto socket = weak.lock()) socket->abort();
+  }(socket_));
+}
+
 // ---- reports
 
 void AgentConnection::take(Report report) {

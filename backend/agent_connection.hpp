@@ -29,6 +29,8 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   AgentConnection(Fleet& fleet, std::shared_ptr<transport::WebSocket> socket,
                   std::optional<Credential> credential);
 
+  // Counts against its address's limit until we know who is there.
+  void hold(std::shared_ptr<void> place) { place_ = std::move(place); }
   // Until it ends, however it ends.
   Task<> serve();
 
@@ -45,7 +47,8 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
 
   bool has_expired(Millis now) const { return credential_ && credential_->not_after <= now; }
   void superseded() { perform(rules_.step(protocol::at_backend::Superseded{})); }
-  void revoked(const std::string& reason) { perform(rules_.step(protocol::at_backend::Revoked{reason})); }
+  // What still waits to be written is not for it any more.
+  void revoked(const std::string& reason);
   void drain(std::int64_t retry_after_ms) {
     perform(rules_.step(protocol::at_backend::Drain{.retry_after_ms = retry_after_ms}));
   }
@@ -99,6 +102,7 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   PlacementKey told_placement_ = 0;
   bool facts_are_lost_ = false;             // some that were sent were not stored
   std::shared_ptr<transport::Wake> timer_;  // while one runs
+  std::shared_ptr<void> place_;             // until the handshake is accepted
   unsigned close_code_ = 0;
   std::string close_reason_;
 };

@@ -57,20 +57,30 @@ Result<Signed> enrol_agent(Store& store, const CertificateTerms& terms, const pr
   if (enrolled->verdict != Enrolled::Verdict::enrolled) return refuse(enrolled->reason);
   auto issued = issue(store, terms, *asked, enrolled->instance,
                       {enrolled->app_id, enrolled->instance_id, enrolled->uid});
-  if (issued && enrolled->was_enrolled) issued->superseded = enrolled->instance;
+  if (issued) issued->superseded = enrolled->instance;
   return issued;
 }
 
 Result<Signed> renew_certificate(Store& store, const CertificateTerms& terms, const Credential& credential,
-                                 const protocol::CertRequest& request) {
+                                 const protocol::CertRequest& request, const std::string& peer) {
   if (terms.authority == nullptr) return refuse("this backend has no TLS and issues no certificates");
   const auto asked = pki::Request::parse(request.csr);
   if (!asked) return refuse("the certificate request: " + asked.error().message());
   auto renewal = store.may_renew(credential, now_millis());
   if (!renewal) return std::move(renewal).error();
-  if (!renewal->allowed) return refuse(renewal->reason);
-  return issue(store, terms, *asked, renewal->instance,
-               {credential.app_id, credential.instance_id, credential.uid});
+  AuditRow row{.at = now_millis(),
+               .actor = "agent",
+               .action = "agent.renew",
+               .object = credential.app_id + "/" + credential.instance_id};
+  row.from = peer;
+  auto issued = renewal->allowed ? issue(store, terms, *asked, renewal->instance,
+                                         {credential.app_id, credential.instance_id, credential.uid})
+                                 : refuse(renewal->reason);
+  if (!issued) return issued;
+  row.detail = renewal->allowed ? "serial " + issued->serial : renewal->reason;
+  if (!renewal->allowed) row.result = kDenied;
+  if (auto noted = store.add_audit(row); !noted) return std::move(noted).error();
+  return issued;
 }
 
 }  // namespace backend

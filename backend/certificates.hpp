@@ -25,7 +25,7 @@ struct Signed {
   std::string name;     // "app/instance", for the log
   std::string serial;
   Millis not_after = 0;
-  // An instance whose older certificates are dead by this: a connection that it still has is to be closed.
+  // The instance that is enrolled by this: a connection that it still has is to be closed.
   InstanceKey superseded = 0;
 };
 
@@ -33,6 +33,7 @@ struct Signed {
 base::Result<Signed> enrol_agent(Store& store, const CertificateTerms& terms,
                                  const protocol::CertRequest& request, const std::string& peer);
 base::Result<Signed> renew_certificate(Store& store, const CertificateTerms& terms,
-                                       const Credential& credential, const protocol::CertRequest& request);
+                                       const Credential& credential, const protocol::CertRequest& request,
+                                       const std::string& peer);
 
 }  // namespace backend

@@ -284,17 +284,50 @@ TEST_CASE("a renewed certificate leaves the old one good until the new one is fi
         Enrolled::Verdict::enrolled);
 }
 
-TEST_CASE("an agent that renews in circles is stopped") {
+TEST_CASE("an agent whose renewals never arrive is renewed all the same, and few of them are good") {
   EnrolmentBench bench;
   const Credential member = bench.member("web1");
-  int renewed = 0;
-  for (; renewed < 100; ++renewed) {
+  REQUIRE(bench.admits(member));
+  for (int renewed = 0; renewed < 100; ++renewed) {
     const auto renewal = must(bench->may_renew(member, bench.now));
-    if (!renewal.allowed) break;
+    REQUIRE(renewal.allowed);
     must(bench->put_certificate(renewal.instance, member.uid, "s" + std::to_string(renewed), "k",
                                 bench.now + kWeek, bench.now));
+    const auto enrolment = must(bench->find_enrolment("default", "web1"));
+    CHECK(std::ranges::count(enrolment->certificates, 0, &backend::CertificateRow::revoked) <= 16);
   }
-  CHECK(renewed == 15);
+  CHECK(bench.admits(member));
+  CHECK(bench.admits({member.app_id, member.instance_id, member.uid, "s99"}));
+}
+
+TEST_CASE("a machine whose certificate got lost on the way asks again, and no use of the token is lost") {
+  EnrolmentBench bench;
+  const std::string id = bench.token("", 1);
+  const auto first = bench.enrol(EnrolmentBench::request(id, "web1"));
+  REQUIRE(first.verdict == Enrolled::Verdict::enrolled);
+  bench.certificate(first);  // never used
+  const auto again = bench.enrol(EnrolmentBench::request(id, "web1"));
+  REQUIRE(again.verdict == Enrolled::Verdict::enrolled);
+  CHECK(refused(bench.enrol(EnrolmentBench::request(id, "web1", "key of another"))));
+  CHECK(refused(bench.enrol(EnrolmentBench::request(id, "web2"))));
+  REQUIRE(bench.admits(bench.certificate(again)));
+  CHECK(refused(bench.enrol(EnrolmentBench::request(id, "web1"))));  // it has arrived
+}
+
+TEST_CASE(
+    "a machine that was forgotten comes back with the key that it has, also if that is newer than its last "
+    "handshake") {
+  EnrolmentBench bench;
+  const Credential member = bench.member("web1", "key 1");
+  REQUIRE(bench.admits(member));
+  const auto renewal = must(bench->may_renew(member, bench.now));
+  must(bench->put_certificate(renewal.instance, member.uid, "new", base::sha256_hex("key 2"),
+                              bench.now + kWeek, bench.now));
+  must(bench->set_all_offline());
+  must(bench->forget_instance("default", "web1"));
+  CHECK(refused(bench.enrol(EnrolmentBench::request(bench.token(), "web1", "key of another"))));
+  CHECK(bench.enrol(EnrolmentBench::request(bench.token(), "web1", "key 2")).verdict ==
+        Enrolled::Verdict::enrolled);
 }
 
 TEST_CASE("a revoked machine is dead at once, after a restart too, and stays so when it is forgotten") {

@@ -104,6 +104,7 @@ Task<Result<void>> Fleet::load() {
 Task<> Fleet::serve(transport::HttpRequest request, std::shared_ptr<transport::WebSocket> socket) {
   metrics_.connections.add();
   auto credential = credential_of(request);
+  auto place = std::move(request.place);
   request = {};  // headers and certificate: nobody needs them while the connection lasts
   if (!credential) {
     metrics_.handshakes_refused.add();
@@ -113,6 +114,7 @@ Task<> Fleet::serve(transport::HttpRequest request, std::shared_ptr<transport::W
     co_return;
   }
   auto connection = std::make_shared<AgentConnection>(*this, std::move(socket), std::move(*credential));
+  connection->hold(std::move(place));
   serving_.insert(connection);
   auto serving = connection->serve();
   co_await std::move(serving);

@@ -85,7 +85,8 @@ struct Renewal {
   std::string reason;  // when not, for the peer
   InstanceKey instance = 0;
 };
-// Certificates of one enrolment that are good at the same time: more are an agent that renews in circles.
+// Certificates of one enrolment that are good at the same time: beyond that those that were never used make
+// room.
 inline constexpr std::int64_t kMostCertificates = 16;
 
 struct CertificateRow {

@@ -29,7 +29,7 @@ CREATE TABLE join_tokens (
 
 CREATE TABLE enrolments (
   id INTEGER PRIMARY KEY AUTOINCREMENT, app_id TEXT NOT NULL, instance_id TEXT NOT NULL, uid TEXT NOT NULL UNIQUE,
-  key_hash TEXT NOT NULL, current INTEGER NOT NULL, enrolled INTEGER NOT NULL,
+  key_hash TEXT NOT NULL, token_id TEXT NOT NULL DEFAULT '', current INTEGER NOT NULL, enrolled INTEGER NOT NULL,
   revoked INTEGER NOT NULL DEFAULT 0, why TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX enrolments_instance ON enrolments (app_id, instance_id);

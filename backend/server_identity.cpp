@@ -7,6 +7,7 @@
 
 #include "base/file_read.hpp"
 #include "pki/private_key.hpp"
+#include "pki/server_name.hpp"
 #include "transport/uri.hpp"
 
 namespace backend {
@@ -64,7 +65,7 @@ std::vector<std::string> server_names(const ServerIdentityOptions& options) {
       names.push_back(std::move(name));
   };
   if (auto parts = transport::split_host_port(options.listen, 0)) add(std::move(parts->host));
-  add(host_name());
+  if (const std::string own = host_name(); pki::read_server_name(own)) add(own);  // some are no names for DNS
   for (const char* own : {"localhost", "127.0.0.1", "::1"})
     add(own);
   return names;

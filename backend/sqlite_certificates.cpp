@@ -89,10 +89,13 @@ Result<Renewal> SqliteStore::may_renew(const Credential& credential, Millis now)
   Query good(database_, "SELECT count(*) FROM certificates WHERE uid=? AND revoked=0 AND not_after>?",
              credential.uid, now);
   if (auto row = expect_row(good, "certificates"); !row) return std::move(row).error();
+  // Answers that were lost, or could not be kept on a full disk: what nobody ever used makes room.
   if (good.integer(0) >= kMostCertificates) {
-    renewal.reason = "the machine has " + std::to_string(kMostCertificates) +
-                     " certificates that are good: use one of them before asking for more";
-    return renewal;
+    auto dropped = write(
+        "UPDATE certificates SET revoked=?, why='never used' WHERE uid=? AND revoked=0 AND first_used=0 AND "
+        "serial<>?",
+        now, credential.uid, credential.serial);
+    if (!dropped) return std::move(dropped).error();
   }
   renewal.instance = instance->key;
   renewal.allowed = true;

@@ -23,6 +23,7 @@ struct SqliteStore::Decision {
   std::string reason;  // for the peer; "": it may
   std::string detail;  // for the audit
   bool names_instance = false;
+  bool repeats = false;  // it was answered before, and the answer never arrived: that use of the token counts
   std::string app_id, instance_id;
   Tags tags;
 
@@ -47,11 +48,14 @@ Result<SqliteStore::Decision> SqliteStore::decide(const EnrolRequest& request, M
     return Decision::refuse(kBadToken, "the join token's secret is wrong");
   if (token.integer(6) != 0) return Decision::refuse(kBadToken, "the join token was revoked");
   if (token.integer(5) <= now) return Decision::refuse(kBadToken, "the join token has expired");
-  if (token.integer(4) <= 0) return Decision::refuse(kBadToken, "the join token is used up");
+  auto repeated = is_repeated(request, token.view(1), token.view(2));
+  if (!repeated) return std::move(repeated).error();
+  if (token.integer(4) <= 0 && !*repeated) return Decision::refuse(kBadToken, "the join token is used up");
 
   // From here on the peer has shown a good token, and may know what is wrong.
   const auto refuse = [](const std::string& why) { return Decision::refuse(why, why); };
   Decision decision;
+  decision.repeats = *repeated;
   decision.app_id = token.view(1);
   decision.instance_id = token.view(2);
   decision.tags = read_tags(token.view(3));
@@ -66,6 +70,18 @@ Result<SqliteStore::Decision> SqliteStore::decide(const EnrolRequest& request, M
     return refuse("the instance_id " + std::string(wrong));
   if (request.key_hash.empty()) return refuse("the request has no public key");
   return decision;
+}
+
+// The same machine asks again with the same key and token, and has never used what it was given.
+Result<bool> SqliteStore::is_repeated(const EnrolRequest& request, std::string_view app_id,
+                                      std::string_view instance_id) {
+  Query row(
+      database_,
+      "SELECT 1 FROM enrolments e WHERE e.app_id=? AND e.instance_id=? AND e.token_id=? AND e.key_hash=? AND "
+      "e.current=1 AND e.revoked=0 AND NOT EXISTS (SELECT 1 FROM certificates c WHERE c.uid=e.uid AND "
+      "c.first_used>0)",
+      app_id, instance_id.empty() ? request.instance_id : instance_id, request.token_id, request.key_hash);
+  return row.next();
 }
 
 Result<bool> SqliteStore::was_enrolled(std::string_view app_id, std::string_view instance_id) {
@@ -91,7 +107,8 @@ Result<std::string> SqliteStore::refuse_known_instance(const Decision& decision,
     if (*row && newest.integer(1) != 0) return "'" + decision.instance_id + "' was revoked" + advice;
     if (*row && newest.view(0) == key_hash) return std::string();
     if (*row) {
-      Query same(database_, "SELECT 1 FROM certificates WHERE uid=? AND key_hash=? AND revoked=0",
+      Query same(database_,
+                 "SELECT 1 FROM certificates WHERE uid=? AND key_hash=? AND (revoked=0 OR why='forgotten')",
                  newest.view(2), key_hash);
       auto has_key = same.next();
       if (!has_key) return std::move(has_key).error();
@@ -123,16 +140,19 @@ Result<Enrolled> SqliteStore::carry_out(const Decision& decision, const EnrolReq
                     .app_id = decision.app_id,
                     .instance_id = decision.instance_id,
                     .uid = base::random_hex(16)};
-  auto used = write("UPDATE join_tokens SET uses_left=uses_left-1 WHERE id=?", request.token_id);
-  if (!used) return std::move(used).error();
+  if (!decision.repeats) {
+    auto used = write("UPDATE join_tokens SET uses_left=uses_left-1 WHERE id=?", request.token_id);
+    if (!used) return std::move(used).error();
+  }
   auto before = was_enrolled(decision.app_id, decision.instance_id);
   if (!before) return std::move(before).error();
   enrolled.was_enrolled = *before;
   auto ended = end_enrolments(decision.app_id, decision.instance_id, "enrolled anew", now);
   if (!ended) return std::move(ended).error();
   auto added = write(
-      "INSERT INTO enrolments (app_id, instance_id, uid, key_hash, current, enrolled) VALUES (?,?,?,?,1,?)",
-      decision.app_id, decision.instance_id, enrolled.uid, request.key_hash, now);
+      "INSERT INTO enrolments (app_id, instance_id, uid, key_hash, token_id, current, enrolled) VALUES "
+      "(?,?,?,?,?,1,?)",
+      decision.app_id, decision.instance_id, enrolled.uid, request.key_hash, request.token_id, now);
   if (!added) return std::move(added).error();
 
   // The token that it came with before counts no more. An epoch that moves ends what an old connection still
@@ -140,7 +160,7 @@ Result<Enrolled> SqliteStore::carry_out(const Decision& decision, const EnrolReq
   auto put = write(
       "INSERT INTO instances (app_id, instance_id, token_hash, first_seen, unplaced) VALUES (?,?,'',?,1) ON "
       "CONFLICT DO UPDATE SET token_hash='', revoked=0, revoked_why='', unplaced=1, "
-      "epoch=CASE WHEN epoch>0 THEN epoch+1 ELSE 0 END",
+      "online=0, epoch=CASE WHEN epoch>0 THEN epoch+1 ELSE 0 END",
       decision.app_id, decision.instance_id, now);
   if (!put) return std::move(put).error();
   std::map<std::string, std::optional<std::string>> tags(decision.tags.begin(), decision.tags.end());

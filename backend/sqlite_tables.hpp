@@ -120,6 +120,8 @@ class SqliteStore final : public Store {
   base::Result<Enrolled> carry_out(const Decision& decision, const EnrolRequest& request, Millis now);
   base::Result<void> end_enrolments(std::string_view app_id, std::string_view instance_id,
                                     std::string_view why, Millis now);
+  base::Result<bool> is_repeated(const EnrolRequest& request, std::string_view app_id,
+                                 std::string_view instance_id);
   base::Result<bool> was_enrolled(std::string_view app_id, std::string_view instance_id);
   // What is wrong with the certificate; "" when nothing is.
   base::Result<std::string> wrong_with_certificate(const Credential& credential, Millis now);

@@ -107,6 +107,10 @@ Result<std::unique_ptr<Api>> Api::make(ApiTarget target) {
   if (uri->scheme != "http" && uri->scheme != "https")
     return Error(ErrorCode::invalid,
                  "--server must start with http:// or https://, not '" + target.server + "'");
+  if (!uri->secure() && !target.token.empty() && !uri->is_local())
+    return Error(ErrorCode::invalid,
+                 "the access token is not sent over plain http to another machine: use https://" +
+                     uri->authority() + " (with --ca)");
   transport::HttpClientOptions options{.server = std::move(*uri), .answer_timeout = target.answer_timeout};
   options.headers.push_back({"Accept", "application/json"});
   if (!target.token.empty()) options.headers.push_back({"Authorization", "Bearer " + target.token});

@@ -1,4 +1,4 @@
-// The names of servers in certificates. For the files of this folder. Pure function.
+// The names of servers in certificates. Pure function.
 #pragma once
 
 #include <string>

@@ -37,7 +37,10 @@ struct HttpRequest {
   Query query;         // decoded
   Headers headers;
   std::string body;
-  std::string peer;                                         // "address:port"
+  std::string peer;  // "address:port"
+  // Of an upgrade: while this is held the connection counts against the limit of its address. A handler lets
+  // go of it when it knows who is there.
+  std::shared_ptr<void> place = {};
   bool secure = false;                                      // came over TLS
   std::shared_ptr<const PeerCertificate> certificate = {};  // null: the client has shown none
 

@@ -30,8 +30,9 @@ struct HttpServerOptions {
   // of it is read, so that strangers get no memory.
   std::function<std::size_t(const HttpRequest&)> body_limit = {};
   std::size_t max_connections = 20'000;  // more are answered with 503 and closed (with TLS: closed)
-  // Of one address (IPv6: one /64), without the websockets: so that one client cannot take all of the above,
-  // while a site of two thousand agents behind one NAT may still come back all at once.
+  // Of one address (IPv6: one /64), without the websockets whose handlers know who is there
+  // (HttpRequest::place): so that one client cannot take all of the above, while a site of two thousand
+  // agents behind one NAT may still come back all at once.
   std::size_t max_per_address = 2048;
   // TLS handshakes under way. Each holds up to 50 KiB and a millisecond of work, for a stranger; and when a
   // fleet comes back at once, few at a time are done sooner than all together. Beyond it accepting waits.

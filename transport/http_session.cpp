@@ -70,20 +70,15 @@ class HttpSession final : public HttpConnection, public EventSink {
   HttpSession(std::shared_ptr<ServerState> server, tcp::socket socket)
       : counted_(server),
         server_(*server),
-        address_(address_key(socket)),
+        place_(std::make_shared<AddressPlace>(server, address_key(socket))),
         socket_(std::move(socket)),
         peer_(peer_name(socket_)) {
     buffer_.max_size(std::max(server_.options.max_header, kReadBuffer));
     server_.http.insert(this);
-    ++server_.per_address[address_];
   }
   HttpSession(const HttpSession&) = delete;
   HttpSession& operator=(const HttpSession&) = delete;
-  ~HttpSession() override {
-    server_.http.erase(this);
-    const auto of_address = server_.per_address.find(address_);
-    if (--of_address->second == 0) server_.per_address.erase(of_address);
-  }
+  ~HttpSession() override { server_.http.erase(this); }
 
   Task<> run() {
     const bool ready = co_await begin();
@@ -253,6 +248,7 @@ class HttpSession final : public HttpConnection, public EventSink {
     }
     const auto executor = socket_.get_executor();
     CountedConnection counted(counted_);
+    request.place = place_;
     spawn(executor, serve_web_socket(std::move(counted), route, std::move(socket_), parser.release(),
                                      std::move(request)));
     co_return false;
@@ -374,7 +370,7 @@ class HttpSession final : public HttpConnection, public EventSink {
 
   CountedConnection counted_;
   ServerState& server_;
-  const std::string address_;
+  const std::shared_ptr<AddressPlace> place_;
   Stream socket_;
   const std::string peer_;
   std::shared_ptr<const PeerCertificate> certificate_;

@@ -49,12 +49,16 @@ Task<base::Result<void>> SendQueue::run(std::shared_ptr<WebSocket> socket) {
     if (roomy()) drained_.notify();
     auto written = co_await socket->write(std::move(text));
     if (!written) {
-      items_.clear();
-      bytes_ = 0;
+      clear();
       close();
       co_return written;
     }
   }
+}
+
+void SendQueue::clear() {
+  items_.clear();
+  bytes_ = 0;
 }
 
 void SendQueue::close() {

@@ -36,6 +36,8 @@ class SendQueue {
   // Writes until the queue is closed and empty (a success) or the socket fails. Once per queue.
   Task<base::Result<void>> run(std::shared_ptr<WebSocket> socket);
 
+  // Forgets what is queued.
+  void clear();
   // No more push(); run() ends after what is queued.
   void close();
 

@@ -42,7 +42,7 @@ struct ServerState {
   bool stopping = false;
   std::size_t open = 0;  // connections, websockets included
   std::set<HttpConnection*> http;
-  std::map<std::string, std::size_t> per_address;  // those in `http`, by address_key()
+  std::map<std::string, std::size_t> per_address;  // by address_key(), see AddressPlace
   std::map<HttpConnection*, std::chrono::steady_clock::time_point> handshaking;  // and since when
   Wake changed;                                                                  // a connection has ended
 };
@@ -72,6 +72,25 @@ class CountedConnection {
 // What max_per_address counts by: an IPv4 address, or the first half of an IPv6 address, which one site has
 // whole.
 std::string address_key(const tcp::socket& socket);
+
+// One of the places that an address has, for as long as it lives.
+class AddressPlace {
+ public:
+  AddressPlace(std::shared_ptr<ServerState> server, std::string address)
+      : server_(std::move(server)), address_(std::move(address)) {
+    ++server_->per_address[address_];
+  }
+  AddressPlace(const AddressPlace&) = delete;
+  AddressPlace& operator=(const AddressPlace&) = delete;
+  ~AddressPlace() {
+    const auto of_address = server_->per_address.find(address_);
+    if (--of_address->second == 0) server_->per_address.erase(of_address);
+  }
+
+ private:
+  const std::shared_ptr<ServerState> server_;
+  const std::string address_;
+};
 
 // Serves one client until it or the server has had enough.
 Task<> serve_http(std::shared_ptr<ServerState> server, tcp::socket socket);

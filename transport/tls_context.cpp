@@ -54,6 +54,8 @@ base::Result<SslContext> make_context(const SSL_METHOD* method) {
   if (!fine) return failed("preparing TLS");
   ::SSL_CTX_set_options(raw,
                         SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+  // Else a peer that sends nothing but key updates would keep SSL_read(), and with it the loop, for itself.
+  SSL_CTX_clear_mode(raw, SSL_MODE_AUTO_RETRY);
   SSL_CTX_set_mode(
       raw, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   return context;

@@ -246,7 +246,7 @@ TEST_CASE("handshakes that hang do not keep others out, however many they are") 
   CHECK(bench.connections() <= 6);
 }
 
-TEST_CASE("one address has a limit of its own, which its websockets do not count in") {
+TEST_CASE("one address has a limit of its own, which websockets do not count in once they are known") {
   HttpServerOptions options;
   options.max_per_address = 3;
   TlsBench bench(options);

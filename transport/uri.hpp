@@ -17,6 +17,8 @@ struct Uri {
 
   // Asks for TLS.
   bool secure() const { return scheme == "wss" || scheme == "https"; }
+  // Leads to nobody but this machine.
+  bool is_local() const { return host == "localhost" || host == "::1" || host.starts_with("127."); }
   // "host:port", as people write it and CONNECT wants it.
   std::string authority() const;
   // The same without the scheme's own port, for the Host header.

@@ -101,11 +101,13 @@ void check_backend(const std::string& text, const Options& options, const transp
   const auto reply = client.request({.target = target});
   if (!reply) {
     findings.push_back({Health::fail, "backend", text + ": " + reply.error().message(),
-                        "is opsbackend running there, and does a firewall let this machine through?"});
+                        transport::unreachable(reply.error())
+                            ? "is opsbackend running there, and does a firewall let this machine through?"
+                            : "correct ws_uri, ca_file or join_token"});
     return;
   }
   findings.push_back(
-      {Health::ok, "backend", text + " answers (status " + std::to_string(reply->status) + ")", ""});
+      {Health::ok, "backend", text + (uri.secure() ? " answers, and proves who it is" : " answers"), ""});
   findings.push_back(check_clock(reply->header("Date")));
 }
 

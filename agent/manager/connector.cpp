@@ -25,17 +25,13 @@ constexpr milliseconds kLongestClose = 3s;
 // Nobody makes us come back faster, neither with a time of 0 nor with ever new settings.
 constexpr milliseconds kSoonestReturn = 100ms;
 
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
-}
-
 }  // namespace
 
 std::optional<std::string> refuse_uri(const std::string& text, bool allow_plain) {
   auto uri = transport::parse_uri(text);
   if (!uri) return uri.error().message();
   if (uri->scheme != "ws" && uri->scheme != "wss") return "a ws:// or wss:// address is expected";
-  if (!uri->secure() && !is_loopback(uri->host) && !allow_plain)
+  if (!uri->secure() && !uri->is_local() && !allow_plain)
     return "it is not encrypted and leads to another machine: use wss://, or set allow_plain";
   return std::nullopt;
 }
@@ -122,7 +118,7 @@ Task<base::Result<std::shared_ptr<transport::TlsClient>>> Connector::prepare_tls
     EnrolmentWish wish{.app_id = app_id, .instance_id = live_.identity.instance_id};
     auto enrolling = enrol(std::move(way), std::move(wish), membership);
     const auto enrolled = co_await std::move(enrolling);
-    if (!enrolled) co_return base::Error(enrolled.error()).with_context("enrolling");
+    if (!enrolled) co_return without_enrolment(enrolled.error());
     const Credentials& got = *membership.credentials();
     settings_.log(Level::info, "enrolled as " + got.name.app_id + "/" + got.name.instance_id +
                                    "; the certificate ends on " + base::utc_text(got.not_after));
@@ -131,8 +127,19 @@ Task<base::Result<std::shared_ptr<transport::TlsClient>>> Connector::prepare_tls
   co_return membership.tls_for_work(app_id, std::chrono::system_clock::now());
 }
 
+// A new token that leads nowhere is no reason to leave the backend that knows us.
+base::Result<std::shared_ptr<transport::TlsClient>> Connector::without_enrolment(const base::Error& why) {
+  base::Error failed = base::Error(why).with_context("enrolling");
+  if (!live_.membership->credentials()) return failed;
+  auto as_before = live_.membership->tls_for_work(live_.identity.app_id, std::chrono::system_clock::now());
+  if (!as_before)
+    return base::Error(as_before.error().code(), as_before.error().message() + "; " + failed.message());
+  settings_.log(Level::warning, failed.message() + "; going on with the certificate that is there");
+  return as_before;
+}
+
 Renewal::Ask Connector::who_renews() {
-  if (!manager_ || manager_->protocol_version() < 2) return nullptr;
+  if (!is_secure_ || !manager_ || manager_->protocol_version() < 2) return nullptr;
   return [manager = manager_](protocol::CertRequest request) {
     manager->ask_for_certificate(std::move(request));
   };
@@ -254,6 +261,7 @@ ManagerParts Connector::parts() {
           .hello = [this] { return hello(); },
           .refuse_uri = [this](const std::string& uri) { return refuse_uri(uri, backend_.allow_plain); },
           .spooled = [this] { reports_available(); },
+          .welcomed = [this] { renewal_.connected(); },
           .certificate_issued = [this](const protocol::CertIssued& issued) { renewal_.issued(issued); },
           .log = settings_.log};
 }

@@ -54,6 +54,7 @@ class Connector {
   transport::Task<base::Result<std::shared_ptr<transport::TlsClient>>> prepare_tls(
       transport::DialOptions way);
   transport::Task<> keep_facts();
+  base::Result<std::shared_ptr<transport::TlsClient>> without_enrolment(const base::Error& why);
   Renewal::Ask who_renews();
   transport::Task<> watch_candidate(std::weak_ptr<Manager> manager);
   std::chrono::milliseconds after_failed_dial(const std::string& problem);

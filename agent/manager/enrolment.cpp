@@ -25,7 +25,8 @@ Result<protocol::CertIssued> read_answer(const std::string& text) {
   if (!message) return std::move(message).error();
   if (auto* issued = std::get_if<protocol::CertIssued>(&message->body)) return std::move(*issued);
   if (const auto* refused = std::get_if<protocol::Nack>(&message->body))
-    return Error(ErrorCode::permission, "the backend refused: " + refused->error);
+    return Error(refused->retryable ? ErrorCode::io : ErrorCode::permission,
+                 "the backend refused: " + refused->error);
   return Error(ErrorCode::invalid,
                "the backend answered with " + std::string(protocol::code_of(message->body)));
 }
@@ -49,10 +50,12 @@ Task<Result<void>> enrol(transport::DialOptions way, EnrolmentWish wish, Members
   auto answer = co_await (*socket)->read();
   if (!answer) co_return std::move(answer).error();
   auto issued = read_answer(*answer);
+  // Kept first: until then a kill would cost a use of the token.
+  auto accepted = issued ? membership.accept(*issued) : Result<void>(std::move(issued).error());
+  if (!accepted && accepted.error().code() == ErrorCode::permission) membership.token_refused();
   auto closing = (*socket)->close(transport::close_code::kNormal, "");
   co_await std::move(closing);
-  if (!issued) co_return std::move(issued).error();
-  co_return membership.accept(*issued);
+  co_return accepted;
 }
 
 }  // namespace agent::manager

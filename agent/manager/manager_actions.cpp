@@ -253,6 +253,7 @@ void Manager::perform(at::TrySettings& action) {
 
 void Manager::perform(at::ConfirmSettings&) {
   ended_.was_welcomed = true;
+  parts_.welcomed();
   if (!parts_.settings.has_candidate()) return;
   if (auto confirmed = parts_.settings.confirm(); !confirmed)
     return log(Level::warning, confirmed.error().message());

@@ -1,5 +1,6 @@
 #include "agent/manager/membership.hpp"
 
+#include "agent/private_file.hpp"
 #include "base/file_read.hpp"
 #include "base/text.hpp"
 #include "pki/request.hpp"
@@ -15,6 +16,7 @@ using base::Result;
 using transport::TlsClient;
 
 constexpr std::size_t kLargestFile = 256 * 1024;
+constexpr const char* kUsedToken = "/join_token_id";
 
 // A token stands in the configuration, or in a file that only root can read.
 Result<pki::JoinToken> read_token(const std::string& text) {
@@ -33,6 +35,8 @@ Result<std::unique_ptr<Membership>> Membership::open(MembershipOptions options, 
   if (!kept) return std::move(kept).error();
   std::unique_ptr<Membership> membership(new Membership(std::move(options), std::move(*kept)));
   const MembershipOptions& given = membership->options_;
+  if (const auto used = base::read_file(given.state_dir + kUsedToken, kLargestFile))
+    membership->used_token_ = base::trim(*used);
   if (!given.join_token.empty()) {
     auto token = read_token(given.join_token);
     // A file that was removed after the enrolment is not missed.
@@ -52,7 +56,8 @@ Result<std::unique_ptr<Membership>> Membership::open(MembershipOptions options, 
 
 bool Membership::must_enrol(const std::string& app_id, Instant now) const {
   if (!token_) return false;
-  return !credentials_ || credentials_->name.app_id != app_id || credentials_->not_after <= now;
+  return !credentials_ || credentials_->name.app_id != app_id || credentials_->not_after <= now ||
+         token_->id != used_token_;
 }
 
 Result<std::shared_ptr<TlsClient>> Membership::tls_for_work(const std::string& app_id, Instant now) {
@@ -71,7 +76,12 @@ Result<std::shared_ptr<TlsClient>> Membership::tls_for_work(const std::string& a
   if (client_) return client_;
   transport::TlsTrust trust{.ca = trusted_.empty() ? credentials_->ca : trusted_};
   std::optional<transport::TlsIdentity> identity;
-  if (credentials_) identity = transport::TlsIdentity{.chain = credentials_->chain, .key = credentials_->key};
+  if (credentials_) {
+    // The backend knows its own authority: to send that along would only cost it time.
+    const auto chain = pki::Certificate::parse_chain(credentials_->chain);
+    if (!chain) return chain.error();
+    identity = transport::TlsIdentity{.chain = chain->front().pem(), .key = credentials_->key};
+  }
   auto made = TlsClient::make(std::move(trust), std::move(identity));
   if (made) client_ = *made;
   return made;
@@ -135,15 +145,24 @@ Result<void> Membership::accept(const protocol::CertIssued& issued) {
   auto chain = pki::Certificate::parse_chain(issued.chain);
   if (!chain) return std::move(chain).error().with_context("the certificate that the backend sent");
   if (auto fine = check(asked, *chain); !fine) return fine;
-  std::string authority;
-  for (std::size_t i = 1; i < chain->size(); ++i)
-    authority += (*chain)[i].pem();
-  auto fresh = make_credentials(asked.key.pem(), issued.chain, std::move(authority));
+  // Only an enrolment says whom to trust, and only by the hash in its token.
+  const bool enrols = !asked.ca_hash.empty();
+  auto fresh =
+      make_credentials(asked.key.pem(), issued.chain, enrols ? chain->back().pem() : credentials_->ca);
   if (!fresh) return std::move(fresh).error();
   if (auto stored = store_credentials(options_.state_dir, *fresh); !stored) return stored;
   credentials_ = std::move(*fresh);
   client_.reset();
-  return {};
+  return enrols ? note_token() : Result<void>();
+}
+
+Result<void> Membership::note_token() {
+  used_token_ = token_->id;
+  return write_private_file(options_.state_dir + kUsedToken, used_token_ + "\n");
+}
+
+void Membership::token_refused() {
+  if (token_ && credentials_) (void)note_token();  // at worst it is tried once more after a restart
 }
 
 }  // namespace agent::manager

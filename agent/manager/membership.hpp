@@ -37,7 +37,7 @@ class Membership {
   const Credentials* credentials() const { return credentials_ ? &*credentials_ : nullptr; }
 
   // Whether there is a join token, and a reason to use it: no certificate yet, one that is over, or one of
-  // another app.
+  // another app; or the token is a new one, by which somebody asks for a new certificate.
   bool must_enrol(const std::string& app_id, Instant now) const;
 
   // How to meet a backend: at work with our certificate, if we have one; and for the first time, known by the
@@ -49,6 +49,9 @@ class Membership {
   // machine again; a renewal has a new one.
   base::Result<protocol::CertRequest> ask_to_enrol(std::string app_id, std::string instance_id);
   base::Result<protocol::CertRequest> ask_to_renew();
+
+  // The token was refused for good: it is not tried again while there is a certificate.
+  void token_refused();
 
   // Keeps what was issued, if it answers what was asked; else nothing changes.
   base::Result<void> accept(const protocol::CertIssued& issued);
@@ -65,10 +68,12 @@ class Membership {
   };
 
   base::Result<void> check(const Pending& asked, const std::vector<pki::Certificate>& chain) const;
+  base::Result<void> note_token();
 
   const MembershipOptions options_;
   std::optional<pki::JoinToken> token_;
-  std::string trusted_;  // the content of ca_file
+  std::string used_token_;  // the id of the last one that led to an answer
+  std::string trusted_;     // the content of ca_file
   std::optional<Credentials> credentials_;
   std::optional<Pending> pending_;
   // For the certificate that we have: it resumes sessions, and costs more to make than a handshake.

@@ -44,6 +44,11 @@ transport::Task<> Renewal::run() {
   }
 }
 
+void Renewal::connected() {
+  last_try_ = {};
+  changed_.notify();
+}
+
 void Renewal::renew() {
   last_try_ = std::chrono::system_clock::now();
   const Ask ask = backend_();

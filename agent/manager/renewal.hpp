@@ -26,6 +26,8 @@ class Renewal {
   transport::Task<> run();
   void end();
 
+  // There is somebody to ask: what is due is asked for now, not at the next try.
+  void connected();
   // There is a (new) certificate.
   void enrolled() { changed_.notify(); }
   void issued(const protocol::CertIssued& issued);

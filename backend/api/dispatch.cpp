@@ -127,7 +127,15 @@ Task<HttpResponse> dispatch(Context& context, HttpRequest request) {
   if (auto refused = refuse_query(*found, request)) co_return std::move(*refused);
   if (auto refused = refuse_body(*found, request)) co_return std::move(*refused);
   call.http = std::move(request);
-  co_return co_await found->handler(context, call);
+  auto handling = found->handler(context, call);
+  HttpResponse response = co_await std::move(handling);
+  // What handlers refuse for the caller's scope: it was not allowed, or is not there for the caller.
+  const bool changes = found->method != "GET";
+  if (response.status == kForbidden || (changes && response.status == kNotFound && call.caller.scope)) {
+    auto noting = note_refusal(context, call, call.http, "answered " + std::to_string(response.status));
+    co_await std::move(noting);
+  }
+  co_return response;
 }
 
 }  // namespace backend::api

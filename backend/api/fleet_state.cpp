@@ -80,8 +80,10 @@ Task<HttpResponse> audit_rows(Context& context, const Call& call) {
   const std::string_view order = call.http.parameter("order");
   if (!order.empty() && order != "newest" && order != "oldest")
     co_return problem(kBadRequest, "order must be newest or oldest");
-  auto reading = context.store.read([wanted = std::get<PageRequest>(page),
-                                     oldest = order == "oldest"](Store& store) -> base::Result<AuditPage> {
+  // With the writer, because rows and head must be of one moment: a false alarm would be worse than a
+  // moment's wait.
+  auto reading = context.store.write([wanted = std::get<PageRequest>(page),
+                                      oldest = order == "oldest"](Store& store) -> base::Result<AuditPage> {
     auto rows = store.list_audit(wanted, oldest ? Store::Order::oldest_first : Store::Order::newest_first);
     if (!rows) return std::move(rows).error();
     auto head = store.audit_head();

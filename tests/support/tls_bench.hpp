@@ -51,6 +51,7 @@ inline Task<HttpResponse> answer_tls(HttpRequest request) {
 
 // Tells who the client is, then echoes.
 inline Task<> echo_tls(HttpRequest request, std::shared_ptr<WebSocket> socket) {
+  request.place.reset();
   Text text = make_text(describe_client(request));
   while (true) {
     auto written = co_await socket->write(std::move(text));
