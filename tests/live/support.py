@@ -118,6 +118,7 @@ class Backend:
             raise AssertionError("the backend did not start:\n" + self.log.read_text()[-2000:])
         self.listen = found[1].decode().replace(self.host, "127.0.0.1")
         if not wait_until(self.is_ready, 20):
+            self.kill()
             raise AssertionError("the backend does not get ready:\n" + self.log.read_text()[-2000:])
 
     @property
