@@ -137,7 +137,7 @@ class Parser {
                           did_you_mean(setting.name, true));
     else if (!row->is_flag() && !setting.has_value)
       problems_.push_back(where + " '" + setting.name + "' needs a value");
-    else if (same != earlier.end())
+    else if (!row->repeatable && same != earlier.end())
       problems_.push_back(where + " '" + setting.name + "' is set twice; first in line " +
                           std::to_string(same->line));
     else

@@ -34,6 +34,14 @@ TEST_CASE("command line wins over environment, which wins over the config file")
   CHECK(options->allow_v1);
 }
 
+TEST_CASE("the server's names add up, wherever they stand") {
+  const tests::ScratchFolder scratch;
+  scratch.write("conf", "name = a.example\nname = b.example\n");
+  const auto options = parse({"--name", "c.example", "--name", "a.example"}, {}, scratch / "conf");
+  REQUIRE(options);
+  CHECK(options->names == std::vector<std::string>{"a.example", "b.example", "c.example"});
+}
+
 TEST_CASE("nothing configured is a whole configuration") {
   const auto options = parse({});
   REQUIRE(options);
