@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cstdint>
 
-#include "agent/private_file.hpp"
 #include "base/file_read.hpp"
+#include "base/lasting_file.hpp"
 #include "base/utc_text.hpp"
 #include "pki/verify.hpp"
 
@@ -118,8 +118,8 @@ Result<void> store_credentials(const std::string& state_dir, const Credentials& 
   if (!checked) return std::move(checked).error();
   const std::string text =
       std::string(kHeading) + checked->key + checked->chain + std::string(kTrusted) + checked->ca;
-  if (auto written = write_private_file(identity_file(state_dir), text); !written) return written;
-  return remove_private_file(pending_file(state_dir));
+  if (auto written = base::write_lasting_file(identity_file(state_dir), text); !written) return written;
+  return base::remove_lasting_file(pending_file(state_dir));
 }
 
 Result<pki::PrivateKey> pending_key(const std::string& state_dir) {
@@ -134,7 +134,7 @@ Result<pki::PrivateKey> pending_key(const std::string& state_dir) {
   }
   auto made = pki::PrivateKey::generate();
   if (!made) return made;
-  if (auto written = write_private_file(pending_file(state_dir), made->pem()); !written)
+  if (auto written = base::write_lasting_file(pending_file(state_dir), made->pem()); !written)
     return std::move(written).error();
   return made;
 }

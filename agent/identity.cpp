@@ -6,9 +6,9 @@
 #include <array>
 #include <cerrno>
 
-#include "agent/private_file.hpp"
 #include "base/file_read.hpp"
 #include "base/json.hpp"
+#include "base/lasting_file.hpp"
 #include "base/text.hpp"
 #include "base/token.hpp"
 #include "protocol/ids.hpp"
@@ -44,7 +44,7 @@ Result<std::string> read_or_make(const std::string& path, std::size_t random_byt
   if (!line) return line;
   if (!line->empty()) return line;
   std::string made = base::random_hex(random_bytes);
-  if (auto written = write_private_file(path, made + "\n"); !written) return std::move(written).error();
+  if (auto written = base::write_lasting_file(path, made + "\n"); !written) return std::move(written).error();
   return made;
 }
 
@@ -85,7 +85,8 @@ Result<std::string> instance_id(const IdentityOptions& options) {
   if (!check_instance_id(found))
     return Error(ErrorCode::invalid, "this machine has no name that could be its id; set instance_id");
   // Kept: the machine stays the one that it was when somebody renames the host.
-  if (auto written = write_private_file(path, found + "\n"); !written) return std::move(written).error();
+  if (auto written = base::write_lasting_file(path, found + "\n"); !written)
+    return std::move(written).error();
   return found;
 }
 

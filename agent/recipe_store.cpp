@@ -1,8 +1,8 @@
 #include "agent/recipe_store.hpp"
 
-#include "agent/private_file.hpp"
 #include "base/file_read.hpp"
 #include "base/json_text.hpp"
+#include "base/lasting_file.hpp"
 #include "recipe/document.hpp"
 
 namespace agent {
@@ -71,7 +71,7 @@ Result<void> RecipeStore::move_version(std::int64_t version) {
 }
 
 Result<void> RecipeStore::write(const StoredRecipe& recipe) const {
-  return write_private_file(path_, to_text(recipe));
+  return base::write_lasting_file(path_, to_text(recipe));
 }
 
 }  // namespace agent

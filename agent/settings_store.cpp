@@ -1,8 +1,8 @@
 #include "agent/settings_store.hpp"
 
-#include "agent/private_file.hpp"
 #include "base/file_read.hpp"
 #include "base/json_text.hpp"
+#include "base/lasting_file.hpp"
 
 namespace agent {
 
@@ -86,7 +86,7 @@ Result<void> SettingsStore::write() const {
   json.begin_object();
   write_settings(json, "confirmed", confirmed_);
   if (candidate_) write_settings(json, "candidate", *candidate_);
-  return write_private_file(path_, json.end_object().take() + "\n");
+  return base::write_lasting_file(path_, json.end_object().take() + "\n");
 }
 
 }  // namespace agent

@@ -9,6 +9,7 @@
 
 #include "backend/operator_token.hpp"
 #include "base/file_read.hpp"
+#include "base/lasting_file.hpp"
 #include "base/text.hpp"
 
 namespace backend {
@@ -42,22 +43,6 @@ Result<void> make_folder(const std::string& path) {
 }
 
 // The file appears whole or not at all.
-Result<void> write_whole(const std::string& path, std::string_view content) {
-  const std::string scratch = path + ".new";
-  ::unlink(scratch.c_str());
-  const base::UniqueFd fd(
-      ::open(scratch.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd) return base::os_error(errno, "creating " + scratch);
-  const ssize_t written = ::write(fd.get(), content.data(), content.size());
-  if (written != static_cast<ssize_t>(content.size()) || ::fsync(fd.get()) != 0)
-    return base::os_error(written < 0 ? errno : ENOSPC, "writing " + scratch);
-  if (::rename(scratch.c_str(), path.c_str()) != 0) return base::os_error(errno, "renaming " + scratch);
-  const base::UniqueFd folder(
-      ::open(path.substr(0, path.rfind('/')).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder || ::fsync(folder.get()) != 0) return base::os_error(errno, "syncing the folder of " + path);
-  return {};
-}
-
 }  // namespace
 
 Result<DataFolder> DataFolder::open(std::string path) {
@@ -82,7 +67,7 @@ Result<DataFolder> DataFolder::open(std::string path) {
 }
 
 Result<void> DataFolder::write_private(const std::string& name, std::string_view content) const {
-  return write_whole(path_ + "/" + name, content);
+  return base::write_lasting_file(path_ + "/" + name, content);
 }
 
 Result<std::string> DataFolder::admin_token() const {
@@ -95,7 +80,8 @@ Result<std::string> DataFolder::admin_token() const {
   }
   if (there.error().code() != ErrorCode::not_found) return std::move(there).error();
   std::string token = format_operator_token(make_operator_token());
-  if (auto written = write_whole(token_file(), token + "\n"); !written) return std::move(written).error();
+  if (auto written = base::write_lasting_file(token_file(), token + "\n"); !written)
+    return std::move(written).error();
   return token;
 }
 

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 
 #include "base/file_read.hpp"
+#include "base/lasting_file.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
 
@@ -25,17 +25,6 @@ constexpr std::size_t kLargestLogin = 64 * 1024;
 Result<void> make_folder(const std::string& path, mode_t mode) {
   if (::mkdir(path.c_str(), mode) == 0 || errno == EEXIST) return {};
   return base::os_error(errno, "cannot create " + path);
-}
-
-Result<void> write_all(int fd, std::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return base::os_error(errno, "cannot write " + path);
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (::fsync(fd) != 0) return base::os_error(errno, "cannot write " + path);
-  return {};
 }
 
 bool is_loopback(std::string_view server) {
@@ -98,14 +87,7 @@ Result<void> write_private(const std::string& path, std::string_view text) {
   const std::string folder = path.substr(0, path.rfind('/'));
   if (auto made = make_folder(folder.substr(0, folder.rfind('/')), 0755); !made) return made;
   if (auto made = make_folder(folder, 0700); !made) return made;
-  const std::string scratch = path + ".new";
-  ::unlink(scratch.c_str());  // of an earlier try
-  const base::UniqueFd fd(
-      ::open(scratch.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd) return base::os_error(errno, "cannot write " + scratch);
-  if (auto written = write_all(fd.get(), text, scratch); !written) return written;
-  if (::rename(scratch.c_str(), path.c_str()) != 0) return base::os_error(errno, "cannot write " + path);
-  return {};
+  return base::write_lasting_file(path, text);
 }
 
 }  // namespace

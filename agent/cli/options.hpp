@@ -13,6 +13,7 @@
 #include "agent/cli/log.hpp"
 #include "agent/messages.hpp"
 #include "base/result.hpp"
+#include "update/layout.hpp"
 
 namespace agent::cli {
 
@@ -71,6 +72,11 @@ struct Options {
   int protocol_min = 1;
   bool allow_plain = false;
   std::vector<std::string> allow;
+
+  // Where releases come from, and where they are installed.
+  std::string release_base;
+  std::string channel = "stable";
+  std::string prefix{update::kDefaultPrefix};
   // What was wrong with the configuration; only `doctor` goes on with that.
   std::string config_problem;
 };

@@ -1,7 +1,7 @@
 #include "agent/manager/membership.hpp"
 
-#include "agent/private_file.hpp"
 #include "base/file_read.hpp"
+#include "base/lasting_file.hpp"
 #include "base/text.hpp"
 #include "pki/request.hpp"
 #include "pki/verify.hpp"
@@ -158,7 +158,7 @@ Result<void> Membership::accept(const protocol::CertIssued& issued) {
 
 Result<void> Membership::note_token() {
   used_token_ = token_->id;
-  return write_private_file(options_.state_dir + kUsedToken, used_token_ + "\n");
+  return base::write_lasting_file(options_.state_dir + kUsedToken, used_token_ + "\n");
 }
 
 void Membership::token_refused() {

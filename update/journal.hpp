@@ -1,0 +1,63 @@
+// The update journal: how far the one update is. A small text file, "key value" lines, replaced whole and on
+// disk when a write returns. Written by the agent, and by the launcher while no agent runs or before it
+// starts one.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace update {
+
+// As in the specification's table; also the words of UpdateStatus.
+enum class Phase {
+  requested,
+  metadata,
+  downloading,
+  verifying,
+  staged,
+  draining,
+  armed,
+  switched,
+  restarting,
+  trial,
+  confirmed,
+  rolled_back,
+  failed,
+  refused  // one of these closes an action
+};
+std::string_view name_of(Phase phase);
+std::optional<Phase> phase_of(std::string_view name);
+bool is_closed(Phase phase);
+
+struct Record {
+  Phase phase = Phase::requested;
+  std::string action_id;               // empty: version 1, nobody waits for an answer
+  std::string version;                 // asked for
+  std::string from, to;                // folders below versions/
+  std::uint64_t release = 0;           // number, for the floor
+  std::string sha256;                  // of the archive
+  std::uint32_t attempts = 0;          // starts of `to`, counted before each
+  std::chrono::seconds deadline{180};  // of the trial
+  std::string reason;                  // why it was closed, one line
+  bool retryable = false;              // the version may be asked for again
+  bool is_reported = false;            // the closing report is in the spool
+  bool operator==(const Record&) const = default;
+};
+
+std::string to_text(const Record& record);
+base::Result<Record> parse_record(std::string_view text);
+
+// STATE/update/journal. Nothing there: no update was ever asked for.
+base::Result<std::optional<Record>> read_journal(const std::string& state_dir);
+base::Result<void> write_journal(const std::string& state_dir, const Record& record);
+
+// The agent's exit status that asks the launcher to start `current` at once.
+inline constexpr int kStartCurrent = 77;
+inline constexpr std::uint32_t kMostAttempts = 3;
+
+}  // namespace update
