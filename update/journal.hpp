@@ -68,5 +68,7 @@ base::Result<void> write_journal(const std::string& state_dir, const Record& rec
 // The agent's exit status that asks the launcher to start `current` at once.
 inline constexpr int kStartCurrent = 77;
 inline constexpr std::uint32_t kMostAttempts = 3;
+// In the environment of an agent that the launcher has started.
+inline constexpr const char* kLaunchedMark = "OPSAGENT_LAUNCHED";
 
 }  // namespace update
