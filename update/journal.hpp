@@ -68,6 +68,8 @@ base::Result<void> write_journal(const std::string& state_dir, const Record& rec
 // The agent's exit status that asks the launcher to start `current` at once.
 inline constexpr int kStartCurrent = 77;
 inline constexpr std::uint32_t kMostAttempts = 3;
+// As `attempts`: the new version has found out itself that it cannot stay, and `reason` says why.
+inline constexpr std::uint32_t kGivenUp = kMostAttempts + 1;
 // In the environment of an agent that the launcher has started.
 inline constexpr const char* kLaunchedMark = "OPSAGENT_LAUNCHED";
 

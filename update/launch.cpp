@@ -171,7 +171,8 @@ std::optional<int> Launch::run_agent(const Decision& decision) {
     if (!pause(restarts_.after_nothing())) return 0;
     return std::nullopt;
   }
-  const AgentEnd end = watch(trial_until_);
+  AgentEnd end = watch(trial_until_);
+  end.was_last_attempt = decision.deadline && is_used_up();
   if (deadline_passed_ && !asked_to_stop_) return std::nullopt;
   const AfterEnd next = restarts_.after(end);
   if (next.end_with) return next.end_with;
@@ -181,6 +182,12 @@ std::optional<int> Launch::run_agent(const Decision& decision) {
     if (!pause(next.wait)) return 0;
   }
   return std::nullopt;
+}
+
+// Whether the trial has no attempt left; the agent may have given up itself.
+bool Launch::is_used_up() {
+  const Sight sight = look();
+  return sight.record && is_on_trial(*sight.record) && sight.record->attempts >= kMostAttempts;
 }
 
 bool Launch::start(const std::string& folder) {

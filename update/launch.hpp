@@ -43,6 +43,7 @@ class Launch {
   Sight look();
   void perform(const Decision& decision);
   std::optional<int> run_agent(const Decision& decision);
+  bool is_used_up();
   bool start(const std::string& folder);
   AgentEnd watch(std::optional<Instant> deadline);
   std::optional<AgentEnd> reap(Instant started);

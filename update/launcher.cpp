@@ -38,6 +38,8 @@ Decision try_once_more(const Record& record) {
 }
 
 std::string many_ends(const Sight& sight) {
+  // It has said itself that it cannot stay.
+  if (sight.record->attempts > kMostAttempts && !sight.record->reason.empty()) return sight.record->reason;
   return "it ended " + std::to_string(sight.record->attempts) + " times before it was healthy" +
          (sight.last_end.empty() ? "" : "; the last time: " + sight.last_end);
 }
@@ -133,6 +135,10 @@ AfterEnd Restarts::after(const AgentEnd& end) {
   if (end.ran >= kGoodRun) pause_ = kFirst;
   constexpr int kFailed = 1;
   if (end.was_asked_to_stop) return {.end_with = end.status.value_or(kFailed)};
+  if (end.was_last_attempt) {
+    pause_ = kFirst;
+    return {};
+  }
   // At once, but never twice within a second.
   if (end.status == kStartCurrent && (!was_at_once_ || end.ran >= kFirst)) {
     was_at_once_ = true;

@@ -50,6 +50,7 @@ struct AgentEnd {
   std::optional<int> status;  // exit status; none: a signal ended it
   std::chrono::milliseconds ran{};
   bool was_asked_to_stop = false;  // TERM or INT was passed on
+  bool was_last_attempt = false;   // of a trial: the way back is taken at once
 };
 struct AfterEnd {
   std::optional<int> end_with;       // the launcher's own exit status

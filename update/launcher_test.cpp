@@ -82,6 +82,13 @@ TEST_CASE("after three attempts the old version comes back, and the new one is n
                                   .start = "1-aa"});
   third.last_end = "exit status 3";
   CHECK(decide(third).write->reason == why + "; the last time: exit status 3");
+
+  SUBCASE("also when the new version itself has given up, for the reason that it gives") {
+    third.record->attempts = update::kGivenUp;
+    third.record->reason = "its self-test failed";
+    CHECK(decide(third).write->reason == "its self-test failed");
+    CHECK(decide(third).switch_to == "1-aa");
+  }
 }
 
 TEST_CASE("a way back that was journalled but not switched is finished") {
@@ -182,6 +189,13 @@ TEST_CASE("status 77 starts at once, but never in a circle") {
   CHECK(restarts.after({.status = 77, .ran = 10ms}) == AfterEnd{.wait = 1s});
   CHECK(restarts.after({.status = 77, .ran = 10ms}) == AfterEnd{});
   CHECK(restarts.after({.status = 77, .ran = 5s}) == AfterEnd{});
+}
+
+TEST_CASE("after the last attempt of a trial nothing is waited for") {
+  Restarts restarts;
+  CHECK(restarts.after({.status = 1, .ran = 10ms}) == AfterEnd{.wait = 1s});
+  CHECK(restarts.after({.status = 1, .ran = 10ms, .was_last_attempt = true}) == AfterEnd{});
+  CHECK(restarts.after({.status = 1, .ran = 10ms}) == AfterEnd{.wait = 1s});
 }
 
 TEST_CASE("asked to stop, it ends with the agent's status; an agent that ends by itself is started again") {
