@@ -23,14 +23,16 @@ usage() {
   exit "$status_testbed"
 }
 
-# Sets: limit, build, command.
+# Sets: limit, build, root_options, command.
 parse_arguments() {
   limit=300
+  root_options=()
   build=${OPSAGENT_BUILD:-$source_dir/build/release}
   while [ $# -gt 0 ]; do
     case $1 in
       --timeout) limit=$2 && shift 2 ;;
       --build) build=$(realpath "$2") && shift 2 ;;
+      --suite | --packages) root_options+=("$1" "$2") && shift 2 ;;
       --) shift && break ;;
       -*) usage ;;
       *) break ;;
@@ -83,7 +85,7 @@ remove_cgroup() {
 # Runs this script again, with --inside and the given arguments, in namespaces of its own; ends with its exit status.
 isolate() {
   local root cgroup inner=
-  root=$("$here/root") || exit "$status_testbed"
+  root=$("$here/root" "${root_options[@]}") || exit "$status_testbed"
   exec 7>>"$root.lock"
   flock --shared 7
   touch "$root.lock"
