@@ -43,6 +43,7 @@ class SigningKey {
   base::Result<std::string> sign(std::string_view bytes) const;  // 64 bytes
 
  private:
+  static base::Result<SigningKey> wrap(std::shared_ptr<evp_pkey_st> key);
   explicit SigningKey(PublicKey key) : public_(std::move(key)) {}
   PublicKey public_;  // its key_ has both parts
 };

@@ -13,6 +13,7 @@
 
 #include "base/result.hpp"
 #include "release/documents.hpp"
+#include "release/refusal.hpp"
 
 namespace release {
 
@@ -26,28 +27,6 @@ struct Memory {
 };
 std::string to_text(const Memory& memory);
 base::Result<Memory> parse_memory(std::string_view text);
-
-enum class Refusal {
-  none,
-  malformed,
-  unknown_key,
-  key_twice,
-  bad_signature,
-  below_threshold,
-  expired,
-  clock_behind,
-  wrong_product,
-  wrong_channel,
-  wrong_target,
-  below_floor,
-  release_changed,
-  version_unknown,
-  bad_version,
-  too_old_to_update,
-  root_not_next,
-  timestamp_older,
-  hash_differs
-};
 
 struct Machine {
   std::string os = "linux";

@@ -61,7 +61,8 @@ bool is_version(std::string_view text) {
   const Parts parts = split_version(text);
   const auto numbers = base::split(parts.numbers, '.');
   if (numbers.size() != 3 || !std::ranges::all_of(numbers, is_number)) return false;
-  return parts.numbers.size() == text.size() ||
+  if (parts.numbers.size() == text.size()) return true;
+  return !parts.pre_release.empty() &&
          std::ranges::all_of(base::split(parts.pre_release, '.'), is_pre_release_part);
 }
 
