@@ -1,7 +1,7 @@
 #!/bin/sh
 # Fetches the OpsAgent release that the settings name, verifies it with the root document below, installs and starts
 # it: docs/bootstrap.md. Any doubt ends it with the reason and nothing installed. It may be run again at any time.
-set -eu
+set -euf
 umask 077
 
 # opsagent settings
@@ -27,7 +27,7 @@ END_OF_ROOT
 readonly log=/var/log/opsagent-bootstrap.log prefix=/opt/opsagent state=/var/lib/opsagent conf=/etc/opsagent.conf
 readonly mark='# Written by the bootstrap script of OpsAgent.'
 readonly largest_document=262144 # bytes
-work='' doing='' wrote='' made_dirs='' told=''
+work='' staged='' doing='' wrote='' made_dirs='' told=''
 
 now() { date -u +%Y-%m-%dT%H:%M:%SZ; }
 say() {
@@ -47,7 +47,7 @@ clean_up() {
   trap - EXIT
   trap '' HUP INT TERM
   [ -z "$doing" ] || say "FAILED: ended while $doing"
-  [ -z "$work" ] || rm -rf "$work"
+  [ -z "$work" ] || rm -rf "$work" "$staged"
   rmdir $prefix/staging 2>/dev/null || :
   if [ $status != 0 ] && [ ! -L $prefix/current ]; then
     for path in $wrote; do rm -f "$path" "$path.new"; done
@@ -238,7 +238,7 @@ take_archive() {
   { tar -tvzf "$archive" >"$work/list" && tar -tzf "$archive" >"$work/names"; } || die "$path is no archive"
   ! grep -q '^[^d-]' "$work/list" || die "$path holds more than files and folders"
   ! grep -q -e '^/' -e '\.\.' -e '[^A-Za-z0-9._/+~-]' "$work/names" || die "$path holds an odd name"
-  staged=$work/$version
+  staged=$prefix/staging/$version
   mkdir -m 755 "$staged"
   tar -xzpf "$archive" -C "$staged" 2>"$work/why" || die "cannot unpack $path: $(tail -n 1 "$work/why")"
   rm -f "$archive"
@@ -261,7 +261,7 @@ configure() {
   make_dir 700 $state/update
   put $state/update/root.json <"$work/root.json"
   [ -z "$join_token" ] || printf '%s\n' "$join_token" | put $state/join-token
-  [ -z "$agent_ca" ] || printf '%s\n' "$agent_ca" | put $state/ca.pem
+  [ -z "$agent_ca" ] || printf '%s\n' "$ca" | put $state/ca.pem
   if [ -e $conf ] && ! grep -q "^$mark" $conf; then
     say "$conf is there already and stays as it is"
     return
@@ -308,9 +308,10 @@ main() {
   deadline=$(($(seconds) + wait))
   doing="preparing $prefix"
   make_dir 755 $prefix
+  rm -rf $prefix/staging # of a run that was killed: we have the lock
   make_dir 700 $prefix/staging
-  rm -rf $prefix/staging/bootstrap.* # of a run that was killed: we have the lock
-  work=$(mktemp -d $prefix/staging/bootstrap.XXXXXX)
+  work=$prefix/staging/bootstrap
+  mkdir $work
   root_document >"$work/root.json"
   [ -z "$ca" ] || printf '%s\n' "$ca" >"$work/ca.pem"
   doing='verifying the release'
