@@ -33,7 +33,7 @@ now() { date -u +%Y-%m-%dT%H:%M:%SZ; }
 say() {
   printf 'opsagent bootstrap: %s\n' "$*" || :
   printf '%s %s\n' "$(now)" "$*" >&9 || :
-  { printf 'opsagent bootstrap: %s\r\n' "$*" >/dev/console; } 2>/dev/null || :
+  { printf 'opsagent bootstrap: %s\r\n' "$*" >>/dev/console; } 2>/dev/null || :
 }
 die() {
   doing=''
@@ -89,11 +89,11 @@ try() { # URL FILE BYTES
   blocks=$(($3 / 512 + 2)) why='' code=''
   if has curl; then
     code=$(ulimit -f $blocks && timeout "$(left)" curl -q -sS -o "$2" -C - -w '%{http_code}' --connect-timeout 10 \
-      --speed-limit 1024 --speed-time 20 ${ca:+--cacert "$work/ca.pem"} "$1" 2>"$work/why") ||
+      --speed-limit 1024 --speed-time 20 ${ca:+--cacert "$work/ca.pem"} "$1" 2>"$work/why" 9>&-) ||
       why="$(tail -n 1 "$work/why") (curl ended with $?)"
   else
     (ulimit -f $blocks && timeout "$(left)" wget -S -O "$2" -c --no-config --tries=1 --timeout=20 --max-redirect=0 \
-      ${ca:+--ca-certificate="$work/ca.pem"} "$1" 2>"$work/why") ||
+      ${ca:+--ca-certificate="$work/ca.pem"} "$1" 2>"$work/why" 9>&-) ||
       why="$(grep -v '^ ' "$work/why" | tail -n 1) (wget ended with $?)"
     code=$(sed -n 's/^  HTTP[^ ]* \([0-9]*\).*/\1/p' "$work/why" | tail -n 1)
   fi
@@ -179,7 +179,7 @@ check_document() { # TYPE NAME
 }
 
 check_clock() {
-  until expr "$(now)" \> "$made" >/dev/null; do
+  until expr "$(now)" \>= "$made" >/dev/null; do
     [ "$(left)" -gt 5 ] || die "the clock says $(now), but this script was made at $made; set the clock"
     say "the clock says $(now), but this script was made at $made; waiting"
     sleep 5
@@ -226,12 +226,13 @@ choose_release() {
   check_path "$path"
 }
 
+free() { df -Pk $prefix | awk 'NR == 2 { print $4 }'; } # KiB
+
 # Sets staged.
 take_archive() {
   archive=$work/archive deadline=$(($(seconds) + wait + size / 65536)) # 64 KiB/s will do
   room=$((size / 256 + 1024)) # KiB for the archive, what is in it, and something to live on
-  free=$(df -Pk "$work" | awk 'NR == 2 { print $4 }')
-  [ "$free" -gt $room ] || die "not enough space: $prefix has $free KiB left, the release needs $room"
+  [ "$(free)" -gt $room ] || die "not enough space: $prefix has $(free) KiB left, the release needs $room"
   must_fetch "$path" "$archive" "$size"
   [ "$(size_of "$archive")" = "$size" ] || die "$path has $(size_of "$archive") bytes, not the $size that were signed"
   [ "$(hash_of "$archive")" = "$sha256" ] || die "$path does not have the hash that was signed"
@@ -240,7 +241,7 @@ take_archive() {
   ! grep -q -e '^/' -e '\.\.' -e '[^A-Za-z0-9._/+~-]' "$work/names" || die "$path holds an odd name"
   staged=$prefix/staging/$version
   mkdir -m 755 "$staged"
-  tar -xzpf "$archive" -C "$staged" 2>"$work/why" || die "cannot unpack $path: $(tail -n 1 "$work/why")"
+  why=$(tar -xzpf "$archive" -C "$staged" 2>&1) || die "cannot unpack $path ($(free) KiB are left): $(echo "$why" | sed 1q)"
   rm -f "$archive"
   run 60 "$staged/bin/opsagent" self-test || die "version $version does not work on this machine"
 }
