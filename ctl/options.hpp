@@ -31,8 +31,6 @@ enum class Format { table, json, yaml };
 struct UserdataOptions {
   std::vector<std::string> backends;
   std::string release_base;
-  std::string root;  // a file
-  std::string channel;
   std::string version;
   std::string join_token;  // or a file
   std::string release_ca;  // a file
@@ -106,6 +104,21 @@ struct Options {
   bool exit_code = false;
   std::int64_t interval = 2;
   bool markdown = false;
+
+  // releases (opsctl release)
+  std::vector<std::string> root_keys;
+  std::vector<std::string> release_keys;
+  std::vector<std::string> timestamp_keys;
+  std::vector<std::string> sign_keys;
+  std::vector<std::string> thresholds;  // "root=2"
+  std::vector<std::string> passphrase_files;
+  std::string release_version;
+  std::string release_channel;
+  std::string min_from;
+  std::string expires;
+  std::string timestamp_expires;
+  std::string offer;
+  std::string pinned_root;
 };
 
 // What a command works with. Its error is shown with what the user can do about it; ErrorCode::invalid means
@@ -152,8 +165,9 @@ struct CommandRow {
 
 std::span<const OptionRow> option_rows();
 std::span<const CommandRow> command_rows();
-std::span<const CommandRow> access_command_rows();  // some of them (command_rows_access.cpp)
-std::span<const CommandRow> userdata_command_rows();
+std::span<const CommandRow> access_command_rows();    // some of them (command_rows_access.cpp)
+std::span<const CommandRow> release_command_rows();   // and these (command_rows_release.cpp)
+std::span<const CommandRow> userdata_command_rows();  // and one (command_rows_userdata.cpp)
 const CommandRow* find_command(std::string_view name);
 const OptionRow* find_option(std::string_view name);
 

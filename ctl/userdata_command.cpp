@@ -118,7 +118,7 @@ Result<void> add_authorities(const Options& options, const std::string& backend_
 
 Result<UserdataSettings> settings_of(const Options& options, const Login& login, const std::string& ca) {
   const UserdataOptions& given = options.userdata;
-  if (given.root.empty())
+  if (options.pinned_root.empty())
     return Error(ErrorCode::invalid,
                  "which root document? --root FILE, as 'opsctl release root' made it: trust does not come "
                  "from a download");
@@ -129,8 +129,8 @@ Result<UserdataSettings> settings_of(const Options& options, const Login& login,
                             .release_base = given.release_base,
                             .identity_source = given.identity_source,
                             .made = made_now()};
-  if (!given.channel.empty()) settings.channel = given.channel;
-  auto root = base::read_file(given.root, kLargestFile);
+  if (!options.release_channel.empty()) settings.channel = options.release_channel;
+  auto root = base::read_file(options.pinned_root, kLargestFile);
   if (!root) return std::move(root).error();
   settings.root = std::move(*root);
   if (settings.backends.empty()) {
@@ -165,7 +165,8 @@ Result<int> userdata_command(const Options& options, terminal::Console& console)
   if (auto tried = make_userdata(*settings, form); !tried) return std::move(tried).error();
   if (const auto root = release::parse_root(settings->root);
       root->expires <= std::chrono::system_clock::now())
-    return Error(ErrorCode::invalid, given.root + ": this root document has expired; take the newest one");
+    return Error(ErrorCode::invalid,
+                 options.pinned_root + ": this root document has expired; take the newest one");
 
   if (!given.join_token.empty() && (options.uses || !options.ttl.empty()))
     return Error(ErrorCode::invalid,

@@ -26,13 +26,9 @@ const PublicKey* key_of(const Root& root, Role role, const std::string& id) {
   return found == root.keys.end() ? nullptr : &*found;
 }
 
-std::size_t count(const Root& root, Role role, std::string_view document,
-                  const std::vector<Signature>& signatures) {
-  std::set<std::string> counted;
-  for (const Signature& each : signatures)
-    if (const PublicKey* key = key_of(root, role, each.key_id); key && key->verifies(document, each.bytes))
-      counted.insert(each.key_id);
-  return counted.size();
+std::size_t count(const Root& root, Role role, const std::set<std::string>& verified) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      root.role(role).keys, [&](const std::string& id) { return verified.contains(id); }));
 }
 
 Verdict check_count(const Root& root, Role role, std::size_t counted) {
@@ -52,7 +48,7 @@ Verdict judge(std::initializer_list<const Root*> roots, Role role, std::string_v
               std::string_view text, Strangers strangers) {
   const auto signatures = parse_signatures(text);
   if (!signatures) return {Refusal::malformed, signatures.error().message()};
-  std::set<std::string> ids;
+  std::set<std::string> ids, verified;
   for (const Signature& each : *signatures) {
     if (!ids.insert(each.key_id).second)
       return {Refusal::key_twice, "the key " + each.key_id +
@@ -71,10 +67,10 @@ Verdict judge(std::initializer_list<const Root*> roots, Role role, std::string_v
               "the signature of the key " + each.key_id +
                   " is not of this document: it was changed after it was signed, or on "
                   "its way; take the copy that was published"};
+    verified.insert(each.key_id);
   }
   for (const Root* root : roots)
-    if (Verdict enough = check_count(*root, role, count(*root, role, document, *signatures)); !enough)
-      return enough;
+    if (Verdict enough = check_count(*root, role, count(*root, role, verified)); !enough) return enough;
   return {};
 }
 
@@ -135,7 +131,11 @@ Result<void> check_signatures(const Root& root, Role role, std::string_view docu
 
 std::size_t missing_signatures(const Root& root, Role role, std::string_view document,
                                const std::vector<Signature>& signatures) {
-  const std::size_t counted = count(root, role, document, signatures);
+  std::set<std::string> verified;
+  for (const Signature& each : signatures)
+    if (const PublicKey* key = key_of(root, role, each.key_id); key && key->verifies(document, each.bytes))
+      verified.insert(each.key_id);
+  const std::size_t counted = count(root, role, verified);
   return root.role(role).threshold - std::min<std::size_t>(root.role(role).threshold, counted);
 }
 
