@@ -6,8 +6,8 @@
 #include <array>
 #include <cerrno>
 
+#include "agent/metadata/metadata.hpp"
 #include "base/file_read.hpp"
-#include "base/json.hpp"
 #include "base/lasting_file.hpp"
 #include "base/text.hpp"
 #include "base/token.hpp"
@@ -23,7 +23,6 @@ using base::Result;
 
 constexpr std::size_t kLargest = 64 * 1024;
 constexpr std::size_t kTokenBytes = 32;
-constexpr const char* kCloudData = "/run/cloud-init/instance-data.json";
 
 bool is_letter_or_digit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -48,17 +47,6 @@ Result<std::string> read_or_make(const std::string& path, std::size_t random_byt
   return made;
 }
 
-std::string cloud_instance_id() {
-  const auto text = base::read_file(kCloudData, 4 * 1024 * 1024);
-  if (!text) return {};
-  base::Arena arena;
-  const auto parsed = base::parse_json(*text, arena);
-  const auto* root = std::get_if<base::Value>(&parsed);
-  const base::Value* v1 = root ? root->find("v1") : nullptr;
-  const base::Value* id = v1 ? v1->find("instance_id") : nullptr;
-  return id ? std::string(id->text()) : std::string();
-}
-
 // The name up to the first dot, as `hostname -s` has it, with what may not stand in an id replaced.
 std::string host_name() {
   std::array<char, 256> name{};
@@ -80,7 +68,8 @@ Result<std::string> instance_id(const IdentityOptions& options) {
   auto kept = read_line(path);
   if (!kept) return kept;
   if (!kept->empty()) return checked(std::move(*kept), path);
-  std::string found = cloud_instance_id();
+  std::string found = options.announced_id;
+  if (!check_instance_id(found) && options.use_cloud_init) found = metadata::cloud_init_instance_id({});
   if (!check_instance_id(found)) found = host_name();
   if (!check_instance_id(found))
     return Error(ErrorCode::invalid, "this machine has no name that could be its id; set instance_id");

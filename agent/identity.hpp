@@ -18,12 +18,15 @@ struct Identity {
 struct IdentityOptions {
   std::string state_dir;  // must be there
   std::string app_id;
-  std::string instance_id;  // empty: the file instance_id, else cloud-init's, else the host's name
-  std::string token_file;   // empty: <state_dir>/token
+  std::string instance_id;        // empty: the file instance_id, else one of these three:
+  std::string announced_id = {};  // what the identity source says (agent/metadata/)
+  bool use_cloud_init = true;     // what cloud-init has found
+                                  // the host's name
+  std::string token_file = {};    // empty: <state_dir>/token
 };
 
-// Reads it, and makes what is missing: the token is random. The error says which part is wrong and
-// where it comes from.
+// Reads it, and makes what is missing: the token is random, the name is kept from then on. Short files only.
+// The error says which part is wrong and where it comes from.
 base::Result<Identity> load_identity(const IdentityOptions& options);
 
 // The rule for the names of machines and apps, protocol::problem_of_name().

@@ -87,6 +87,7 @@ void Inbox::take(Command command) {
     cancel(run_to_cancel->run_id);
   } else if (auto* stop = std::get_if<Stop>(&command)) {
     stop_ = stop_ ? std::min(*stop_, stop->when) : stop->when;  // now < wait < end
+    keeps_place_ = stop->keeps_place;
   }
 }
 

@@ -54,6 +54,7 @@ class Inbox final : public base::Interrupt {
 
   // The strongest stop that was asked for.
   std::optional<Stop::When> stop() const { return stop_; }
+  bool keeps_place() const { return keeps_place_; }
   bool stops_before_next_state() const { return stop_ == Stop::When::now || stop_ == Stop::When::wait; }
 
  private:
@@ -78,6 +79,7 @@ class Inbox final : public base::Interrupt {
   std::optional<std::chrono::milliseconds> round_delay_;
   std::optional<std::int64_t> version_;
   std::optional<Stop::When> stop_;
+  bool keeps_place_ = false;  // as the last one said
 };
 
 }  // namespace agent

@@ -76,6 +76,8 @@ struct Stop {
     wait,  // let it finish
     end,   // let the recipe finish
   } when = When::wait;
+  // Whoever starts next goes on with the state after the last one, instead of with the first.
+  bool keeps_place = false;
 };
 using Command =
     std::variant<RunRecipe, MoveVersion, WaitDone, SetRoundDelay, PlanRecipe, RunState, CancelRun, Stop>;

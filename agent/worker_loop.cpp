@@ -44,6 +44,7 @@ WorkerLoop::WorkerLoop(const WorkerSettings& settings, base::Redactor& redactor,
       machine_(settings.host, sync_),
       watches_(settings.state_dir + "/watch"),
       lock_(settings.state_dir + "/lock"),
+      cursor_(settings.state_dir + "/" + settings.journal_name + ".cursor"),
       committer_(events, sync_, journal_.get(), settings.reports),
       executor_({.machine = machine_,
                  .journal = *journal_,
@@ -119,6 +120,8 @@ base::Result<void> WorkerLoop::take_over() {
   begun_ = std::move(recovery.begun);
   if (resume_ && place_.round == 0 && !begun_.empty())
     first_ = std::ranges::min(begun_, {}, &Journal::Entry::index).index;
+  else if (resume_ && place_.round == 0)
+    first_ = std::min(cursor_.find(recipe_->digest()).value_or(0), recipe_->states().size());
   return {};
 }
 
@@ -200,15 +203,28 @@ WorkerLoop::RoundExit WorkerLoop::run_round() {
     answered_.clear();
     if (auto cleared = journal_->clear(); !cleared) notice(Notice::Level::warning, cleared.error().message());
   }
+  keep_place(exit);
   lock_.release();
   in_round_ = false;
   return exit;
+}
+
+// For a worker that is stopped to go on in another process. A round that was not stopped needs no cursor; one
+// that was stopped otherwise leaves it where it is.
+void WorkerLoop::keep_place(RoundExit exit) {
+  base::Result<void> kept;
+  if (exit != RoundExit::stopped)
+    kept = cursor_.drop();
+  else if (inbox_.keeps_place())
+    kept = cursor_.keep(recipe_->digest(), stopped_at_);
+  if (!kept) notice(Notice::Level::warning, kept.error().message());
 }
 
 WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
   const std::vector<recipe::State>& states = recipe_->states();
   for (std::size_t index = first_; index < states.size(); ++index) {
     end.not_reached = states.size() - index;
+    stopped_at_ = index;
     inbox_.drain();
     serve_asides();
     if (inbox_.stops_before_next_state()) return RoundExit::stopped;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/committer.hpp"
+#include "agent/cursor.hpp"
 #include "agent/executor.hpp"
 #include "agent/inbox.hpp"
 #include "agent/journal.hpp"
@@ -45,6 +46,7 @@ class WorkerLoop final : private states::Waits {
   void report_leftover(StateResult leftover);
   RoundExit run_round();
   RoundExit run_states(RoundEnd& end);
+  void keep_place(RoundExit exit);
   void count(const StateResult& result, RoundEnd& end);
   bool take_back_unsynced(RoundEnd& end);
   std::chrono::milliseconds back_off(const StateResult& failed);
@@ -65,6 +67,7 @@ class WorkerLoop final : private states::Waits {
   Machine machine_;
   WatchStore watches_;
   RunLock lock_;
+  const Cursor cursor_;
   Committer committer_;
   Executor executor_;
 
@@ -74,6 +77,7 @@ class WorkerLoop final : private states::Waits {
   bool resume_ = true;
   RunRound place_;
   std::size_t first_ = 0;              // where the round starts
+  std::size_t stopped_at_ = 0;         // the state that a stopped round did not get to, or not through
   std::vector<Journal::Entry> begun_;  // of this recipe, by a run that was killed, and not reached since
   bool in_round_ = false;              // the lock is ours
   // Keys of reports that are on their way to the spool, while the journal has them too.

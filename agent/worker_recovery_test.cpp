@@ -2,6 +2,7 @@
 #include <atomic>
 #include <fstream>
 #include <future>
+#include <sstream>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -313,4 +314,42 @@ TEST_CASE("a worker can be destroyed though nobody reads its events and its comm
   const bool in_time = gone.wait_for(10s) == std::future_status::ready;
   CHECK(in_time);
   if (!in_time) worker.events().close();  // so that the other tests can run
+}
+
+TEST_CASE(
+    "a worker that is stopped to go on elsewhere is continued with the next state, not with the first") {
+  Bench bench;
+  bench.use_running_system();
+  const std::string log = bench.path("/log");
+  std::string recipe = "states:\n";
+  for (int i = 0; i < 4; ++i)
+    recipe += "  - { id: s" + std::to_string(i) + ", module: linux.cmd, parameter: { cmd: 'echo " +
+              std::to_string(i) + " >> " + log + "; sleep 0.2' } }\n";
+  bench.run(recipe);
+  REQUIRE(bench.next<StateResult>());
+  bench.send(Stop{.when = Stop::When::wait, .keeps_place = true});
+  std::size_t done = 1;
+  while (auto event = bench.next_event()) {
+    if (std::holds_alternative<StateResult>(*event)) ++done;
+    if (std::holds_alternative<Stopped>(*event)) break;
+  }
+  REQUIRE(done < 4);
+  bench.stop();
+  bench.run(recipe);
+  const auto started = bench.next<RoundStarted>();
+  REQUIRE(started);
+  CHECK(started->first == done);
+  const auto end = bench.next<RoundEnd>();
+  REQUIRE(end);
+  CHECK(end->not_reached == 0);
+  bench.stop();
+  std::ifstream file(log);
+  std::stringstream text;
+  text << file.rdbuf();
+  CHECK(text.str().starts_with("0\n1\n2\n3\n"));
+
+  SUBCASE("once: the round after it, and the next start, begin with the first") {
+    bench.run(recipe);
+    CHECK(bench.next<RoundStarted>()->first == 0);
+  }
 }

@@ -1,6 +1,9 @@
 // The update journal: how far the one update is. A small text file, "key value" lines, replaced whole and on
 // disk when a write returns. Written by the agent, and by the launcher while no agent runs or before it
-// starts one.
+// starts one. Text and files; no clock. One process at a time writes.
+//
+// The launcher is installed once and may be much older than the agent: keys that it does not know are kept as
+// they are. Format: see docs/self-update.md.
 #pragma once
 
 #include <chrono>
@@ -46,18 +49,28 @@ struct Record {
   std::string reason;                  // why it was closed, one line
   bool retryable = false;              // the version may be asked for again
   bool is_reported = false;            // the closing report is in the spool
+  std::string others;                  // lines with keys of later versions, as they were read
   bool operator==(const Record&) const = default;
 };
 
 std::string to_text(const Record& record);
 base::Result<Record> parse_record(std::string_view text);
 
-// STATE/update/journal. Nothing there: no update was ever asked for.
+// Longer reasons are cut.
+inline constexpr std::size_t kLongestReason = 1000;
+
+// STATE/update/journal. Nothing there: no update was ever asked for. ErrorCode::invalid: it is damaged.
+std::string journal_path(const std::string& state_dir);
 base::Result<std::optional<Record>> read_journal(const std::string& state_dir);
+// Makes STATE/update, 0700, when it is missing.
 base::Result<void> write_journal(const std::string& state_dir, const Record& record);
 
 // The agent's exit status that asks the launcher to start `current` at once.
 inline constexpr int kStartCurrent = 77;
 inline constexpr std::uint32_t kMostAttempts = 3;
+// As `attempts`: the new version has found out itself that it cannot stay, and `reason` says why.
+inline constexpr std::uint32_t kGivenUp = kMostAttempts + 1;
+// In the environment of an agent that the launcher has started.
+inline constexpr const char* kLaunchedMark = "OPSAGENT_LAUNCHED";
 
 }  // namespace update

@@ -1,4 +1,5 @@
 // Layout: where versions live, and which one is current. The launcher and the agent both use it: base only.
+// Blocks for short writes; any thread, but one writer at a time.
 //
 //   PREFIX/versions/<version>-<sha8>/   bin/ lib/ share/ manifest; complete, or not there
 //   PREFIX/current -> versions/…        relative symlink, replaced by rename
@@ -30,16 +31,29 @@ class Layout {
   // "<version>-<sha8>"
   static std::string folder_name(std::string_view version, std::string_view sha256);
 
+  // Whether this can be the name of a folder in versions/: no path leads out of it.
+  static bool is_name(std::string_view name);
+
   // The folder's name that `current` leads to; the error when it does not lead to one of versions/.
   base::Result<std::string> current() const;
+  // Whether versions/NAME is there and has a program that can be started.
+  bool is_complete(std::string_view name) const;
   // `current` leads to versions/NAME, on disk, when it returns; NAME must be there.
   base::Result<void> switch_to(std::string_view name) const;
+  // What is in versions/, the folder that was changed last first.
   std::vector<std::string> versions() const;
-  // Deletes all versions but those named and but what `current` leads to.
+  // A staged folder, synced and on the same file system, becomes versions/NAME; it is on disk when it
+  // returns. One that is there already is complete, and stays; the staged one is removed.
+  base::Result<void> adopt(const std::string& staged, std::string_view name) const;
+  // Deletes all versions but those named and but what `current` leads to; nothing at all when `current` leads
+  // nowhere. Each leaves versions/ by one rename, so that what is there is complete.
   base::Result<void> keep_only(const std::vector<std::string>& names) const;
-  base::Result<void> sweep_staging() const;
+  // Empties staging/, but for `keep`: names in it that are still of use (a .part file).
+  base::Result<void> sweep_staging(const std::vector<std::string>& keep = {}) const;
 
  private:
+  base::Result<void> discard(std::string_view name) const;
+
   std::string prefix_;
 };
 

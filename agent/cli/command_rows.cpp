@@ -137,6 +137,60 @@ constexpr std::array kCommands{
                .summary = "show the version",
                .description = "Shows the version of this program.",
                .examples = "opsagent version"},
+    CommandRow{
+        .command = CommandName::install,
+        .name = "install",
+        .summary = "install the release that this program lies in, as a service",
+        .description =
+            "For the self-contained release, unpacked anywhere: checks its files against the manifest, puts "
+            "them below /opt/opsagent/versions, makes it the current version, installs the launcher and the "
+            "service (systemd, or an init script), enables and starts it. A link /usr/local/bin/opsagent is "
+            "made if nothing has that name. /etc/opsagent.conf is not touched.\n\n"
+            "Can be repeated; one that was interrupted is completed by the next. With --root: files and "
+            "links "
+            "of an image only. Must be run by root.\n\n"
+            "Exit status: 0 installed and started, 1 something is wrong.",
+        .examples = "./bin/opsagent install --sha256 $(sha256sum < opsagent.tar.gz | cut -c 1-64)\n"
+                    "./bin/opsagent install --sha256 HEX --no-start --root /mnt/image"},
+    CommandRow{
+        .command = CommandName::uninstall,
+        .name = "uninstall",
+        .summary = "remove what install, the bootstrap and the agent have put on this machine",
+        .description =
+            "Stops and removes the service, the state folder, /etc/opsagent.conf, /etc/opsagent.identity, "
+            "the "
+            "logs /var/log/opsagent-bootstrap.log and /var/log/opsagent.log, the link in /usr/local/bin and "
+            "/opt/opsagent. What recipes have done to the machine stays. What is not ours is named and "
+            "kept. Asks nothing. Can be repeated; the program itself goes last. Must be run by root.\n\n"
+            "Exit status: 0 removed (what was kept is listed), 1 something is wrong.",
+        .examples = "opsagent uninstall\n"
+                    "opsagent uninstall --keep-state"},
+    CommandRow{
+        .command = CommandName::clean,
+        .name = "clean",
+        .argument = "[reinstall]",
+        .argument_kind = ValueKind::text,
+        .argument_choices = "reinstall",
+        .summary = "as uninstall; with 'reinstall': forget everything but the identity, and start anew",
+        .description =
+            "'clean' is 'uninstall'. 'clean reinstall' stops the service, forgets recipe, reports, journals, "
+            "old versions and updates under way, keeps the machine's identity, its configuration and which "
+            "releases it trusts, and installs the current version anew after a check of its files.\n\n"
+            "Exit status: 0 done, 1 something is wrong.",
+        .examples = "opsagent clean reinstall\n"
+                    "opsagent clean"},
+    CommandRow{
+        .command = CommandName::self_test,
+        .name = "self-test",
+        .summary = "whether this program could do its work here; changes nothing",
+        .description =
+            "Checks its own files against the manifest beside them, that hashes, signatures and TLS work, "
+            "that the configuration has no mistakes, and that state folder and update journal can be read. "
+            "Needs no network and no root, and ends within 10 s. For what the daemon needs besides see "
+            "'opsagent doctor'.\n\n"
+            "Exit status: 0 it could, 1 it could not, with a line for each problem.",
+        .examples = "opsagent self-test\n"
+                    "opsagent self-test --json"},
 };
 
 }  // namespace

@@ -24,6 +24,10 @@ int stop_command(const Options& options, Console& console);
 int doctor_command(const Options& options, Console& console);
 int completion_command(const Options& options, Console& console);
 int version_command(Console& console);
+int install_command(const Options& options, Console& console);
+int uninstall_command(const Options& options, Console& console);
+int clean_command(const Options& options, Console& console);
+int self_test_command(const Options& options, Console& console);
 
 // Runs the command that the options name.
 int run_chosen_command(const Options& options, Console& console);

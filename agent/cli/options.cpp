@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "agent/identity.hpp"
+#include "agent/metadata/metadata.hpp"
 #include "base/text.hpp"
 #include "base/value.hpp"
 #include "pki/join_token.hpp"
@@ -36,6 +37,11 @@ constexpr std::uint32_t kStops = on(CommandName::stop) | on(CommandName::stop_wa
                                  on(CommandName::stop_end) | on(CommandName::restart) |
                                  on(CommandName::restart_wait) | on(CommandName::restart_end);
 constexpr std::uint32_t kLive = kRun | kDoctor;
+constexpr std::uint32_t kInstall = on(CommandName::install);
+constexpr std::uint32_t kUninstall = on(CommandName::uninstall);
+constexpr std::uint32_t kClean = on(CommandName::clean);
+constexpr std::uint32_t kSelfTest = on(CommandName::self_test);
+constexpr std::uint32_t kSetUp = kInstall | kUninstall | kClean;
 constexpr std::uint32_t kAll = ~std::uint32_t{0};
 
 Error must_be(std::string_view what, std::string_view value) {
@@ -164,6 +170,20 @@ Result<void> store_allow(Options& options, std::string_view value) {
   return {};
 }
 
+Result<void> store_identity_source(Options& options, std::string_view value) {
+  if (auto sources = metadata::parse_sources(value); !sources) return std::move(sources).error();
+  options.identity_source = value;
+  return {};
+}
+
+Result<void> store_metadata_url(Options& options, std::string_view value) {
+  auto uri = transport::parse_uri(value);
+  if (!uri) return std::move(uri).error();
+  if (uri->scheme != "http") return must_be("an http:// address", value);
+  options.metadata_url = value;
+  return {};
+}
+
 constexpr std::array kOptions{
     OptionRow{.name = "ws-uri",
               .kind = ValueKind::text,
@@ -236,7 +256,7 @@ constexpr std::array kOptions{
               .kind = ValueKind::folder,
               .placeholder = "DIR",
               .doc = "where versions of the agent are installed (/opt/opsagent)",
-              .commands = kLive,
+              .commands = kLive | kSetUp,
               .store = store_text<&Options::prefix>},
     OptionRow{.name = "protocol-min",
               .kind = ValueKind::text,
@@ -258,6 +278,45 @@ constexpr std::array kOptions{
               .choices = kAllowable,
               .repeatable = true,
               .store = store_allow},
+    OptionRow{
+        .name = "identity-source",
+        .kind = ValueKind::text,
+        .placeholder = "LIST",
+        .doc = "who tells this machine its name, app and join token where the configuration or the state "
+               "folder do not: ec2, openstack, nocloud, file, several separated by commas; auto (default): "
+               "the name that cloud-init knows; none",
+        .commands = kLive,
+        .choices = "auto none ec2 openstack nocloud file",
+        .store = store_identity_source},
+    OptionRow{.name = "metadata-url",
+              .kind = ValueKind::text,
+              .placeholder = "URL",
+              .doc = "where ec2 and openstack are asked (http://169.254.169.254)",
+              .commands = kLive,
+              .store = store_metadata_url},
+    OptionRow{.name = "identity-file",
+              .kind = ValueKind::file,
+              .placeholder = "FILE",
+              .doc = "what the source 'file' reads: instance_id, app_id, join_token (/etc/opsagent.identity)",
+              .commands = kLive,
+              .store = store_text<&Options::identity_file>},
+    OptionRow{.name = "sha256",
+              .kind = ValueKind::text,
+              .placeholder = "HEX",
+              .doc = "of the archive that this program was unpacked from; names the version's folder",
+              .commands = kInstall,
+              .configurable = false,
+              .store = store_text<&Options::sha256>},
+    OptionRow{.name = "no-start",
+              .doc = "enable the service and do not start it",
+              .commands = kInstall | kClean,
+              .configurable = false,
+              .store = store_flag<&Options::no_start>},
+    OptionRow{.name = "keep-state",
+              .doc = "leave the state folder and the configuration: a later install is the same machine",
+              .commands = kUninstall | kClean,
+              .configurable = false,
+              .store = store_flag<&Options::keep_state>},
     OptionRow{.name = "out",
               .letter = 'o',
               .kind = ValueKind::file,
@@ -276,7 +335,7 @@ constexpr std::array kOptions{
               .kind = ValueKind::folder,
               .placeholder = "DIR",
               .doc = "work on the files below DIR instead of on this system; states that cannot do so refuse",
-              .commands = kPlan | kApply | kRun,
+              .commands = kPlan | kApply | kRun | kInstall | kUninstall,
               .store = store_text<&Options::root>},
     OptionRow{.name = "assume-done",
               .kind = ValueKind::text,
@@ -322,16 +381,16 @@ constexpr std::array kOptions{
               .kind = ValueKind::folder,
               .placeholder = "DIR",
               .doc = "where the agent keeps what must last (/var/lib/opsagent, or ~/.local/state/opsagent)",
-              .commands = kPlan | kApply | kRun | kStatus | kStops | kDoctor,
+              .commands = kPlan | kApply | kRun | kStatus | kStops | kDoctor | kSetUp | kSelfTest,
               .store = store_text<&Options::state_dir>},
     OptionRow{.name = "json",
               .doc = "print JSON for programs: one document, or one per line for 'apply'",
-              .commands = kPlan | kApply | kValidate | kStates | kStatus | kDoctor,
+              .commands = kPlan | kApply | kValidate | kStates | kStatus | kDoctor | kSelfTest,
               .store = store_flag<&Options::json>},
     OptionRow{.name = "quiet",
               .letter = 'q',
               .doc = "print nothing but what is wrong; the exit status tells the rest (states: names only)",
-              .commands = kPlan | kApply | kValidate | kStates,
+              .commands = kPlan | kApply | kValidate | kStates | kSetUp | kSelfTest,
               .store = store_flag<&Options::quiet>},
     OptionRow{.name = "verbose",
               .letter = 'v',
@@ -349,7 +408,8 @@ constexpr std::array kOptions{
               .kind = ValueKind::file,
               .placeholder = "FILE",
               .doc = "options from FILE instead of from /etc/opsagent.conf",
-              .commands = kPlan | kApply | kValidate | kStates | kRun | kStatus | kStops | kDoctor,
+              .commands = kPlan | kApply | kValidate | kStates | kRun | kStatus | kStops | kDoctor | kSetUp |
+                          kSelfTest,
               .configurable = false,
               .store = store_text<&Options::config>},
     OptionRow{.name = "help",

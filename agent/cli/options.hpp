@@ -33,7 +33,11 @@ enum class CommandName {
   restart_end,
   doctor,
   completion,
-  version
+  version,
+  install,
+  uninstall,
+  clean,
+  self_test
 };
 enum class ColorWhen { automatic, always, never };
 
@@ -77,7 +81,15 @@ struct Options {
   std::string release_base;
   std::string channel = "stable";
   std::string prefix{update::kDefaultPrefix};
-  // What was wrong with the configuration; only `doctor` goes on with that.
+  // Installing, and removing.
+  std::string sha256;
+  bool no_start = false;
+  bool keep_state = false;
+  // Who tells this machine its name and its app, if not the configuration.
+  std::string identity_source = "auto";
+  std::string metadata_url;
+  std::string identity_file;
+  // What was wrong with the configuration; only `doctor` and `self-test` go on with that.
   std::string config_problem;
 };
 

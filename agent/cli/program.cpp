@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 
 #include "agent/cli/command_line.hpp"
@@ -28,6 +29,13 @@ std::string missing(const Options& options) {
     case CommandName::completion:
       return options.argument.empty() ? usage("for which shell? opsagent completion bash|zsh|fish")
                                       : std::string();
+    case CommandName::clean:
+      return options.argument.empty() || options.argument == "reinstall"
+                 ? std::string()
+                 : usage("what is to be cleaned? opsagent clean, or opsagent clean reinstall");
+    case CommandName::install:
+    case CommandName::uninstall:
+    case CommandName::self_test:
     case CommandName::none:
     case CommandName::states:
     case CommandName::status:
@@ -44,12 +52,15 @@ std::string missing(const Options& options) {
   return {};
 }
 
-// The doctor goes on where everybody else stops, and says what is wrong.
-base::Result<Options> without_configuration(const std::string& problem) {
-  auto options = parse_options({.arguments = {"doctor"},
+// The doctor and the self-test go on where everybody else stops, and say what is wrong.
+base::Result<Options> without_configuration(const std::string& command, bool json,
+                                            const std::string& problem) {
+  auto options = parse_options({.arguments = {command},
                                 .environment = [](const char*) -> const char* { return nullptr; },
                                 .default_config = "/dev/null"});
-  if (options) options->config_problem = problem;
+  if (!options) return options;
+  options->json = json;
+  options->config_problem = problem;
   return options;
 }
 
@@ -91,6 +102,14 @@ int run_chosen_command(const Options& options, Console& console) {
       return completion_command(options, console);
     case CommandName::version:
       return version_command(console);
+    case CommandName::install:
+      return install_command(options, console);
+    case CommandName::uninstall:
+      return uninstall_command(options, console);
+    case CommandName::clean:
+      return clean_command(options, console);
+    case CommandName::self_test:
+      return self_test_command(options, console);
     case CommandName::none:
       break;
   }
@@ -102,8 +121,11 @@ int run_program(int argc, const char* const* argv) {
   auto options =
       parse_options({.arguments = std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc),
                      .environment = [](const char* name) -> const char* { return std::getenv(name); }});
-  if (!options && argc > 1 && std::string_view(argv[1]) == "doctor")
-    options = without_configuration(options.error().message());
+  if (!options && argc > 1)
+    if (const std::string command = argv[1]; command == "doctor" || command == "self-test")
+      options = without_configuration(command,
+                                      std::find(argv, argv + argc, std::string_view("--json")) != argv + argc,
+                                      options.error().message());
   if (!options) {
     Console(Options{}, redactor).complain(options.error().message());
     return kFailure;

@@ -145,6 +145,12 @@ base::Result<manager::BackendSettings> backend_settings(const Options& options) 
                                    .protocol_min = options.protocol_min,
                                    .allow_plain = options.allow_plain,
                                    .allow = options.allow};
+  auto source = metadata::parse_sources(options.identity_source);
+  if (!source) return std::move(source).error().with_context("identity_source");
+  if (!options.metadata_url.empty()) source->url = options.metadata_url;
+  if (!options.identity_file.empty()) source->file = options.identity_file;
+  backend.identity.use_cloud_init = source->use_cloud_init;
+  backend.source = std::move(*source);
   for (const std::string& uri : options.ws_uris)
     if (auto why = manager::refuse_uri(uri, options.allow_plain))
       return base::Error(base::ErrorCode::invalid, uri + ": " + *why);

@@ -24,6 +24,8 @@ constexpr milliseconds kWelcomeWithin = 60s;
 constexpr milliseconds kLongestClose = 3s;
 // Nobody makes us come back faster, neither with a time of 0 nor with ever new settings.
 constexpr milliseconds kSoonestReturn = 100ms;
+// How often the identity source is asked while no backend takes us: it may be a cloud's shared service.
+constexpr milliseconds kSoonestQuestion = 60s;
 
 }  // namespace
 
@@ -52,6 +54,7 @@ Connector::Connector(transport::Loop& loop, const DaemonSettings& settings, Live
 Task<> Connector::run() {
   transport::spawn(loop_.get_executor(), keep_facts());
   transport::spawn(loop_.get_executor(), renewal_.run());
+  ask_source_again();
   while (!is_ending_) {
     const milliseconds wait = co_await connect_once();
     if (!is_ending_ && wait.count() > 0) co_await changed_.wait_for(wait);
@@ -148,6 +151,7 @@ Renewal::Ask Connector::who_renews() {
 milliseconds Connector::after_failed_dial(const std::string& problem) {
   ++failed_dials_;
   set_view(false, problem);
+  ask_source_again();
   if (live_.settings.has_candidate() && failed_dials_ >= servers_.size()) {
     drop_candidate(problem);
     return 0ms;
@@ -247,6 +251,50 @@ Task<> Connector::end(std::string reason, milliseconds patience) {
 
 // ---- who we are
 
+// What the identity source says now; `done` is called afterwards, at once when there is no source.
+void Connector::ask_source(std::function<void()> done) {
+  if (backend_.source.names.empty() || is_asking_ || is_ending_) return done();
+  asked_ = Clock::now();
+  // As with facts: the thread outlives this object, the loop runs nothing any more when it has ended.
+  const auto ask = [this, &source = backend_.source, &loop = loop_, done](base::Interrupt& interrupt) {
+    auto said = ask_announced(source, interrupt);
+    transport::asio::post(loop, [this, said = std::move(said), done]() mutable {
+      is_asking_ = false;
+      if (said)
+        take(std::move(*said));
+      else
+        settings_.log(Level::debug, said.error().message());
+      done();
+    });
+  };
+  is_asking_ = live_.side_work.submit(ask);
+  if (!is_asking_) done();
+}
+
+void Connector::ask_source_again() {
+  if (asked_ != Clock::time_point() && Clock::now() - asked_ < kSoonestQuestion) return;
+  ask_source([] {});
+}
+
+// Another app, or another token: the next connection is made with these.
+void Connector::take(Announced said) {
+  if (said.app_id == live_.announced.app_id && said.join_token == live_.announced.join_token) return;
+  const std::string before = live_.identity.app_id;
+  if (auto kept = keep_announced(settings_.state_dir, said); !kept)
+    settings_.log(Level::warning, kept.error().message());
+  live_.announced = std::move(said);
+  live_.identity_options = with_announced(backend_.identity, live_.announced);
+  if (!live_.announced.join_token.empty())
+    if (auto offered = live_.membership->offer_token(live_.announced.join_token, *settings_.redactor);
+        !offered)
+      settings_.log(Level::warning, offered.error().message());
+  if (auto identity = load_identity(live_.identity_options)) live_.identity = std::move(*identity);
+  settings_.log(Level::info, "the identity source says something new: the app is " + live_.identity.app_id +
+                                 (before == live_.identity.app_id ? "" : " and was " + before));
+  if (manager_) manager_->close("the machine's identity source says something new");
+  changed_.notify();
+}
+
 ManagerParts Connector::parts() {
   return {.spool = *live_.spool,
           .reports = live_.reports,
@@ -259,6 +307,7 @@ ManagerParts Connector::parts() {
           .facts = live_.facts,
           .allow = backend_.allow,
           .hello = [this] { return hello(); },
+          .ask_source = [this](std::function<void()> done) { ask_source(std::move(done)); },
           .refuse_uri = [this](const std::string& uri) { return refuse_uri(uri, backend_.allow_plain); },
           .spooled = [this] { reports_available(); },
           .welcomed = [this] { renewal_.connected(); },
@@ -268,7 +317,7 @@ ManagerParts Connector::parts() {
 
 protocol::Handshake Connector::hello() {
   // The backend may have waited for somebody to correct it.
-  if (auto identity = load_identity(backend_.identity)) {
+  if (auto identity = load_identity(live_.identity_options)) {
     live_.identity = std::move(*identity);
     settings_.redactor->add(live_.identity.token);
   }

@@ -59,6 +59,9 @@ class Connector {
   transport::Task<> watch_candidate(std::weak_ptr<Manager> manager);
   std::chrono::milliseconds after_failed_dial(const std::string& problem);
   std::chrono::milliseconds after_connection(Manager::Ended ended, Clock::time_point opened);
+  void ask_source(std::function<void()> done);
+  void ask_source_again();
+  void take(Announced said);
   void choose_servers();
   void drop_candidate(const std::string& why);
   ManagerParts parts();
@@ -84,6 +87,8 @@ class Connector {
   Renewal renewal_;
   bool is_secure_ = false;  // the connection, or the attempt
   bool is_gathering_ = false;
+  bool is_asking_ = false;  // the identity source
+  Clock::time_point asked_{};
   bool is_ending_ = false;
   View view_;
 };

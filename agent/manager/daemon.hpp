@@ -19,6 +19,7 @@
 #include "agent/manager/log_line.hpp"
 #include "agent/manager/membership.hpp"
 #include "agent/messages.hpp"
+#include "agent/metadata/metadata.hpp"
 #include "base/redactor.hpp"
 #include "states/context.hpp"
 #include "states/registry.hpp"
@@ -30,6 +31,7 @@ struct BackendSettings {
   std::vector<std::string> ws_uris;
   IdentityOptions identity;
   MembershipOptions membership;
+  metadata::SourceOptions source;  // who says what the configuration leaves open
   std::map<std::string, std::string> tags;
   transport::Proxies proxies;
   int protocol_min = 1;

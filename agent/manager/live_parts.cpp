@@ -3,28 +3,33 @@
 namespace agent::manager {
 
 LiveParts::LiveParts(const DaemonSettings& from, Identity who, std::unique_ptr<Membership> joined,
-                     std::shared_ptr<Spool> opened)
+                     std::shared_ptr<Spool> opened, Announced said)
     : spool(std::move(opened)),
       recipes(from.state_dir + "/recipe"),
       settings(from.state_dir + "/settings"),
       desk(recipes, from.registry(), from.state_dir + "/waits"),
+      identity_options(with_announced(from.backend->identity, said)),
+      announced(std::move(said)),
       identity(std::move(who)),
       membership(std::move(joined)),
       own_facts{.version = from.version, .tags = from.backend->tags},
       facts(facts::gather(own_facts)) {}
 
 base::Result<std::unique_ptr<LiveParts>> LiveParts::open(const DaemonSettings& from) {
-  auto identity = load_identity(from.backend->identity);
+  auto first = first_announced(from);
+  if (!first) return std::move(first).error();
+  Announced said = std::move(*first);
+  auto identity = load_identity(with_announced(from.backend->identity, said));
   if (!identity) return std::move(identity).error();
   from.redactor->add(identity->token);
-  auto membership = Membership::open(from.backend->membership, *from.redactor);
+  auto membership = Membership::open(with_announced(from.backend->membership, said), *from.redactor);
   if (!membership) return std::move(membership).error();
   auto spool = Spool::open(from.state_dir + "/spool");
   if (!spool) return std::move(spool).error().with_context("the report spool");
   for (const std::string& problem : (*spool)->problems())
     from.log(Level::warning, problem);
   std::unique_ptr<LiveParts> parts(
-      new LiveParts(from, std::move(*identity), std::move(*membership), std::move(*spool)));
+      new LiveParts(from, std::move(*identity), std::move(*membership), std::move(*spool), std::move(said)));
   auto reverted = parts->settings.load();
   if (!reverted)
     from.log(Level::warning, reverted.error().message());

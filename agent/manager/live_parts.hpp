@@ -7,6 +7,7 @@
 #include <string>
 
 #include "agent/facts/facts.hpp"
+#include "agent/manager/announced.hpp"
 #include "agent/manager/daemon.hpp"
 #include "agent/manager/recipe_desk.hpp"
 #include "agent/manager/side_work.hpp"
@@ -32,6 +33,8 @@ class LiveParts {
   RecipeStore recipes;
   SettingsStore settings;
   RecipeDesk desk;
+  IdentityOptions identity_options;  // the configuration's, with what the identity source says
+  Announced announced;
   Identity identity;
   std::unique_ptr<Membership> membership;
   facts::AgentFacts own_facts;
@@ -40,7 +43,7 @@ class LiveParts {
 
  private:
   LiveParts(const DaemonSettings& from, Identity who, std::unique_ptr<Membership> joined,
-            std::shared_ptr<Spool> opened);
+            std::shared_ptr<Spool> opened, Announced said);
 };
 
 }  // namespace agent::manager

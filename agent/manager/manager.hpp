@@ -37,9 +37,10 @@ struct ManagerParts {
   SideWork& side_work;
   Progress& progress;
   base::Redactor& redactor;
-  const facts::Facts& facts;                                                 // as they are now
-  const std::vector<std::string>& allow;                                     // beyond the recipe
-  std::function<protocol::Handshake()> hello;                                // reads the identity again
+  const facts::Facts& facts;                              // as they are now
+  const std::vector<std::string>& allow;                  // beyond the recipe
+  std::function<protocol::Handshake()> hello;             // reads the identity again
+  std::function<void(std::function<void()>)> ask_source;  // the identity's, off the loop; then calls that
   std::function<std::optional<std::string>(const std::string&)> refuse_uri;  // why it may not be used
   std::function<void()> spooled;                                             // a report was appended here
   std::function<void()> welcomed;

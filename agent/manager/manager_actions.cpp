@@ -50,7 +50,9 @@ void Manager::perform(at::StartTimer& action) {
 }
 
 void Manager::perform(at::ReadIdentityAgain&) {
-  feed(at::IdentityRead{parts_.hello()});
+  parts_.ask_source([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->feed(at::IdentityRead{self->parts_.hello()});
+  });
 }
 
 void Manager::perform(at::SetHeartbeat& action) {

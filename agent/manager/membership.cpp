@@ -54,6 +54,14 @@ Result<std::unique_ptr<Membership>> Membership::open(MembershipOptions options, 
   return membership;
 }
 
+Result<void> Membership::offer_token(const std::string& text, base::Redactor& redactor) {
+  auto token = pki::parse_join_token(text);
+  if (!token) return std::move(token).error();
+  redactor.add(token->secret);
+  token_ = std::move(*token);
+  return {};
+}
+
 bool Membership::must_enrol(const std::string& app_id, Instant now) const {
   if (!token_) return false;
   return !credentials_ || credentials_->name.app_id != app_id || credentials_->not_after <= now ||

@@ -50,6 +50,9 @@ class Membership {
   base::Result<protocol::CertRequest> ask_to_enrol(std::string app_id, std::string instance_id);
   base::Result<protocol::CertRequest> ask_to_renew();
 
+  // A token that came later than the configuration, from the identity source. The error: it is not one.
+  base::Result<void> offer_token(const std::string& text, base::Redactor& redactor);
+
   // The token was refused for good: it is not tried again while there is a certificate.
   void token_refused();
 

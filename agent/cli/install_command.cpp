@@ -1,0 +1,81 @@
+// `opsagent install`, `uninstall` and `clean`.
+#include <unistd.h>
+
+#include "agent/cli/commands.hpp"
+#include "agent/cli/wrap.hpp"
+#include "agent/install/install.hpp"
+#include "agent/install/uninstall.hpp"
+
+namespace agent::cli {
+
+namespace {
+
+install::Site site_of(const Options& options) {
+  std::string root = options.root;
+  while (root.ends_with('/'))  // "/" is this machine
+    root.pop_back();
+  return {.root = root, .prefix = options.prefix, .state_dir = options.state_dir};
+}
+
+// Of an image whoever may write to it can be the owner.
+bool may_proceed(const Options& options, Console& console) {
+  if (!options.root.empty() || ::geteuid() == 0) return true;
+  console.complain("this changes the system: run it as root (sudo opsagent " +
+                   std::string(command_row(options.command).name) + " …)");
+  return false;
+}
+
+install::Say progress(const Options& options, Console& console) {
+  return [&](const std::string& step) {
+    if (options.quiet) return;
+    console.out.line(printable(step));
+    console.out.flush();
+  };
+}
+
+int fail(const base::Error& error, Console& console) {
+  console.complain(error.message());
+  return kFailure;
+}
+
+}  // namespace
+
+int install_command(const Options& options, Console& console) {
+  if (!may_proceed(options, console)) return kFailure;
+  const auto release = install::own_release();
+  if (!release) {
+    console.complain(
+        "this program is not part of a self-contained release (there is no manifest beside bin/): unpack "
+        "one, "
+        "and run its bin/opsagent install");
+    return kFailure;
+  }
+  const auto installed = install::install(
+      {.site = site_of(options), .release = *release, .sha256 = options.sha256, .start = !options.no_start},
+      progress(options, console));
+  if (!installed) return fail(installed.error(), console);
+  if (!options.quiet) console.out.line("installed " + printable(*installed));
+  return kOk;
+}
+
+int uninstall_command(const Options& options, Console& console) {
+  if (!may_proceed(options, console)) return kFailure;
+  const auto kept = install::uninstall({.site = site_of(options), .keep_state = options.keep_state},
+                                       progress(options, console));
+  if (!kept) return fail(kept.error(), console);
+  for (const std::string& each : *kept)
+    console.warn("kept " + printable(each));
+  if (!options.quiet) console.out.line("uninstalled");
+  return kOk;
+}
+
+int clean_command(const Options& options, Console& console) {
+  if (options.argument.empty()) return uninstall_command(options, console);
+  if (!may_proceed(options, console)) return kFailure;
+  const auto done = install::reinstall(site_of(options), !options.no_start, progress(options, console));
+  if (!done) return fail(done.error(), console);
+  if (!options.quiet) console.out.line("installed anew");
+  return kOk;
+}
+
+}  // namespace agent::cli

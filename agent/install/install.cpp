@@ -1,0 +1,199 @@
+#include "agent/install/install.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "agent/control/control_address.hpp"
+#include "agent/control/pid_file.hpp"
+#include "agent/install/files.hpp"
+#include "agent/install/service.hpp"
+#include "base/file_read.hpp"
+#include "base/text.hpp"
+
+namespace agent::install {
+
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+constexpr std::size_t kLargestLauncher = 64UL * 1024 * 1024;
+
+// They stand in a unit and in a shell script.
+Result<void> check_path(std::string_view name, std::string_view path) {
+  const bool plain = std::ranges::all_of(path, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/' ||
+           c == '.' || c == '_' || c == '-';
+  });
+  if (plain && path.size() > 1 && path.front() == '/' && path.back() != '/') return {};
+  return Error(ErrorCode::invalid, std::string(name) +
+                                       " must be an absolute path of letters, digits, '.', '_', '-': '" +
+                                       std::string(path) + "' is not");
+}
+
+Result<Manifest> verified(const std::string& release) {
+  auto manifest = read_manifest(release);
+  if (!manifest) return std::move(manifest).error();
+  const std::vector<std::string> problems = check_files(release, *manifest);
+  if (!problems.empty())
+    return Error(ErrorCode::invalid, "the release in " + release + " is damaged: " + problems.front());
+  return manifest;
+}
+
+bool is_hash(std::string_view text) {
+  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+// "<version>-<sha8>": from the archive's hash, or of a release that has its place already.
+Result<std::string> name_of(const InstallOptions& options, const Manifest& manifest) {
+  if (is_hash(options.sha256)) return update::Layout::folder_name(manifest.version, options.sha256);
+  if (!options.sha256.empty())
+    return Error(ErrorCode::invalid, "--sha256 must be the archive's SHA-256: 64 digits, 0-9 and a-f");
+  const std::string name = options.release.substr(options.release.rfind('/') + 1);
+  if (options.release == options.site.layout().version_folder(name)) return name;
+  return Error(ErrorCode::invalid,
+               "--sha256 is missing: the SHA-256 of the archive that this was unpacked from");
+}
+
+// The release is in versions/NAME, whole.
+Result<void> place_release(const InstallOptions& options, const Manifest& manifest, const std::string& name) {
+  const update::Layout layout = options.site.layout();
+  if (options.release == layout.version_folder(name)) return {};
+  const bool is_staged = options.release.starts_with(layout.staging() + "/");
+  if (layout.is_complete(name)) {
+    const auto there = verified(layout.version_folder(name));
+    // It cannot be ours to repair: something may be running from it.
+    if (!there)
+      return there.error().with_context(
+          "this version is installed already, but damaged; run 'opsagent uninstall' first");
+    // A second one that was unpacked for nothing goes.
+    return is_staged ? layout.adopt(options.release, name) : Result<void>();
+  }
+  if (is_staged) {
+    if (auto synced = sync_release(options.release, manifest); !synced) return synced;
+    return layout.adopt(options.release, name);
+  }
+  const std::string copy = layout.staging() + "/" + name + ".copy";
+  if (auto removed = remove_tree(copy); !removed) return removed;
+  if (auto copied = copy_release(options.release, manifest, copy); !copied) return copied;
+  if (auto synced = sync_release(copy, manifest); !synced) return synced;
+  return layout.adopt(copy, name);
+}
+
+Result<void> place_launcher(const Site& site, const std::string& version_folder) {
+  const auto launcher = base::read_file(version_folder + "/bin/opsagent-launch", kLargestLauncher);
+  if (!launcher) return launcher.error();
+  auto put = put_file(site.layout().launcher(), *launcher, 0755);
+  if (!put) return std::move(put).error();
+  return {};
+}
+
+// Only where nothing is: somebody else's opsagent stays.
+Result<void> place_command(const Site& site) {
+  const std::string link = site.at(kCommandLink);
+  if (is_there(link)) return {};
+  if (auto made = make_folders(link.substr(0, link.rfind('/'))); !made) return made;
+  return make_lasting_link(link, site.program());
+}
+
+// Whether another version runs: of one that was there before, or of an install that was killed.
+bool is_outdated(const Site& site, const std::string& name) {
+  const auto pid = control::PidFile::holder(control::pid_path(site.state_dir));
+  if (!pid) return false;
+  const std::string program = link_target("/proc/" + std::to_string(*pid) + "/exe");
+  return program.starts_with(site.prefix + "/") && program != site.layout().program(name);
+}
+
+Result<void> start(const Service& service, const Site& site, const std::string& name, bool unit_changed) {
+  const bool again = unit_changed || is_outdated(site, name);
+  auto started = again ? service.restart() : service.start();
+  if (!started)
+    return std::move(started).error().with_context(
+        "installed, but it did not start; 'opsagent doctor' and the log say why");
+  return {};
+}
+
+}  // namespace
+
+std::optional<std::string> own_release() {
+  std::string program = link_target("/proc/self/exe");
+  for (int up = 0; up < 2; ++up) {
+    const std::size_t slash = program.rfind('/');
+    if (slash == std::string::npos) return std::nullopt;
+    program.resize(slash);
+  }
+  if (!is_there(program + "/" + kManifestName)) return std::nullopt;
+  return program;
+}
+
+Result<base::UniqueFd> lock_prefix(const Site& site) {
+  const std::string prefix = site.at(site.prefix);
+  base::UniqueFd fd(::open(prefix.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return base::os_error(errno, prefix);
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
+  if (errno != EWOULDBLOCK) return base::os_error(errno, "locking " + prefix);
+  return Error(ErrorCode::exists,
+               "another install or uninstall is at work in " + prefix + ": wait for its end");
+}
+
+Result<std::string> install(const InstallOptions& options, const Say& say) {
+  const Site& site = options.site;
+  if (auto fine = check_path("the prefix", site.prefix); !fine) return std::move(fine).error();
+  if (auto fine = check_path("the state folder", site.state_dir); !fine) return std::move(fine).error();
+  const Service service(site, init_of(site));
+  if (const std::string why = service.obstacle(); !why.empty()) return Error(ErrorCode::exists, why);
+  say("checking the files of the release");
+  auto manifest = verified(options.release);
+  if (!manifest) return std::move(manifest).error();
+  auto name = name_of(options, *manifest);
+  if (!name) return name;
+
+  const update::Layout layout = site.layout();
+  bool unit_changed = false;
+  Result<base::UniqueFd> lock = base::UniqueFd();
+  struct Step {
+    std::string what;
+    std::function<Result<void>()> take;
+  };
+  const std::vector<Step> steps{
+      {"making " + site.prefix,
+       [&]() -> Result<void> {
+         for (const char* below : {"/versions", "/staging"})
+           if (auto made = make_folders(layout.prefix() + below); !made) return made;
+         lock = lock_prefix(site);
+         return lock ? Result<void>() : Result<void>(lock.error());
+       }},
+      {"placing " + *name, [&] { return place_release(options, *manifest, *name); }},
+      {"placing the launcher", [&] { return place_launcher(site, layout.version_folder(*name)); }},
+      {"making it the current version",
+       [&]() -> Result<void> {
+         const auto current = layout.current();
+         return current && *current == *name ? Result<void>() : layout.switch_to(*name);
+       }},
+      {"placing the service",
+       [&]() -> Result<void> {
+         auto put = service.put(layout.version_folder(*name) + "/share");
+         if (!put) return std::move(put).error();
+         unit_changed = *put;
+         return {};
+       }},
+      {"enabling the service", [&] { return service.enable(); }},
+      {std::string("placing ") + kCommandLink, [&] { return place_command(site); }},
+      {options.start ? "starting the service" : "done",
+       [&] {
+         return options.start && site.is_live() ? start(service, site, *name, unit_changed) : Result<void>();
+       }},
+  };
+  for (const Step& step : steps) {
+    say(step.what);
+    if (auto taken = step.take(); !taken) return std::move(taken).error();
+  }
+  return name;
+}
+
+}  // namespace agent::install

@@ -1,0 +1,296 @@
+#include "update/launch.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include "base/file_read.hpp"
+#include "base/text.hpp"
+
+namespace update {
+
+namespace {
+
+using std::chrono::milliseconds;
+using namespace std::chrono_literals;
+
+constexpr int kHeard[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD};
+constexpr int kFailure = 1;
+constexpr int kCannotStart = 127;
+// From TERM to KILL for an agent whose trial is over: it lets its state finish for 30 s.
+constexpr milliseconds kEndGrace = 40s;
+constexpr milliseconds kLookForOther = 200ms;
+
+std::string end_text(int status) {
+  if (WIFEXITED(status)) return "exit status " + std::to_string(WEXITSTATUS(status));
+  const int number = WTERMSIG(status);
+  const char* name = ::strsignal(number);
+  return "ended by signal " + std::to_string(number) + (name ? std::string(" (") + name + ")" : "");
+}
+
+// The process that this file names, if a launcher started it; 0 if a person did. The launcher's lock is ours,
+// so that launcher is gone.
+pid_t launched_agent_in(const std::string& pid_file) {
+  constexpr std::size_t kMost = 256 * 1024;
+  const auto text = base::read_file(pid_file, kMost);
+  const auto pid = text ? base::parse_integer(base::trim(*text)) : std::nullopt;
+  if (!pid || *pid <= 1) return 0;
+  const auto environment = base::read_file("/proc/" + std::to_string(*pid) + "/environ", kMost);
+  const std::string mark = std::string(kLaunchedMark) + "=1";
+  if (!environment) return 0;
+  const auto variables = base::split(*environment, '\0');
+  return std::ranges::find(variables, mark) != variables.end() ? static_cast<pid_t>(*pid) : 0;
+}
+
+}  // namespace
+
+Launch::Launch(LaunchOptions options)
+    : options_(std::move(options)), layout_(options_.prefix), notify_(base::Notify::from_environment()) {}
+
+Launch::Instant Launch::now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_BOOTTIME, &time);
+  return std::chrono::seconds(time.tv_sec) +
+         std::chrono::duration_cast<milliseconds>(std::chrono::nanoseconds(time.tv_nsec));
+}
+
+int Launch::run() {
+  sigset_t heard;
+  ::sigemptyset(&heard);
+  for (const int number : kHeard)
+    ::sigaddset(&heard, number);
+  ::sigprocmask(SIG_BLOCK, &heard, &inherited_);
+  signals_.reset(::signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals_) {
+    log_.error("cannot hear signals: " + base::os_text(errno));
+    return kFailure;
+  }
+  if (!take_lock()) return kFailure;
+  while (true) {
+    if (!wait_for_other_agent()) return 0;
+    const Sight sight = look();
+    const Decision decision = deadline_passed_ ? decide_after_deadline(sight) : decide(sight);
+    deadline_passed_ = false;
+    perform(decision);
+    if (const auto status = run_agent(decision)) return *status;
+  }
+}
+
+// One launcher per state folder. Where nothing can be written, there is no lock, and the agent still starts.
+bool Launch::take_lock() {
+  const std::string path = options_.state_dir + "/launch.lock";
+  lock_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!lock_ || ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return true;
+  log_.error("another launcher runs with " + options_.state_dir);
+  return false;
+}
+
+// An agent whose launcher was killed ends by itself, in up to 30 s; one that hangs is helped. To start
+// another beside it would only cost attempts. False: asked to stop meanwhile.
+bool Launch::wait_for_other_agent() {
+  const std::string path = options_.state_dir + "/opsagent.pid";
+  const Instant patience = now() + kEndGrace;
+  for (bool is_first = true;; is_first = false) {
+    const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    if (!fd || ::flock(fd.get(), LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK) return true;
+    if (is_first) log_.warning("another agent runs with " + options_.state_dir + ": waiting for its end");
+    const pid_t orphan = now() >= patience ? launched_agent_in(path) : 0;
+    if (orphan > 0) {
+      log_.warning("the agent of a launcher that is gone does not end: killing process " +
+                   std::to_string(orphan));
+      ::kill(orphan, SIGKILL);
+    }
+    if (!pause(kLookForOther)) return false;
+  }
+}
+
+Sight Launch::look() {
+  Sight sight;
+  auto record = read_journal(options_.state_dir);
+  if (record)
+    sight.record = std::move(*record);
+  else
+    sight.journal_problem = record.error().message();
+  if (unwritten_ && record && unwritten_->on_disk == sight.record)
+    sight.record = unwritten_->wanted;
+  else
+    unwritten_.reset();
+  auto current = layout_.current();
+  if (!current)
+    sight.current_problem = current.error().message();
+  else if (layout_.is_complete(*current))
+    sight.current = std::move(*current);
+  else
+    sight.current_problem = layout_.program(*current) + " cannot be started";
+  for (std::string& name : layout_.versions())
+    if (layout_.is_complete(name)) sight.complete.push_back(std::move(name));
+  sight.last_end = last_end_;
+  return sight;
+}
+
+void Launch::perform(const Decision& decision) {
+  for (const std::string& line : decision.say)
+    if (!line.empty()) log_.warning(line);
+  if (decision.write) {
+    auto on_disk = read_journal(options_.state_dir);
+    if (auto written = write_journal(options_.state_dir, *decision.write); written) {
+      unwritten_.reset();
+    } else {
+      log_.error(written.error().message());
+      unwritten_ = Unwritten{on_disk ? *on_disk : std::nullopt, *decision.write};
+    }
+  }
+  if (decision.switch_to)
+    if (auto switched = layout_.switch_to(*decision.switch_to); !switched)
+      log_.error(switched.error().message());  // the program is started by its own path
+}
+
+// One run of the agent and the pause after it. A status: that is the end.
+std::optional<int> Launch::run_agent(const Decision& decision) {
+  if (decision.start.empty()) {
+    if (!pause(restarts_.after_nothing())) return 0;
+    return std::nullopt;
+  }
+  if (!decision.deadline) {
+    trial_until_.reset();
+  } else if (!trial_until_ || trial_of_ != decision.start) {
+    trial_until_ = now() + *decision.deadline;
+    trial_of_ = decision.start;
+  }
+  if (!start(decision.start)) {
+    if (!pause(restarts_.after_nothing())) return 0;
+    return std::nullopt;
+  }
+  AgentEnd end = watch(trial_until_);
+  end.was_last_attempt = decision.deadline && is_used_up();
+  if (deadline_passed_ && !asked_to_stop_) return std::nullopt;
+  const AfterEnd next = restarts_.after(end);
+  if (next.end_with) return next.end_with;
+  if (next.wait > 0ms) {
+    log_.warning("the agent ended (" + last_end_ + "); starting it again in " +
+                 std::to_string(next.wait.count() / 1000) + " s");
+    if (!pause(next.wait)) return 0;
+  }
+  return std::nullopt;
+}
+
+// Whether the trial has no attempt left; the agent may have given up itself.
+bool Launch::is_used_up() {
+  const Sight sight = look();
+  return sight.record && is_on_trial(*sight.record) && sight.record->attempts >= kMostAttempts;
+}
+
+bool Launch::start(const std::string& folder) {
+  const std::string program = layout_.program(folder);
+  std::vector<std::string> words = {program, "run"};
+  words.insert(words.end(), options_.arguments.begin(), options_.arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words)
+    argv.push_back(word.data());
+  argv.push_back(nullptr);
+  const pid_t launcher = ::getpid();
+  child_ended_ = false;
+  child_ = ::fork();
+  if (child_ < 0) {
+    log_.error("cannot start the agent: " + base::os_text(errno));
+    return false;
+  }
+  if (child_ > 0) return true;
+  // A launcher that is killed takes its agent with it; one that was killed just now has done so already.
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != launcher) ::_exit(kFailure);
+  ::setpgid(0, 0);  // a terminal's ^C reaches the agent once, through us
+  ::setenv(kLaunchedMark, "1", 1);
+  if (::getenv("WATCHDOG_PID")) ::setenv("WATCHDOG_PID", std::to_string(::getpid()).c_str(), 1);
+  ::sigprocmask(SIG_SETMASK, &inherited_, nullptr);
+  ::execv(program.c_str(), argv.data());
+  log_.error("cannot start " + program + ": " + base::os_text(errno));
+  ::_exit(kCannotStart);
+}
+
+AgentEnd Launch::watch(std::optional<Instant> deadline) {
+  const Instant started = now();
+  kill_at_.reset();
+  while (true) {
+    hear_signals();
+    if (auto end = reap(started)) return *end;
+    const Instant time = now();
+    if (deadline && time >= *deadline && !deadline_passed_) {
+      const auto record = read_journal(options_.state_dir);
+      if (record && *record && is_on_trial(**record)) end_agent_late(time);
+      deadline.reset();  // confirmed, or being ended
+    }
+    if (kill_at_ && time >= *kill_at_) {
+      ::kill(child_, SIGKILL);
+      kill_at_.reset();
+    }
+    int wait = -1;
+    if (const auto next = kill_at_ ? kill_at_ : deadline)
+      wait = static_cast<int>(std::max<milliseconds>(*next - now(), 0ms).count()) + 1;
+    pollfd poll_for{signals_.get(), POLLIN, 0};
+    ::poll(&poll_for, 1, wait);
+  }
+}
+
+void Launch::end_agent_late(Instant time) {
+  log_.warning("the trial's time is over: ending the agent");
+  deadline_passed_ = true;
+  ::kill(child_, SIGTERM);
+  kill_at_ = time + kEndGrace;
+}
+
+std::optional<AgentEnd> Launch::reap(Instant started) {
+  int status = 0;
+  pid_t gone = 0;
+  std::optional<AgentEnd> end;
+  // Others than ours end up here when we are the machine's first process.
+  while ((gone = ::waitpid(-1, &status, WNOHANG)) > 0) {
+    if (gone != child_) continue;
+    child_ = -1;
+    last_end_ = end_text(status);
+    end = AgentEnd{.ran = now() - started, .was_asked_to_stop = asked_to_stop_};
+    if (WIFEXITED(status)) end->status = WEXITSTATUS(status);
+  }
+  return end;
+}
+
+void Launch::hear_signals() {
+  signalfd_siginfo heard{};
+  while (::read(signals_.get(), &heard, sizeof heard) == sizeof heard) {
+    const int number = static_cast<int>(heard.ssi_signo);
+    if (number == SIGTERM || number == SIGINT) asked_to_stop_ = true;
+    if (number != SIGCHLD && child_ > 0) ::kill(child_, number);
+  }
+}
+
+bool Launch::pause(milliseconds wait) {
+  const Instant until = now() + wait;
+  while (true) {
+    hear_signals();
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    if (asked_to_stop_) return false;
+    const milliseconds left = until - now();
+    if (left <= 0ms) return true;
+    // The service manager's watchdog is the agent's to feed; while there is none, ours.
+    notify_.alive();
+    pollfd poll_for{signals_.get(), POLLIN, 0};
+    ::poll(&poll_for, 1, static_cast<int>(std::min(left, feed_period()).count()));
+  }
+}
+
+milliseconds Launch::feed_period() const {
+  return std::max<milliseconds>(notify_.watchdog_period().value_or(300s), 100ms);
+}
+
+}  // namespace update

@@ -1,0 +1,274 @@
+// The real launcher with small scripts for agents.
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "tests/support/scratch_folder.hpp"
+#include "update/journal.hpp"
+#include "update/layout.hpp"
+
+using namespace std::chrono_literals;
+using tests::ScratchFolder;
+using update::Phase;
+using update::Record;
+
+namespace {
+
+std::string launcher_path() {
+  return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "opsagent-launch").string();
+}
+
+bool wait_until(const std::function<bool()>& condition, std::chrono::milliseconds most = 20s) {
+  const auto end = std::chrono::steady_clock::now() + most;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(10ms);
+  }
+  return true;
+}
+
+// PREFIX with versions 1-aa and 2-bb, whose programs append a line to `log` when they start.
+class Bench {
+ public:
+  Bench() {
+    folder_.folder("state");
+    version("1-aa", "echo $$ > $HERE/pid; exec sleep 1000");
+    version("2-bb", "echo $$ > $HERE/pid; exec sleep 1000");
+    REQUIRE(layout.switch_to("1-aa"));
+  }
+  ~Bench() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      ::waitpid(pid_, nullptr, 0);
+    }
+  }
+
+  void version(const std::string& name, const std::string& script) {
+    const std::string path = "prefix/versions/" + name + "/bin/opsagent";
+    folder_.write(path, "#!/bin/sh\nHERE=" + folder_.path() + "\nexport HERE\necho " + name +
+                            " \"$@\" $OPSAGENT_LAUNCHED >> $HERE/log\n" + script + "\n");
+    ::chmod((folder_ / path).c_str(), 0755);
+  }
+  void journal(const Record& record) { REQUIRE(update::write_journal(state(), record)); }
+  Record journal() { return **update::read_journal(state()); }
+  void launch() {
+    const std::string program = launcher_path();
+    const std::string error = folder_ / "err";
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::freopen(error.c_str(), "a", stderr);
+      ::execl(program.c_str(), "launch", "--prefix", (folder_ / "prefix").c_str(), "--state-dir",
+              state().c_str(), "--", "--x", nullptr);
+      ::_exit(99);
+    }
+  }
+  void signal(int number) const { ::kill(pid_, number); }
+  int wait() {
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+  }
+  std::size_t starts(const std::string& name) const {
+    const std::string log = folder_.read("log");
+    std::size_t count = 0;
+    for (std::size_t at = log.find(name); at != std::string::npos; at = log.find(name, at + 1))
+      ++count;
+    return count;
+  }
+  pid_t agent() const {
+    const std::string text = folder_.read("pid");
+    return text.empty() ? 0 : std::stoi(text);
+  }
+  std::string said() const { return folder_.read("err"); }
+  std::string state() const { return folder_ / "state"; }
+  const ScratchFolder& folder() const { return folder_; }
+
+ private:
+  ScratchFolder folder_;
+  pid_t pid_ = -1;
+
+ public:
+  const update::Layout layout{folder_ / "prefix"};
+};
+
+Record trial(Phase phase, std::chrono::seconds deadline = 180s) {
+  return {.phase = phase, .version = "2", .from = "1-aa", .to = "2-bb", .deadline = deadline};
+}
+
+bool is_gone(pid_t pid) {
+  return ::kill(pid, 0) != 0;
+}
+
+}  // namespace
+
+TEST_CASE("the launcher starts current with its arguments, passes TERM on, and ends with the agent") {
+  Bench bench;
+  bench.version("1-aa",
+                "trap 'echo term >> $HERE/log; exit 0' TERM; trap 'echo hup >> $HERE/log' HUP; "
+                "echo $$ > $HERE/pid; while :; do sleep 0.05; done");
+  bench.launch();
+  REQUIRE(wait_until([&] { return bench.agent() > 0; }));
+  CHECK(bench.folder().read("log") == "1-aa run --x 1\n");
+  bench.signal(SIGHUP);
+  CHECK(wait_until([&] { return bench.starts("hup") == 1; }));
+  bench.signal(SIGTERM);
+  CHECK(bench.wait() == 0);
+  CHECK(bench.starts("term") == 1);
+  CHECK(bench.starts("1-aa") == 1);
+}
+
+TEST_CASE("an agent that ends is started again after a second, one that asks for it at once") {
+  Bench bench;
+  bench.version("1-aa", "[ -e $HERE/again ] && exec sleep 1000; touch $HERE/again; exit 77");
+  const auto begin = std::chrono::steady_clock::now();
+  bench.launch();
+  REQUIRE(wait_until([&] { return bench.starts("1-aa") == 2; }));
+  CHECK(std::chrono::steady_clock::now() - begin < 1s);
+  bench.signal(SIGTERM);
+  bench.wait();
+}
+
+TEST_CASE("TERM in the pause between two starts ends the launcher") {
+  Bench bench;
+  bench.version("1-aa", "exit 5");
+  bench.launch();
+  REQUIRE(wait_until([&] { return bench.said().find("exit status 5") != std::string::npos; }));
+  bench.signal(SIGTERM);
+  CHECK(bench.wait() == 0);
+}
+
+TEST_CASE("a launcher that is killed takes its agent with it") {
+  Bench bench;
+  bench.launch();
+  REQUIRE(wait_until([&] { return bench.agent() > 0; }));
+  const pid_t agent = bench.agent();
+  bench.signal(SIGKILL);
+  bench.wait();
+  CHECK(wait_until([&] { return is_gone(agent); }));
+}
+
+TEST_CASE("a second launcher on the same state folder refuses") {
+  Bench bench;
+  bench.launch();
+  REQUIRE(wait_until([&] { return bench.agent() > 0; }));
+  const std::string command = launcher_path() + " --prefix " + (bench.folder() / "prefix") + " --state-dir " +
+                              bench.state() + " 2> /dev/null";
+  CHECK(WEXITSTATUS(std::system(command.c_str())) == 1);
+  CHECK(bench.starts("1-aa") == 1);
+}
+
+TEST_CASE(
+    "a version that ends at once is started three times, each counted before, then the old one is back") {
+  Bench bench;
+  bench.version("2-bb", "grep attempts $HERE/state/update/journal >> $HERE/seen; exit 3");
+  REQUIRE(bench.layout.switch_to("2-bb"));
+  bench.journal(trial(Phase::restarting));
+  bench.launch();
+  REQUIRE(wait_until([&] { return bench.starts("1-aa") == 1; }));
+  CHECK(bench.starts("2-bb") == 3);
+  CHECK(bench.folder().read("seen") == "attempts 1\nattempts 2\nattempts 3\n");
+  CHECK(*bench.layout.current() == "1-aa");
+  const Record record = bench.journal();
+  CHECK(record.phase == Phase::rolled_back);
+  CHECK_FALSE(record.retryable);
+  CHECK_FALSE(record.is_reported);
+  CHECK(record.reason == "it ended 3 times before it was healthy; the last time: exit status 3");
+}
+
+TEST_CASE("a version that is never healthy is ended at the deadline and rolled back") {
+  Bench bench;
+  bench.journal(trial(Phase::switched, 1s));
+  REQUIRE(bench.layout.switch_to("2-bb"));
+  bench.launch();
+  REQUIRE(wait_until([&] { return bench.starts("1-aa") == 1; }));
+  CHECK(bench.starts("2-bb") == 1);
+  CHECK(*bench.layout.current() == "1-aa");
+  CHECK(bench.journal().reason == "it was not healthy within 1 s");
+}
+
+TEST_CASE("a version that confirms in time stays past the deadline") {
+  Bench bench;
+  bench.version("2-bb",
+                "sed -i 's/^phase .*/phase confirmed/' $HERE/state/update/journal; echo $$ > "
+                "$HERE/pid; exec sleep 1000");
+  bench.journal(trial(Phase::switched, 1s));
+  REQUIRE(bench.layout.switch_to("2-bb"));
+  bench.launch();
+  REQUIRE(wait_until([&] { return bench.agent() > 0; }));
+  std::this_thread::sleep_for(1500ms);
+  CHECK_FALSE(is_gone(bench.agent()));
+  CHECK(bench.journal().phase == Phase::confirmed);
+  CHECK(*bench.layout.current() == "2-bb");
+}
+
+TEST_CASE("interrupted before the switch: closed, and the old one runs") {
+  Bench bench;
+  bench.journal(trial(Phase::armed));
+  bench.launch();
+  REQUIRE(wait_until([&] { return bench.agent() > 0; }));
+  CHECK(bench.starts("1-aa") == 1);
+  CHECK(bench.journal().phase == Phase::failed);
+  CHECK(bench.journal().reason == "interrupted before the switch");
+}
+
+TEST_CASE("a launcher that is killed during the trial goes on counting where it was") {
+  Bench bench;
+  REQUIRE(bench.layout.switch_to("2-bb"));
+  bench.journal(trial(Phase::switched));
+  for (int i = 0; i < 3; ++i) {
+    const pid_t before = bench.agent();
+    bench.launch();
+    REQUIRE(wait_until([&] { return bench.agent() != before; }));
+    bench.signal(SIGKILL);
+    bench.wait();
+    CHECK(bench.journal().attempts == static_cast<std::uint32_t>(i + 1));
+    REQUIRE(wait_until([&] { return is_gone(bench.agent()); }));
+  }
+  bench.launch();
+  REQUIRE(wait_until([&] { return bench.starts("1-aa") == 1; }));
+  CHECK(bench.starts("2-bb") == 3);
+  CHECK(bench.journal().phase == Phase::rolled_back);
+}
+
+TEST_CASE("a damaged journal and a current that leads nowhere: an agent runs all the same") {
+  Bench bench;
+  bench.folder().write("state/update/journal", "rubbish");
+  std::filesystem::remove(bench.folder() / "prefix/current");
+  bench.folder().link("prefix/current", "versions/gone");
+  bench.launch();
+  REQUIRE(wait_until([&] { return bench.agent() > 0; }));
+  CHECK(bench.layout.current());
+  CHECK(bench.said().find("damaged") != std::string::npos);
+  CHECK(bench.said().find("falling back to") != std::string::npos);
+}
+
+TEST_CASE("a state folder that cannot be written: a trial still ends after three attempts") {
+  Bench bench;
+  bench.version("2-bb", "exit 3");
+  REQUIRE(bench.layout.switch_to("2-bb"));
+  bench.journal(trial(Phase::restarting));
+  // Root writes wherever it likes, but not over a folder.
+  bench.folder().folder("state/update/journal.new/x");
+  bench.launch();
+  REQUIRE(wait_until([&] { return bench.starts("1-aa") == 1; }));
+  CHECK(bench.starts("2-bb") == 3);
+  CHECK(*bench.layout.current() == "1-aa");
+}
+
+TEST_CASE("with nothing to start the launcher waits, says so, and goes on when there is something") {
+  Bench bench;
+  const std::string versions = bench.folder() / "prefix/versions";
+  std::filesystem::rename(versions, versions + ".away");
+  bench.launch();
+  REQUIRE(wait_until([&] { return bench.said().find("install the agent anew") != std::string::npos; }));
+  std::filesystem::rename(versions + ".away", versions);
+  CHECK(wait_until([&] { return bench.agent() > 0; }));
+}
