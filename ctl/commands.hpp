@@ -40,6 +40,7 @@ base::Result<int> update_push_command(Session& session);
 base::Result<int> update_show_command(Session& session);
 base::Result<int> audit_command(Session& session);
 base::Result<int> top_command(Session& session);
+base::Result<int> userdata_command(const Options& options, terminal::Console& console);
 base::Result<int> completion_command(const Options& options, terminal::Console& console);
 base::Result<int> help_command(const Options& options, terminal::Console& console);
 base::Result<int> version_command(const Options& options, terminal::Console& console);

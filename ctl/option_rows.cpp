@@ -110,6 +110,26 @@ Result<void> store_outcome(Options& options, std::string_view value) {
   return store_word<&Options::outcome>(options, value, kOutcomes);
 }
 
+template <auto Member>
+Result<void> store_userdata(Options& options, std::string_view value) {
+  if (value.empty()) return Error(ErrorCode::invalid, "needs a value");
+  options.userdata.*Member = value;
+  return {};
+}
+
+Result<void> store_userdata_backend(Options& options, std::string_view value) {
+  if (value.empty()) return Error(ErrorCode::invalid, "needs a value");
+  options.userdata.backends.emplace_back(value);
+  return {};
+}
+
+Result<void> store_cloud_config(Options& options, std::string_view value) {
+  const auto given = value.empty() ? std::optional(true) : base::Value::string(value).as_bool();
+  if (!given) return must_be("true or false", value);
+  options.userdata.cloud_config = *given;
+  return {};
+}
+
 constexpr std::int64_t kMonth = 30LL * 24 * 3600;
 
 constexpr std::array kOptions{
@@ -252,6 +272,47 @@ constexpr std::array kOptions{
               .doc = "a tag that the machine gets; may be given several times",
               .repeatable = true,
               .store = store_more<&Options::tags>},
+    OptionRow{.name = "backend",
+              .kind = ValueKind::text,
+              .placeholder = "URI",
+              .doc = "the backend as the machines see it, wss://host:port/agent/ (this server); may be given "
+                     "several times",
+              .repeatable = true,
+              .store = store_userdata_backend},
+    OptionRow{.name = "release-base",
+              .kind = ValueKind::text,
+              .placeholder = "URL",
+              .doc = "where the machines find releases (/releases of the backend)",
+              .store = store_userdata<&UserdataOptions::release_base>},
+    OptionRow{.name = "release",
+              .kind = ValueKind::text,
+              .placeholder = "VERSION",
+              .doc = "this version (the newest of the channel)",
+              .store = store_userdata<&UserdataOptions::version>},
+    OptionRow{.name = "join-token",
+              .kind = ValueKind::text,
+              .placeholder = "TOKEN",
+              .doc = "what 'opsctl join-token create' printed, or a file that holds it (a new one is made)",
+              .store = store_userdata<&UserdataOptions::join_token>},
+    OptionRow{.name = "release-ca",
+              .kind = ValueKind::file,
+              .placeholder = "FILE",
+              .doc = "the certificates that may vouch for the release base (the backend's, if it is the "
+                     "backend; else the machine's own list)",
+              .store = store_userdata<&UserdataOptions::release_ca>},
+    OptionRow{.name = "identity-source",
+              .kind = ValueKind::text,
+              .placeholder = "SOURCE",
+              .doc = "where the machine's agent learns its name (the agent's default)",
+              .store = store_userdata<&UserdataOptions::identity_source>},
+    OptionRow{.name = "cloud-config",
+              .doc = "as a #cloud-config that writes and runs the script",
+              .store = store_cloud_config},
+    OptionRow{.name = "out",
+              .kind = ValueKind::file,
+              .placeholder = "FILE",
+              .doc = "write to this file, that only its owner can read, and not to standard output",
+              .store = store_userdata<&UserdataOptions::out>},
     OptionRow{.name = "reason",
               .kind = ValueKind::text,
               .placeholder = "TEXT",
@@ -363,7 +424,7 @@ constexpr std::array kOptions{
     OptionRow{.name = "root",
               .kind = ValueKind::file,
               .placeholder = "FILE",
-              .doc = "begin with this root document, as an agent that has it pinned (1.root.json)",
+              .doc = "the root document that the machines have pinned (release check: 1.root.json)",
               .store = store_text<&Options::pinned_root>},
     OptionRow{.name = "server",
               .letter = 's',

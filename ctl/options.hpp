@@ -27,6 +27,18 @@ inline constexpr int kChanges = 4;  // with --exit-code: there is a difference
 
 enum class Format { table, json, yaml };
 
+// What `opsctl userdata` is asked for, besides app, tags and the token's life.
+struct UserdataOptions {
+  std::vector<std::string> backends;
+  std::string release_base;
+  std::string version;
+  std::string join_token;  // or a file
+  std::string release_ca;  // a file
+  std::string identity_source;
+  bool cloud_config = false;
+  std::string out;
+};
+
 // What was asked for. Constant after parsing.
 struct Options {
   const CommandRow* command = nullptr;
@@ -82,6 +94,9 @@ struct Options {
   std::optional<std::int64_t> timeout;
   std::string url;
   std::string id;
+
+  // userdata
+  UserdataOptions userdata;
 
   // how to show it
   bool output = false;
@@ -150,8 +165,9 @@ struct CommandRow {
 
 std::span<const OptionRow> option_rows();
 std::span<const CommandRow> command_rows();
-std::span<const CommandRow> access_command_rows();   // some of them (command_rows_access.cpp)
-std::span<const CommandRow> release_command_rows();  // and these (command_rows_release.cpp)
+std::span<const CommandRow> access_command_rows();    // some of them (command_rows_access.cpp)
+std::span<const CommandRow> release_command_rows();   // and these (command_rows_release.cpp)
+std::span<const CommandRow> userdata_command_rows();  // and one (command_rows_userdata.cpp)
 const CommandRow* find_command(std::string_view name);
 const OptionRow* find_option(std::string_view name);
 
