@@ -55,6 +55,12 @@ constexpr std::array kCounters{
                &Metrics::events_cut_off},
     CounterRow{"opsbackend_store_errors_total", "Functions or commits of the store that failed.",
                &Metrics::store_errors},
+    CounterRow{"opsbackend_downloads_total", "Files below /releases/ that were asked for.",
+               &Metrics::downloads},
+    CounterRow{"opsbackend_downloads_refused_total", "Downloads that were too many at a time.",
+               &Metrics::downloads_refused},
+    CounterRow{"opsbackend_download_bytes_total", "Bytes of files below /releases/ that were sent.",
+               &Metrics::download_bytes},
 };
 
 }  // namespace

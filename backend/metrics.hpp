@@ -59,6 +59,9 @@ struct Metrics {
   Counter events_published;
   Counter events_cut_off;  // SSE clients that did not keep up
   Counter store_errors;
+  Counter downloads;  // below /releases/
+  Counter downloads_refused;
+  Counter download_bytes;
   Histogram store_batch{kCounts};     // functions per transaction
   Histogram report_batch{kCounts};    // reports per transaction
   Histogram store_seconds{kSeconds};  // queued to committed

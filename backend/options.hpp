@@ -32,6 +32,7 @@ struct Options {
   bool report_changes_only = false;               // of apps that do not say otherwise
   std::int64_t retention_days = 30;
   std::int64_t retention_results = 20'000'000;
+  std::string releases;  // folder that is served at /releases/; "": none
   std::string log_file;
   LogLevel log_level = LogLevel::info;
 

@@ -2,6 +2,8 @@
 
 #include <sys/resource.h>
 
+#include <filesystem>
+
 #include "backend/api/access.hpp"
 #include "backend/api/reply.hpp"
 #include "backend/api/route.hpp"
@@ -60,16 +62,21 @@ Server::Server(Loop& loop, Options options, Log& log, DataFolder data)
       data_(std::move(data)),
       // A thousand events in a millisecond are more than there ever are.
       events_(loop.get_executor(), {}, static_cast<EventId>(now_millis()) * 1000),
+      releases_(options_.releases, metrics_),
       stopping_(loop.get_executor()) {}
 
 Server::~Server() = default;
 
 Result<std::unique_ptr<Server>> Server::open(Loop& loop, const Options& options, Log& log,
                                              FleetSettings settings) {
+  std::error_code ignored;
   if (options.plain && !is_loopback(options.listen))
     return Error(ErrorCode::unsupported,
                  "--listen " + options.listen +
                      ": with --plain only loopback addresses are served (127.0.0.1:8963); leave --plain out");
+  if (!options.releases.empty() && !std::filesystem::is_directory(options.releases, ignored))
+    return Error(ErrorCode::not_found, "--releases " + options.releases +
+                                           ": there is no such folder; 'opsctl release publish' makes one");
   auto data = DataFolder::open(options.data);
   if (!data) return std::move(data).error();
   std::unique_ptr<Server> server(new Server(loop, options, log, std::move(*data)));
@@ -179,6 +186,7 @@ Task<HttpResponse> Server::route(HttpRequest request) {
     auto dispatching = api::dispatch(*context_, std::move(request));
     co_return co_await std::move(dispatching);
   }
+  if (request.path.starts_with(kReleasesPrefix)) co_return releases_.answer(request);
   const bool known = request.path == "/healthz" || request.path == "/readyz" || request.path == "/metrics";
   if (!known) co_return api::problem(api::kNotFound, "there is nothing at " + request.path);
   if (request.method != "GET") {
@@ -205,6 +213,7 @@ HttpResponse Server::show_metrics() {
   const Gauge gauges[] = {
       {"opsbackend_agents_connected", "Agents that are connected now.", count(fleet_->connected())},
       {"opsbackend_connections", "Open connections of all kinds.", count(http_->connections())},
+      {"opsbackend_downloads", "Downloads of releases under way.", count(releases_.downloads())},
       {"opsbackend_event_streams", "Open event streams.", count(context_->event_streams)},
       {"opsbackend_store_queue", "Functions that wait for the writer.", count(store_->writes_queued())},
       {"opsbackend_read_queue", "Functions that wait for the reader.", count(store_->reads_queued())},

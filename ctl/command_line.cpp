@@ -71,7 +71,16 @@ class Parser {
         return Error(ErrorCode::invalid, "'" + words[at] + "' cannot stand before the command" + hint());
       at += taken;
     }
-    std::erase(words, "--version");
+    if (auto found = find_words(words, at); !found) return found;
+    // Behind the command it means nothing, unless that has an option of this name.
+    const OptionRow* version = find_option("version");
+    if (!options_.command || !version || !options_.command->has_option(*version))
+      std::erase(words, "--version");
+    return {};
+  }
+
+  // The command that begins at this word; its words are taken out.
+  Result<void> find_words(std::vector<std::string>& words, std::size_t at) {
     if (options_.version || at >= words.size()) return {};
     const std::string group = words[at];
     const auto first = words.begin() + static_cast<std::ptrdiff_t>(at);

@@ -338,6 +338,8 @@ const std::vector<CommandRow>& all_rows() {
     std::vector<CommandRow> rows(kCommands.begin(), kCommands.end());
     const auto access = access_command_rows();
     rows.insert(std::ranges::find(rows, "top", &CommandRow::name), access.begin(), access.end());
+    const auto release = release_command_rows();
+    rows.insert(std::ranges::find(rows, "top", &CommandRow::name), release.begin(), release.end());
     return rows;
   }();
   return kAll;

@@ -44,6 +44,15 @@ base::Result<int> completion_command(const Options& options, terminal::Console& 
 base::Result<int> help_command(const Options& options, terminal::Console& console);
 base::Result<int> version_command(const Options& options, terminal::Console& console);
 
+base::Result<int> release_key_command(const Options& options, terminal::Console& console);
+base::Result<int> release_root_command(const Options& options, terminal::Console& console);
+base::Result<int> release_sign_command(const Options& options, terminal::Console& console);
+base::Result<int> release_publish_command(const Options& options, terminal::Console& console);
+base::Result<int> release_timestamp_command(const Options& options, terminal::Console& console);
+base::Result<int> release_withdraw_command(const Options& options, terminal::Console& console);
+base::Result<int> release_list_command(const Options& options, terminal::Console& console);
+base::Result<int> release_check_command(const Options& options, terminal::Console& console);
+
 // The text of `opsctl --help` (null) or of `opsctl COMMAND --help`.
 std::string help_text(const CommandRow* command);
 // The commands that start with a word, "recipe"; empty when none does.

@@ -89,6 +89,21 @@ struct Options {
   bool exit_code = false;
   std::int64_t interval = 2;
   bool markdown = false;
+
+  // releases (opsctl release)
+  std::vector<std::string> root_keys;
+  std::vector<std::string> release_keys;
+  std::vector<std::string> timestamp_keys;
+  std::vector<std::string> sign_keys;
+  std::vector<std::string> thresholds;  // "root=2"
+  std::vector<std::string> passphrase_files;
+  std::string release_version;
+  std::string release_channel;
+  std::string min_from;
+  std::string expires;
+  std::string timestamp_expires;
+  std::string offer;
+  std::string pinned_root;
 };
 
 // What a command works with. Its error is shown with what the user can do about it; ErrorCode::invalid means
@@ -135,7 +150,8 @@ struct CommandRow {
 
 std::span<const OptionRow> option_rows();
 std::span<const CommandRow> command_rows();
-std::span<const CommandRow> access_command_rows();  // some of them (command_rows_access.cpp)
+std::span<const CommandRow> access_command_rows();   // some of them (command_rows_access.cpp)
+std::span<const CommandRow> release_command_rows();  // and these (command_rows_release.cpp)
 const CommandRow* find_command(std::string_view name);
 const OptionRow* find_option(std::string_view name);
 

@@ -1,6 +1,7 @@
 // HTTP as values: what servers, clients and handlers pass around.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/unique_fd.hpp"
 #include "transport/async.hpp"
 #include "transport/tls.hpp"
 
@@ -64,10 +66,21 @@ class EventSink {
   virtual void on_end(std::function<void()> wake) = 0;
 };
 
+// A part of an open regular file as the body of a response. It is read as the client takes it, a piece at a
+// time, on the loop's thread: for files of a local disk.
+struct FileBody {
+  base::UniqueFd fd;
+  std::uint64_t first = 0;                     // where the body begins in the file
+  std::uint64_t size = 0;                      // of the body
+  std::shared_ptr<void> held = {};             // let go of when it is sent, or the client has gone
+  std::function<void(std::size_t)> sent = {};  // may be empty: called for each piece that the system took
+};
+
 struct HttpResponse {
   unsigned status = 200;
   Headers headers;  // Content-Length, Date, Connection are added
   std::string body;
+  std::shared_ptr<FileBody> file = {};  // when set: instead of `body`
   // When set: after the headers this sends the body in chunks, until it returns.
   std::function<Task<>(EventSink&)> stream;
 };

@@ -1,7 +1,7 @@
 // One client of an HttpServer, until it leaves, misbehaves, or becomes a websocket.
 #include <sys/socket.h>
+#include <unistd.h>
 
-#include <array>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/error.hpp>
@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "base/text.hpp"
+#include "transport/goodbye.hpp"
 #include "transport/http_text.hpp"
 #include "transport/server_state.hpp"
 #include "transport/tls_context.hpp"
@@ -30,15 +31,11 @@ using Parser = http::request_parser<http::string_body>;
 // time.
 constexpr std::size_t kWritePiece = 256 * 1024;
 constexpr std::size_t kReadBuffer = 64 * 1024;
+// Of a file that is sent: each has one in memory, and a client that takes fewer in write_deadline is cut off.
+constexpr std::size_t kFilePiece = 64 * 1024;
 
 std::string_view view(beast::string_view text) {
   return {text.data(), text.size()};
-}
-
-bool has_token(std::string_view list, std::string_view token) {
-  for (const std::string_view part : base::split(list, ','))
-    if (base::equal_ignoring_case(base::trim(part), token)) return true;
-  return false;
 }
 
 HttpResponse plain_response(unsigned status, std::string text) {
@@ -90,7 +87,7 @@ class HttpSession final : public HttpConnection, public EventSink {
       const bool another = co_await serve_request();
       if (!another || server_.stopping) break;
     }
-    co_await say_goodbye();
+    co_await leave();
   }
 
   void stop() override {
@@ -182,6 +179,7 @@ class HttpSession final : public HttpConnection, public EventSink {
 
     HttpResponse response = co_await handle(std::move(request));
     if (response.stream) co_return co_await send_stream(std::move(response));
+    if (response.file) co_return co_await send_file(std::move(response), keep_alive && !server_.stopping);
     co_return co_await send_response(std::move(response), keep_alive && !server_.stopping);
   }
 
@@ -282,6 +280,31 @@ class HttpSession final : public HttpConnection, public EventSink {
     co_return static_cast<bool>(sent) && keep_alive;
   }
 
+  // Holds one piece of the file at a time, however large it is and however slowly the client reads.
+  Task<bool> send_file(HttpResponse response, bool keep_alive) {
+    const auto file = std::move(response.file);
+    std::string head = format_head({.status = response.status,
+                                    .server_name = server_.options.server_name,
+                                    .keep_alive = keep_alive,
+                                    .body_size = file->size},
+                                   response.headers);
+    auto sent = co_await write(std::move(head));
+    if (head_only_) co_return static_cast<bool>(sent) && keep_alive;
+    for (std::uint64_t done = 0; sent && done < file->size;) {
+      std::string piece(std::min<std::uint64_t>(kFilePiece, file->size - done), 0);
+      const ssize_t got =
+          ::pread(file->fd.get(), piece.data(), piece.size(), static_cast<off_t>(file->first + done));
+      // Shortened or unreadable meanwhile: the client must not take this for the end.
+      if (got <= 0) abort();
+      if (got <= 0) co_return false;
+      piece.resize(static_cast<std::size_t>(got));
+      done += static_cast<std::uint64_t>(got);
+      sent = co_await write(std::move(piece));
+      if (sent && file->sent) file->sent(static_cast<std::size_t>(got));
+    }
+    co_return static_cast<bool>(sent) && keep_alive;
+  }
+
   // The connection ends with the stream: what a client sent meanwhile need not be untangled.
   Task<bool> send_stream(HttpResponse response) {
     chunked_ = modern_;
@@ -339,29 +362,11 @@ class HttpSession final : public HttpConnection, public EventSink {
     co_return base::Result<void>();
   }
 
-  // Closing with unread data would reset the connection, and the client could lose our last answer with it.
-  // So it gets a moment to read and close.
-  Task<> say_goodbye() {
+  Task<> leave() {
     if (!socket_.is_open() || gone_) co_return;
-    ErrorCode error;
     idle_ = true;
-    const Deadline deadline(socket_.get_executor(), kLinger, [this] { abort(); });
-    tcp::socket& below = socket_.tcp_socket();  // from here on nobody decrypts
-    while (!error && !socket_.say_close()) {
-      auto [failed] = co_await below.async_wait(tcp::socket::wait_write, kAsTuple);
-      error = failed;
-    }
-    if (!error) below.shutdown(tcp::socket::shutdown_send, error);
-    std::array<char, 4096> rest;
-    std::size_t total = 0;
-    while (!error && total < kMaxLinger && !server_.stopping) {
-      auto [failed, count] = co_await below.async_read_some(asio::buffer(rest), kAsTuple);
-      error = failed;
-      total += count;
-    }
+    co_await say_goodbye(socket_, server_.stopping);
   }
-  static constexpr std::chrono::milliseconds kLinger = std::chrono::seconds(2);
-  static constexpr std::size_t kMaxLinger = 16 * 1024 * 1024;
 
   void cancel() {
     ErrorCode ignored;

@@ -77,6 +77,12 @@ std::string format_chunk(std::string_view data) {
   return text.append("\r\n").append(data).append("\r\n");
 }
 
+bool has_token(std::string_view list, std::string_view token) {
+  for (const std::string_view part : base::split(list, ','))
+    if (base::equal_ignoring_case(base::trim(part), token)) return true;
+  return false;
+}
+
 std::string_view reason_phrase(unsigned status) {
   const auto text = boost::beast::http::obsolete_reason(boost::beast::http::int_to_status(status));
   return {text.data(), text.size()};

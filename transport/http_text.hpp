@@ -26,6 +26,9 @@ std::string format_head(const ResponseHead& head, const Headers& headers);
 // One chunk of a chunked body; the last is empty.
 std::string format_chunk(std::string_view data);
 
+// Whether a header's value, a list with commas, has this word.
+bool has_token(std::string_view list, std::string_view token);
+
 // "Not Found".
 std::string_view reason_phrase(unsigned status);
 

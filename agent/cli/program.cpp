@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -127,7 +129,11 @@ int run_program(int argc, const char* const* argv) {
                                       std::find(argv, argv + argc, std::string_view("--json")) != argv + argc,
                                       options.error().message());
   if (!options) {
-    Console(Options{}, redactor).complain(options.error().message());
+    const bool is_hidden =
+        ::geteuid() != 0 && ::access(kDefaultConfig, F_OK) == 0 && ::access(kDefaultConfig, R_OK) != 0;
+    Console(Options{}, redactor)
+        .complain(options.error().message() +
+                  (is_hidden ? "\nthe configuration is root's: run it as root" : ""));
     return kFailure;
   }
   Console console(*options, std::move(redactor));
