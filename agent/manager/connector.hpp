@@ -14,6 +14,7 @@
 #include "agent/manager/manager.hpp"
 #include "agent/manager/progress.hpp"
 #include "agent/manager/renewal.hpp"
+#include "agent/update/updater.hpp"
 #include "transport/back_off.hpp"
 #include "transport/dial.hpp"
 
@@ -31,7 +32,7 @@ class Connector {
 
   // `status`: one line for the service manager, whenever it changes.
   Connector(transport::Loop& loop, const DaemonSettings& settings, LiveParts& live, WorkerPort& worker,
-            Progress& progress, std::function<void(const std::string&)> status);
+            Progress& progress, updating::Updater& updater, std::function<void(const std::string&)> status);
 
   // Until end().
   transport::Task<> run();
@@ -74,6 +75,7 @@ class Connector {
   LiveParts& live_;
   WorkerPort& worker_;
   Progress& progress_;
+  updating::Updater& updater_;
   const std::function<void(const std::string&)> status_;
 
   std::vector<std::string> alternatives_;  // where the last backend has sent us
@@ -87,7 +89,8 @@ class Connector {
   Renewal renewal_;
   bool is_secure_ = false;  // the connection, or the attempt
   bool is_gathering_ = false;
-  bool is_asking_ = false;  // the identity source
+  bool is_asking_ = false;         // the identity source
+  bool is_somebody_else_ = false;  // it has said something new since the last attempt began
   Clock::time_point asked_{};
   bool is_ending_ = false;
   View view_;
