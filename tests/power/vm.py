@@ -5,7 +5,6 @@ that mounts the disk and becomes its /sbin/start.
 """
 
 import os
-import pathlib
 import shutil
 import subprocess
 
@@ -98,22 +97,10 @@ def make_disk(folder, tree, size):
     return image
 
 
-def copy_with_libraries(root, *programs):
-    """Programs of this machine with the libraries that they need, for a root that has nothing else."""
-    for program in programs:
-        wanted = [pathlib.Path(program)]
-        listed = subprocess.run(["ldd", program], capture_output=True, text=True).stdout
-        wanted += [pathlib.Path(word) for word in listed.split() if word.startswith("/")]
-        for file in wanted:
-            target = root / str(file).lstrip("/")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(file, target)
-
-
-def copy_library(root, *names):
-    """Libraries of this machine's libc, where its loader looks for them."""
-    folder = next(pathlib.Path("/lib").glob("*-linux-gnu/libc.so.6")).parent
-    (root / str(folder).lstrip("/")).mkdir(parents=True, exist_ok=True)
-    for name in names:
-        if (folder / name).exists():
-            shutil.copy(folder / name, root / str(folder).lstrip("/"))
+def copy_libraries(root, program):
+    """What a program of this machine is linked with, loader included, where the loader looks for it."""
+    listed = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+    for file in (word for word in listed.split() if word.startswith("/")):
+        target = root / file.lstrip("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, target)
