@@ -169,14 +169,16 @@ TEST_CASE("uninstall takes all that is ours, state and logs too, and keeps and n
   Image image;
   REQUIRE(image.install_problem() == "");
   const tests::ScratchFolder& scratch = image.scratch;
-  for (const char* ours : {"etc/opsagent.conf", "etc/opsagent.identity", "var/log/opsagent-bootstrap.log",
-                           "var/log/opsagent.log", "var/log/opsagent.12.log", "var/lib/opsagent/spool/1",
-                           "var/lib/opsagent/update/root.json"})
+  for (const char* ours :
+       {"etc/opsagent.conf", "var/log/opsagent-bootstrap.log", "var/log/opsagent.log",
+        "var/log/opsagent.12.log", "var/lib/opsagent/spool/1", "var/lib/opsagent/update/root.json"})
     scratch.write(std::string("image/") + ours, "ours");
   const std::vector<std::string> foreign{"opt/opsagent/notes",
                                          std::string("opt/opsagent/versions/") + kName + "/bin/mine",
-                                         "opt/opsagent/versions/readme.txt/x", "var/log/opsagent.other.log",
-                                         "etc/systemd/system/opsagent.service.d/more.conf"};
+                                         "opt/opsagent/versions/readme.txt/x",
+                                         "var/log/opsagent.other.log",
+                                         "etc/systemd/system/opsagent.service.d/more.conf",
+                                         "etc/opsagent.identity"};
   for (const std::string& path : foreign)
     scratch.write("image/" + path, "theirs");
   fs::remove(scratch / "image/usr/local/bin/opsagent");
@@ -186,9 +188,9 @@ TEST_CASE("uninstall takes all that is ours, state and logs too, and keeps and n
     CHECK_MESSAGE(scratch.exists("image/" + path), path);
   CHECK(scratch.exists("image/usr/local/bin/opsagent"));
   for (const char* gone :
-       {"etc/opsagent.conf", "etc/opsagent.identity", "var/log/opsagent-bootstrap.log",
-        "var/log/opsagent.log", "var/log/opsagent.12.log", "var/lib/opsagent", "opt/opsagent/current",
-        "opt/opsagent/launch", "opt/opsagent/staging", "etc/systemd/system/opsagent.service"})
+       {"etc/opsagent.conf", "var/log/opsagent-bootstrap.log", "var/log/opsagent.log",
+        "var/log/opsagent.12.log", "var/lib/opsagent", "opt/opsagent/current", "opt/opsagent/launch",
+        "opt/opsagent/staging", "etc/systemd/system/opsagent.service"})
     CHECK_MESSAGE(!scratch.exists(std::string("image/") + gone), gone);
   for (const char* name :
        {"/opt/opsagent/notes: ", "/bin/mine: ", "/usr/local/bin/opsagent: ", "opsagent.service.d: "})
