@@ -4,7 +4,7 @@
 
 # A folder of its own: build/release goes on with the project's version, and a release never ships what was built for tests.
 readonly build=build/package
-programs=(opsagent opsctl opsbackend)
+readonly programs=(opsagent opsagent-launch opsctl opsbackend)
 architecture=$(dpkg --print-architecture)
 readonly architecture
 export LC_ALL=C TZ=UTC
@@ -44,7 +44,6 @@ build_programs() {
   say "building $1 in $build"
   cmake --preset release -B "$build" --log-level=WARNING -DOPSAGENT_VERSION="$1" >/dev/null
   jobs=$(nproc)
-  if ninja -C "$build" -t query opsagent-launch >/dev/null 2>&1; then programs+=(opsagent-launch); fi
   # Quiet unless it fails.
   if ! ninja -C "$build" -j "$jobs" "${programs[@]}" >"$build/release.log"; then
     tail -n 40 "$build/release.log" >&2
