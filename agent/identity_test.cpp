@@ -27,6 +27,17 @@ TEST_CASE("an identity is made once and stays") {
   CHECK(!load_identity(options));
 }
 
+TEST_CASE("what the identity source says counts before the machine has a name, and not afterwards") {
+  const tests::ScratchFolder scratch;
+  IdentityOptions options{.state_dir = scratch.path(), .app_id = "a", .announced_id = "i-0abc"};
+  CHECK(load_identity(options)->instance_id == "i-0abc");
+  options.announced_id = "i-other";
+  CHECK(load_identity(options)->instance_id == "i-0abc");
+  CHECK(scratch.read("instance_id") == "i-0abc\n");
+  options.instance_id = "given";
+  CHECK(load_identity(options)->instance_id == "given");
+}
+
 TEST_CASE("ids that would be trouble in file names and logs are refused") {
   for (const char* id : {"", ".", "..", "-a", "a b", "a/b", "a\nb", "ä", "a\x7f"})
     CHECK_MESSAGE(!check_instance_id(id), id);

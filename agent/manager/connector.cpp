@@ -25,7 +25,7 @@ constexpr milliseconds kLongestClose = 3s;
 // Nobody makes us come back faster, neither with a time of 0 nor with ever new settings.
 constexpr milliseconds kSoonestReturn = 100ms;
 // How often the identity source is asked while no backend takes us: it may be a cloud's shared service.
-constexpr milliseconds kSoonestQuestion = 60s;
+constexpr milliseconds kSoonestQuestion = 30s;
 
 }  // namespace
 
@@ -80,6 +80,7 @@ void Connector::choose_servers() {
 
 Task<milliseconds> Connector::connect_once() {
   choose_servers();
+  is_somebody_else_ = false;
   view_.uri = servers_[back_off_->server()];
   transport::DialOptions options{.user_agent = "opsagent/" + settings_.version};
   if (auto why = refuse_uri(view_.uri, backend_.allow_plain)) co_return after_failed_dial(*why);
@@ -99,6 +100,10 @@ Task<milliseconds> Connector::connect_once() {
   if (is_ending_) {
     (*socket)->abort();
     co_return 0ms;
+  }
+  if (is_somebody_else_) {  // since the dialling began
+    (*socket)->abort();
+    co_return kSoonestReturn;
   }
   const Clock::time_point opened = Clock::now();
   sent_facts_ = live_.facts;
@@ -162,10 +167,11 @@ milliseconds Connector::after_failed_dial(const std::string& problem) {
 
 milliseconds Connector::after_connection(Manager::Ended ended, Clock::time_point opened) {
   set_view(false, ended.why);
+  if (!ended.was_welcomed) ask_source_again();
   alternatives_.clear();
   for (std::string& uri : ended.alternatives)
     if (!refuse_uri(uri, backend_.allow_plain)) alternatives_.push_back(std::move(uri));
-  if (ended.has_new_settings) return kSoonestReturn;
+  if (ended.has_new_settings || is_somebody_else_) return kSoonestReturn;
   if (ended.retry_after) ended.retry_after = std::max(*ended.retry_after, kSoonestReturn);
   if (live_.settings.has_candidate()) {
     drop_candidate(ended.why);
@@ -291,6 +297,7 @@ void Connector::take(Announced said) {
   if (auto identity = load_identity(live_.identity_options)) live_.identity = std::move(*identity);
   settings_.log(Level::info, "the identity source says something new: the app is " + live_.identity.app_id +
                                  (before == live_.identity.app_id ? "" : " and was " + before));
+  is_somebody_else_ = true;
   if (manager_) manager_->close("the machine's identity source says something new");
   changed_.notify();
 }

@@ -87,7 +87,8 @@ class Connector {
   Renewal renewal_;
   bool is_secure_ = false;  // the connection, or the attempt
   bool is_gathering_ = false;
-  bool is_asking_ = false;  // the identity source
+  bool is_asking_ = false;         // the identity source
+  bool is_somebody_else_ = false;  // it has said something new since the last attempt began
   Clock::time_point asked_{};
   bool is_ending_ = false;
   View view_;
