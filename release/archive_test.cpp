@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "base/process.hpp"
-#include "release/test_archives.hpp"
+#include "tests/support/release_archives.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 using namespace release;

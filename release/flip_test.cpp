@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "release/test_documents.hpp"
 #include "release/trust.hpp"
+#include "tests/support/release_documents.hpp"
 
 using namespace release;
 using namespace release::testing;

@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include "release/test_documents.hpp"
 #include "tests/support/openssl_program.hpp"
+#include "tests/support/release_documents.hpp"
 
 using namespace release;
 using namespace release::testing;

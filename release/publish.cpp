@@ -109,7 +109,8 @@ Result<Target> Repository::add_file(const std::string& archive, std::string& ver
     facts = base::os_error(errno, "writing " + scratch);
   if (facts && ::access(place.c_str(), F_OK) == 0) {
     const auto there = read_through(place, -1);
-    if (!there || there->sha256 != facts->sha256)
+    // One that no release names is left over from a publication that failed.
+    if (!there || (there->sha256 != facts->sha256 && is_named(target.path)))
       facts = Error(ErrorCode::exists, place +
                                            " is there with another content, and what was published never "
                                            "changes: make a new version");
@@ -124,6 +125,15 @@ Result<Target> Repository::add_file(const std::string& archive, std::string& ver
   target.size = facts->size;
   target.sha256 = facts->sha256;
   return target;
+}
+
+bool Repository::is_named(const std::string& path) const {
+  const auto names = names_in("releases");
+  return !names || std::ranges::any_of(*names, [&](const std::string& name) {
+    if (name.ends_with(".sig") || name.ends_with(".new")) return false;
+    const auto text = read("releases/" + name);
+    return !text || text->find("\"" + path + "\"") != std::string::npos;
+  });
 }
 
 Result<std::uint64_t> Repository::next_number(const Timestamp& timestamp) const {

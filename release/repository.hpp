@@ -121,6 +121,7 @@ class Repository {
   base::Result<Placed> place_root(Root root, const RootChoice& choice, const Root* before,
                                   const Signers& keys) const;
   base::Result<Target> add_file(const std::string& archive, std::string& version) const;
+  bool is_named(const std::string& path) const;  // by a release, be it a draft; or it cannot be known
   base::Result<std::uint64_t> next_number(const Timestamp& timestamp) const;
   base::Result<Offer> offer_for(const std::string& version) const;
   base::Result<Timestamp> current_timestamp(const std::vector<Root>& roots) const;

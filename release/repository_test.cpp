@@ -4,9 +4,9 @@
 
 #include <doctest/doctest.h>
 
-#include "release/test_archives.hpp"
-#include "release/test_documents.hpp"
 #include "release/trust.hpp"
+#include "tests/support/release_archives.hpp"
+#include "tests/support/release_documents.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 using namespace release;

@@ -53,6 +53,9 @@ struct Record {
   bool operator==(const Record&) const = default;
 };
 
+// Whether this record waits for a verdict on `to`.
+bool is_on_trial(const Record& record);
+
 std::string to_text(const Record& record);
 base::Result<Record> parse_record(std::string_view text);
 

@@ -92,10 +92,6 @@ Decision without_current(const Sight& sight) {
 
 }  // namespace
 
-bool is_on_trial(const Record& record) {
-  return record.phase >= Phase::armed && record.phase <= Phase::trial;
-}
-
 Decision decide(const Sight& sight) {
   Decision decision;
   if (sight.record && is_on_trial(*sight.record)) decision = on_trial(sight);

@@ -42,9 +42,6 @@ Decision decide(const Sight& sight);
 // The trial's deadline has passed and the agent was ended.
 Decision decide_after_deadline(const Sight& sight);
 
-// Whether this record waits for a verdict on `to`.
-bool is_on_trial(const Record& record);
-
 // How one run of the agent ended.
 struct AgentEnd {
   std::optional<int> status;  // exit status; none: a signal ended it

@@ -44,4 +44,8 @@ bool is_closed(Phase phase) {
   return phase >= Phase::confirmed;
 }
 
+bool is_on_trial(const Record& record) {
+  return record.phase >= Phase::armed && record.phase <= Phase::trial;
+}
+
 }  // namespace update

@@ -115,6 +115,16 @@ Result<void> store_round_delay(Options& options, std::string_view value) {
   return {};
 }
 
+template <auto Member, std::int64_t least>
+Result<void> store_update_time(Options& options, std::string_view value) {
+  constexpr std::int64_t kLongest = 3600;
+  const auto seconds = base::parse_integer(value);
+  if (!seconds || *seconds < least || *seconds > kLongest)
+    return must_be("a number of seconds from " + std::to_string(least) + " to 3600", value);
+  options.*Member = std::chrono::seconds(*seconds);
+  return {};
+}
+
 Result<void> store_ws_uri(Options& options, std::string_view value) {
   auto uri = transport::parse_uri(value);
   if (!uri) return std::move(uri).error();
@@ -258,6 +268,20 @@ constexpr std::array kOptions{
               .doc = "where versions of the agent are installed (/opt/opsagent)",
               .commands = kLive | kSetUp,
               .store = store_text<&Options::prefix>},
+    OptionRow{.name = "update-trial",
+              .kind = ValueKind::text,
+              .placeholder = "SECONDS",
+              .doc =
+                  "how long a new version of the agent must do well before it is kept (60); in three times "
+                  "as long it must have been accepted by a backend, or the old one comes back",
+              .commands = kRun,
+              .store = store_update_time<&Options::update_trial, 1>},
+    OptionRow{.name = "update-delay",
+              .kind = ValueKind::text,
+              .placeholder = "SECONDS",
+              .doc = "an update begins after a random time, no longer than this (5)",
+              .commands = kRun,
+              .store = store_update_time<&Options::update_delay, 0>},
     OptionRow{.name = "protocol-min",
               .kind = ValueKind::text,
               .placeholder = "N",

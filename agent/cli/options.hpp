@@ -81,6 +81,8 @@ struct Options {
   std::string release_base;
   std::string channel = "stable";
   std::string prefix{update::kDefaultPrefix};
+  std::chrono::seconds update_trial{60};
+  std::chrono::seconds update_delay{5};
   // Installing, and removing.
   std::string sha256;
   bool no_start = false;

@@ -15,6 +15,7 @@
 #include "agent/stop_signals.hpp"
 #include "base/file_read.hpp"
 #include "base/text.hpp"
+#include "update/journal.hpp"
 
 namespace agent::cli {
 
@@ -133,6 +134,26 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
+updating::Settings update_settings(const Options& options) {
+  // All of it must be true in three times the time that it must last: 180 s, for 60.
+  constexpr int kPatience = 3;
+  updating::Settings settings{.state_dir = options.state_dir,
+                              .version = std::string(kVersion),
+                              .prefix = options.prefix,
+                              .release_base = options.release_base,
+                              .channel = options.channel,
+                              .is_launched = environment(update::kLaunchedMark) == "1",
+                              .self_test = {"--state-dir", options.state_dir},
+                              .trial = options.update_trial,
+                              .trial_deadline = kPatience * options.update_trial,
+                              .most_delay = options.update_delay};
+  if (!options.config.empty()) {
+    settings.self_test.emplace_back("--config");
+    settings.self_test.push_back(options.config);
+  }
+  return settings;
+}
+
 base::Result<manager::BackendSettings> backend_settings(const Options& options) {
   manager::BackendSettings backend{.ws_uris = options.ws_uris,
                                    .identity = {.state_dir = options.state_dir,
@@ -151,6 +172,7 @@ base::Result<manager::BackendSettings> backend_settings(const Options& options) 
   if (!options.identity_file.empty()) source->file = options.identity_file;
   backend.identity.use_cloud_init = source->use_cloud_init;
   backend.source = std::move(*source);
+  backend.update = update_settings(options);
   for (const std::string& uri : options.ws_uris)
     if (auto why = manager::refuse_uri(uri, options.allow_plain))
       return base::Error(base::ErrorCode::invalid, uri + ": " + *why);
@@ -159,6 +181,7 @@ base::Result<manager::BackendSettings> backend_settings(const Options& options) 
   auto proxies = transport::Proxies::parse(proxy_settings(options));
   if (!proxies) return std::move(proxies).error();
   backend.proxies = std::move(*proxies);
+  backend.update.proxies = backend.proxies;
   return backend;
 }
 
@@ -240,6 +263,8 @@ int run_command(const Options& options, Console& console) {
       return kOk;
     case manager::DaemonEnd::restart:
       return start_anew(*log);
+    case manager::DaemonEnd::switched:
+      return update::kStartCurrent;
     case manager::DaemonEnd::failed:
       break;
   }

@@ -39,13 +39,15 @@ std::optional<std::string> refuse_uri(const std::string& text, bool allow_plain)
 }
 
 Connector::Connector(transport::Loop& loop, const DaemonSettings& settings, LiveParts& live,
-                     WorkerPort& worker, Progress& progress, std::function<void(const std::string&)> status)
+                     WorkerPort& worker, Progress& progress, updating::Updater& updater,
+                     std::function<void(const std::string&)> status)
     : loop_(loop),
       settings_(settings),
       backend_(*settings.backend),
       live_(live),
       worker_(worker),
       progress_(progress),
+      updater_(updater),
       status_(std::move(status)),
       changed_(loop.get_executor()),
       facts_wanted_(loop.get_executor()),
@@ -317,7 +319,12 @@ ManagerParts Connector::parts() {
           .ask_source = [this](std::function<void()> done) { ask_source(std::move(done)); },
           .refuse_uri = [this](const std::string& uri) { return refuse_uri(uri, backend_.allow_plain); },
           .spooled = [this] { reports_available(); },
-          .welcomed = [this] { renewal_.connected(); },
+          .welcomed =
+              [this] {
+                renewal_.connected();
+                updater_.welcomed();
+              },
+          .update_asked = [this](const protocol::AgentUpdate& update) { updater_.ask(update); },
           .certificate_issued = [this](const protocol::CertIssued& issued) { renewal_.issued(issued); },
           .log = settings_.log};
 }
@@ -337,9 +344,9 @@ protocol::Handshake Connector::hello() {
     hello.instance_id = credentials->name.instance_id;
     hello.instance_token.clear();  // the certificate says it all
   }
-  hello.capabilities = {std::string(protocol::kCanPlan), std::string(protocol::kCanOutput),
-                        std::string(protocol::kCanFacts), std::string(protocol::kCanQuery),
-                        std::string(protocol::kCanSettings)};
+  hello.capabilities = {std::string(protocol::kCanPlan),     std::string(protocol::kCanOutput),
+                        std::string(protocol::kCanFacts),    std::string(protocol::kCanQuery),
+                        std::string(protocol::kCanSettings), std::string(protocol::kCanUpdate)};
   if (is_secure_ && live_.membership->credentials()) hello.capabilities.emplace_back(protocol::kCanCertify);
   if (std::ranges::find(backend_.allow, "run") != backend_.allow.end())
     hello.capabilities.emplace_back(protocol::kCanRun);

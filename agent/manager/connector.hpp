@@ -14,6 +14,7 @@
 #include "agent/manager/manager.hpp"
 #include "agent/manager/progress.hpp"
 #include "agent/manager/renewal.hpp"
+#include "agent/update/updater.hpp"
 #include "transport/back_off.hpp"
 #include "transport/dial.hpp"
 
@@ -31,7 +32,7 @@ class Connector {
 
   // `status`: one line for the service manager, whenever it changes.
   Connector(transport::Loop& loop, const DaemonSettings& settings, LiveParts& live, WorkerPort& worker,
-            Progress& progress, std::function<void(const std::string&)> status);
+            Progress& progress, updating::Updater& updater, std::function<void(const std::string&)> status);
 
   // Until end().
   transport::Task<> run();
@@ -74,6 +75,7 @@ class Connector {
   LiveParts& live_;
   WorkerPort& worker_;
   Progress& progress_;
+  updating::Updater& updater_;
   const std::function<void(const std::string&)> status_;
 
   std::vector<std::string> alternatives_;  // where the last backend has sent us

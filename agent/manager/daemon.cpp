@@ -11,6 +11,7 @@
 #include "agent/manager/status_json.hpp"
 #include "agent/private_folder.hpp"
 #include "agent/stop_signals.hpp"
+#include "agent/update/updater.hpp"
 #include "base/notify.hpp"
 #include "transport/fd_watcher.hpp"
 
@@ -42,7 +43,8 @@ class Daemon {
     notify_.ready();
     loop_.run();
     control_.reset();
-    return !asked_to_stop_ ? DaemonEnd::failed : restart_ ? DaemonEnd::restart : DaemonEnd::stopped;
+    if (!asked_to_stop_) return DaemonEnd::failed;
+    return for_update_ ? DaemonEnd::switched : restart_ ? DaemonEnd::restart : DaemonEnd::stopped;
   }
 
  private:
@@ -68,15 +70,39 @@ class Daemon {
     worker_ = std::make_unique<Worker>(std::move(worker), settings_.redactor);
     port_ = std::make_unique<WorkerPort>(*worker_, loop_.get_executor());
     if (first) port_->send(std::move(*first));
-    if (live_)
-      connector_ = std::make_unique<Connector>(loop_, settings_, *live_, *port_, progress_,
+    if (live_) {
+      updater_ = std::make_unique<updating::Updater>(loop_, settings_.backend->update, *live_->spool,
+                                                     updater_hooks());
+      connector_ = std::make_unique<Connector>(loop_, settings_, *live_, *port_, progress_, *updater_,
                                                [this](const std::string& text) { notify_.status(text); });
+      const bool is_recipe_lost = live_->desk.current() && !live_->desk.is_loaded();
+      updater_->start(is_recipe_lost ? "it cannot use the recipe that the version before has accepted" : "");
+    }
     auto control =
         control::ControlServer::listen(loop_, control::socket_path(settings_.state_dir),
                                        [this](const base::Value& request) { return answer(request); });
     if (!control) return std::move(control).error();
     control_ = std::move(*control);
     return {};
+  }
+
+  // ---- updates
+
+  updating::Updater::Hooks updater_hooks() {
+    return {.log = settings_.log,
+            .spooled =
+                [this] {
+                  if (connector_) connector_->reports_available();
+                },
+            .drain = [this] { drain_for_update(); },
+            .authorities = [this] { return live_->membership->authorities(); }};
+  }
+
+  // As a stop, but somebody else starts where we ended.
+  void drain_for_update() {
+    if (asked_to_stop_) return;  // whoever starts next tries again
+    for_update_ = true;
+    stop(Stop{.when = Stop::When::wait, .keeps_place = true});
   }
 
   // ---- the worker
@@ -116,7 +142,9 @@ class Daemon {
 
   // The worker has stopped: what it said last should still reach the backend.
   Task<> end() {
-    if (connector_) co_await connector_->end(restart_ ? "restarting" : "stopping", kFarewell);
+    if (for_update_) updater_->drained();
+    if (connector_)
+      co_await connector_->end(for_update_ ? "updating" : restart_ ? "restarting" : "stopping", kFarewell);
     // What still waits (a name that is being looked up, clients of the control socket) is of no interest.
     loop_.stop();
   }
@@ -141,6 +169,7 @@ class Daemon {
           continue;
         }
         restart_ = false;
+        for_update_ = false;
         stop(stops_.signalled(StopRequests::Clock::now()));
       }
       stop(stops_.expired(StopRequests::Clock::now()));
@@ -150,7 +179,7 @@ class Daemon {
   void stop(std::optional<Stop> request) {
     if (!request) return;
     asked_to_stop_ = true;
-    if (!restart_) notify_.stopping();
+    if (!restart_ && !for_update_) notify_.stopping();
     settings_.log(Level::info, request->when == Stop::When::now ? "stopping now"
                                : request->when == Stop::When::end
                                    ? "stopping when the recipe is through"
@@ -187,6 +216,7 @@ class Daemon {
     if (when != "now" && when != "wait" && when != "end") return R"({"error":"'when' is now, wait or end"})";
     const base::Value* restart = request.find("restart");
     restart_ = restart && restart->as_bool().value_or(false);
+    for_update_ = false;
     stop(Stop{when == "now" ? Stop::When::now : when == "wait" ? Stop::When::wait : Stop::When::end});
     return R"({"ok":true})";
   }
@@ -210,12 +240,14 @@ class Daemon {
   std::unique_ptr<LiveParts> live_;  // with a backend
   std::unique_ptr<Worker> worker_;
   std::unique_ptr<WorkerPort> port_;
+  std::unique_ptr<updating::Updater> updater_;  // with a backend
   std::unique_ptr<Connector> connector_;
   std::unique_ptr<control::ControlServer> control_;
   Progress progress_;
   StopRequests stops_;
   bool asked_to_stop_ = false;
   bool restart_ = false;
+  bool for_update_ = false;  // the launcher starts what is current then
   bool worker_is_over_ = false;
 };
 

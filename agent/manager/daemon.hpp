@@ -20,6 +20,7 @@
 #include "agent/manager/membership.hpp"
 #include "agent/messages.hpp"
 #include "agent/metadata/metadata.hpp"
+#include "agent/update/settings.hpp"
 #include "base/redactor.hpp"
 #include "states/context.hpp"
 #include "states/registry.hpp"
@@ -37,6 +38,7 @@ struct BackendSettings {
   int protocol_min = 1;
   bool allow_plain = false;
   std::vector<std::string> allow;
+  updating::Settings update;
 };
 
 struct DaemonSettings {
@@ -57,8 +59,9 @@ struct DaemonSettings {
 
 enum class DaemonEnd {
   stopped,
-  restart,  // the caller executes the program anew
-  failed,   // it could not start, or the worker ended by itself; it was logged
+  restart,   // the caller executes the program anew
+  switched,  // another version is to be started, by the launcher
+  failed,    // it could not start, or the worker ended by itself; it was logged
 };
 
 // Blocks SIGINT, SIGTERM and SIGHUP for the process: call it before any other thread is started.

@@ -44,6 +44,7 @@ struct ManagerParts {
   std::function<std::optional<std::string>(const std::string&)> refuse_uri;  // why it may not be used
   std::function<void()> spooled;                                             // a report was appended here
   std::function<void()> welcomed;
+  std::function<void(const protocol::AgentUpdate&)> update_asked;
   std::function<void(const protocol::CertIssued&)> certificate_issued;
   LogLine log;
 };

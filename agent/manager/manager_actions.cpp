@@ -264,13 +264,7 @@ void Manager::perform(at::ConfirmSettings&) {
 }
 
 void Manager::perform(at::UpdateAsked& action) {
-  log(Level::warning, "the backend asks for an update to " + action.update.version +
-                          "; this version cannot update itself yet");
-  if (action.update.action_id.empty()) return;  // version 1 has no word for an answer
-  append(protocol::UpdateStatus{.action_id = action.update.action_id,
-                                .version = action.update.version,
-                                .phase = "failed",
-                                .error = "this version cannot update itself yet"});
+  parts_.update_asked(action.update);
 }
 
 void Manager::perform(at::CertificateIssued& action) {

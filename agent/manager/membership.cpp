@@ -100,6 +100,10 @@ Result<std::shared_ptr<TlsClient>> Membership::tls_for_enrolment() const {
   return TlsClient::make({.ca_hash = token_->ca_hash});
 }
 
+std::string Membership::authorities() const {
+  return trusted_ + "\n" + (credentials_ ? credentials_->ca : "");
+}
+
 Result<protocol::CertRequest> Membership::ask_to_enrol(std::string app_id, std::string instance_id) {
   if (!token_) return Error(ErrorCode::permission, "there is no join token to enrol with");
   auto key = credentials_ ? pki::PrivateKey::parse(credentials_->key) : pending_key(options_.state_dir);

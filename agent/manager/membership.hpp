@@ -44,6 +44,8 @@ class Membership {
   // hash in the join token. The errors say what is missing.
   base::Result<std::shared_ptr<transport::TlsClient>> tls_for_work(const std::string& app_id, Instant now);
   base::Result<std::shared_ptr<transport::TlsClient>> tls_for_enrolment() const;
+  // The authorities that backends are known by, in PEM; releases may come from a backend.
+  std::string authorities() const;
 
   // Asking for a certificate. An enrolment keeps the key that is there, by which the backend knows the
   // machine again; a renewal has a new one.

@@ -1,4 +1,4 @@
-// Keys and documents for the tests of this folder.
+// Keys and signed documents, for tests.
 #pragma once
 
 #include <initializer_list>

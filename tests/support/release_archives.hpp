@@ -1,4 +1,4 @@
-// Archives for the tests of this folder, good ones and others, put together byte by byte.
+// Archives of releases for tests, good ones and others, put together byte by byte.
 #pragma once
 
 #include <zlib.h>

@@ -1,0 +1,27 @@
+// What the updater is told by the configuration, and by how the agent was started.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "transport/proxies.hpp"
+#include "update/layout.hpp"
+
+namespace agent::updating {
+
+struct Settings {
+  std::string state_dir;
+  std::string version;  // that runs
+  std::string prefix{update::kDefaultPrefix};
+  std::string release_base;  // empty: no updates
+  std::string channel = "stable";
+  bool is_launched = false;  // by the launcher, which is what can start another version
+  transport::Proxies proxies;
+  std::vector<std::string> self_test;        // what `self-test` of another version is told, e.g. --config
+  std::chrono::seconds trial{60};            // that a new version must live before it is confirmed …
+  std::chrono::seconds trial_deadline{180};  // … and by when all of it must be true
+  std::chrono::seconds most_delay{5};        // before anything is downloaded, at random
+};
+
+}  // namespace agent::updating

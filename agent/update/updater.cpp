@@ -1,0 +1,247 @@
+#include "agent/update/updater.hpp"
+
+#include <array>
+#include <filesystem>
+
+#include "agent/reports.hpp"
+#include "release/documents.hpp"
+
+namespace agent::updating {
+
+using manager::Level;
+using update::Event;
+using update::Phase;
+using update::Record;
+using update::Todo;
+
+namespace {
+
+// What could not be written is tried again: a full disk is not the end of an update.
+constexpr std::chrono::seconds kWriteAgain{5};
+
+std::string report_name(const Record& record, std::string_view phase) {
+  return "update/" + record.action_id + "/" + std::string(phase);
+}
+
+}  // namespace
+
+std::string own_version_folder(const std::string& prefix) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  const fs::path program = fs::read_symlink("/proc/self/exe", failed);
+  const fs::path folder = program.parent_path().parent_path();
+  const std::string name = folder.filename().string();
+  if (failed || !update::Layout::is_name(name)) return "";
+  const bool is_ours = fs::equivalent(folder, update::Layout(prefix).version_folder(name), failed);
+  return is_ours && !failed ? name : "";
+}
+
+Updater::Updater(transport::Loop& loop, Settings settings, Spool& spool, Hooks hooks)
+    : loop_(loop),
+      settings_(std::move(settings)),
+      layout_(settings_.prefix),
+      own_(own_version_folder(settings_.prefix)),
+      spool_(spool),
+      hooks_(std::move(hooks)),
+      delay_(loop),
+      trial_(loop) {}
+
+void Updater::start(const std::string& problem) {
+  auto read = update::read_journal(settings_.state_dir);
+  if (!read) return log(Level::warning, read.error().message() + "; going on without it");
+  record_ = std::move(*read);
+  if (!record_ || (is_closed(record_->phase) && record_->phase != Phase::confirmed)) clean();
+  if (!record_) return;
+  const bool is_new = !own_.empty() && own_ == record_->to;
+  if (!problem.empty() && is_new && is_on_trial(*record_)) return give_up(problem);
+  if (!is_closed(record_->phase))
+    log(Level::info,
+        "an update to " + record_->version + " is under way: " + std::string(name_of(record_->phase)));
+  const Stumble interrupted{.reason = "interrupted before the switch"};
+  const bool was_interrupted = !is_new && is_on_trial(*record_);
+  take(update::event_of_start(is_new), was_interrupted ? &interrupted : nullptr);
+}
+
+// ---- requests
+
+void Updater::ask(const protocol::AgentUpdate& update) {
+  const bool is_under_way = record_ && !is_closed(record_->phase);
+  if (record_ && !update.action_id.empty() && record_->action_id == update.action_id) {
+    log(Level::debug, "the backend repeats its request for an update to " + update.version);
+    if (!is_under_way) report(record_->phase, "");
+    return;
+  }
+  if (is_under_way && update.action_id.empty() && update.version == record_->version) return;
+  if (auto why = why_not(update)) return refuse(update, *why);
+  if (update.version == settings_.version) return end_as_is(update);
+  begin(update);
+}
+
+std::optional<std::string> Updater::why_not(const protocol::AgentUpdate& update) const {
+  if (record_ && !is_closed(record_->phase))
+    return "an update is under way, to " + record_->version + ": ask again when it has ended";
+  if (!release::is_version(update.version)) return "'" + update.version + "' is not a version";
+  if (update.version == settings_.version) return std::nullopt;
+  if (!settings_.is_launched)
+    return "installed as a package or started by hand: update it the way it was installed";
+  if (own_.empty())
+    return "this program is not one of " + settings_.prefix +
+           "/versions: set 'prefix' to where the agent is installed";
+  if (settings_.release_base.empty())
+    return "the agent's configuration has no release_base: set it to where releases are published";
+  const bool is_bad = record_ && record_->version == update.version && !record_->retryable &&
+                      (record_->phase == Phase::rolled_back || record_->phase == Phase::failed);
+  if (is_bad)
+    return "this version was tried before (" + record_->reason +
+           ") and is not tried again until another one is asked for";
+  return std::nullopt;
+}
+
+void Updater::refuse(const protocol::AgentUpdate& update, const std::string& why) {
+  log(Level::warning, "an update to " + update.version + " is refused: " + why);
+  if (update.action_id.empty()) return;  // version 1 has no word for an answer
+  Spool::Entry entry = to_entry(protocol::UpdateStatus{.action_id = update.action_id,
+                                                       .version = update.version,
+                                                       .phase = std::string(name_of(Phase::refused)),
+                                                       .error = why});
+  entry.key = "update/" + update.action_id + "/refused";
+  if (auto appended = spool_.append({&entry, 1}); !appended)
+    return log(Level::error, appended.error().message());
+  hooks_.spooled();
+}
+
+// The version that was asked for runs.
+void Updater::end_as_is(const protocol::AgentUpdate& update) {
+  record_ = Record{.phase = Phase::confirmed,
+                   .action_id = update.action_id,
+                   .version = update.version,
+                   .reason = "this version runs already"};
+  tell();
+}
+
+void Updater::begin(const protocol::AgentUpdate& update) {
+  log(Level::info, "the backend asks for an update to " + update.version);
+  Record fresh{.phase = record_ ? record_->phase : Phase::confirmed,
+               .action_id = update.action_id,
+               .version = update.version,
+               .from = own_,
+               .deadline = settings_.trial_deadline};
+  const auto before = std::exchange(record_, std::move(fresh));
+  take(Event::asked);
+  if (record_->phase == Phase::requested) return;
+  // Not even that could be written: as if nobody had asked.
+  record_ = before;
+  delay_.cancel();
+  refuse(update, "the update journal cannot be written");
+}
+
+// ---- the machine
+
+void Updater::take(Event event, const Stumble* why) {
+  const auto next = step(record_->phase, event);
+  if (!next)
+    return log(Level::error,
+               "the update does not expect this in the phase " + std::string(name_of(record_->phase)));
+  Record changed = *record_;
+  changed.phase = next->next;
+  if (why) {
+    changed.reason = why->reason;
+    changed.retryable = why->retryable;
+  }
+  if (changed != *record_) {
+    if (auto written = write(changed); !written) {
+      log(Level::error, written.error().message());
+      return again_later(event, why);
+    }
+    record_ = std::move(changed);
+    if (!is_closed(record_->phase)) report(record_->phase, report_name(*record_, name_of(record_->phase)));
+  }
+  perform(next->todo);
+}
+
+void Updater::again_later(Event event, const Stumble* why) {
+  delay_.expires_after(kWriteAgain);
+  delay_.async_wait([this, event, kept = why ? std::optional(*why) : std::nullopt](const auto& failed) {
+    if (!failed) take(event, kept ? &*kept : nullptr);
+  });
+}
+
+void Updater::perform(Todo todo) {
+  switch (todo) {
+    case Todo::nothing:
+      return;
+    case Todo::acknowledge:
+      return begin_after_delay();
+    case Todo::read_documents:
+      return read();
+    case Todo::download:
+      return download();
+    case Todo::verify:
+      return verify();
+    case Todo::adopt:
+      return adopt();
+    case Todo::drain:
+      return drain();
+    case Todo::switch_current:
+      return switch_current();
+    case Todo::leave:
+      return take(Event::left);
+    case Todo::watch_health:
+      return watch_health();
+    case Todo::give_up:
+      return hooks_.drain();
+    case Todo::settle:
+      return settle();
+    case Todo::tell:
+      return tell();
+  }
+}
+
+void Updater::drained() {
+  if (record_ && record_->phase == Phase::draining) take(Event::drained);
+}
+
+// ---- what lasts
+
+base::Result<void> Updater::write(const Record& record) {
+  return update::write_journal(settings_.state_dir, record);
+}
+
+// True: it is in the spool, or nobody wants to know.
+bool Updater::report(Phase phase, const std::string& key, std::optional<double> progress) {
+  if (record_->action_id.empty()) return true;
+  protocol::UpdateStatus status{.action_id = record_->action_id,
+                                .version = record_->version,
+                                .phase = std::string(name_of(phase)),
+                                .progress = progress};
+  if (is_closed(phase) && phase != Phase::confirmed) status.error = record_->reason;
+  Spool::Entry entry = to_entry(std::move(status));
+  entry.key = key;
+  if (auto appended = spool_.append({&entry, 1}); !appended) {
+    log(Level::error, appended.error().message());
+    return false;
+  }
+  hooks_.spooled();
+  return true;
+}
+
+// The closing report, once: the record says when it is in the spool, the spool's key bridges a kill between.
+void Updater::tell() {
+  if (record_->is_reported) return;
+  const bool is_good = record_->phase == Phase::confirmed;
+  log(is_good ? Level::info : Level::warning, "the update to " + record_->version + " is " +
+                                                  std::string(name_of(record_->phase)) +
+                                                  (record_->reason.empty() ? "" : ": " + record_->reason));
+  Record told = *record_;
+  told.is_reported = true;
+  if (report(record_->phase, report_name(*record_, name_of(record_->phase))) && write(told)) {
+    record_ = std::move(told);
+    return;
+  }
+  delay_.expires_after(kWriteAgain);
+  delay_.async_wait([this](const auto& failed) {
+    if (!failed) tell();
+  });
+}
+
+}  // namespace agent::updating

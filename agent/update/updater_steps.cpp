@@ -1,0 +1,218 @@
+// What the updater does in each phase.
+#include <random>
+
+#include "agent/update/trust_file.hpp"
+#include "agent/update/updater.hpp"
+#include "base/file_read.hpp"
+
+namespace agent::updating {
+
+using manager::Level;
+using update::Event;
+using update::Phase;
+using update::Record;
+
+namespace {
+
+// An interrupted drain is not repeated in a circle.
+constexpr std::chrono::seconds kDrainAgain{2};
+// Progress is reported in steps of so many per cent.
+constexpr int kProgressStep = 25;
+
+// Whom the system believes; none of the files: nobody.
+std::string system_authorities() {
+  constexpr std::size_t kLargest = 4 * 1024 * 1024;
+  for (const char* path : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+                           "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"})
+    if (auto text = base::read_file(path, kLargest)) return std::move(*text);
+  return "";
+}
+
+std::string without_end_slash(std::string text) {
+  while (text.size() > 1 && text.ends_with('/'))
+    text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+template <class T>
+void Updater::run(std::function<Attempt<T>(base::Interrupt&)> job, std::function<void(T)> then) {
+  const bool is_taken = work_.submit([this, job = std::move(job), then](base::Interrupt& interrupt) {
+    auto done = std::make_shared<Attempt<T>>(job(interrupt));
+    // What is posted to a loop that has ended never runs.
+    transport::asio::post(loop_, [this, done, then] {
+      if (const auto* stumble = std::get_if<Stumble>(done.get())) {
+        if (!stumble->is_interrupted) take(stumble->event, stumble);
+      } else {
+        then(std::get<T>(std::move(*done)));
+      }
+    });
+  });
+  if (!is_taken) log(Level::error, "the update's thread is busy");
+}
+
+ReleaseSource Updater::source(base::Interrupt& interrupt, const std::string& authorities) const {
+  transport::FetchOptions fetch{.proxies = settings_.proxies, .user_agent = "opsagent/" + settings_.version};
+  if (settings_.release_base.starts_with("https://"))
+    if (auto tls = transport::TlsClient::make({.ca = authorities + "\n" + system_authorities()}))
+      fetch.tls = std::move(*tls);
+  return ReleaseSource(without_end_slash(settings_.release_base), std::move(fetch), interrupt);
+}
+
+// A fleet that is told at once does not come at once.
+void Updater::begin_after_delay() {
+  std::random_device dice;
+  std::uniform_int_distribution<std::int64_t> pick(
+      0, std::chrono::duration_cast<std::chrono::milliseconds>(settings_.most_delay).count());
+  delay_.expires_after(std::chrono::milliseconds(pick(dice)));
+  delay_.async_wait([this](const auto& failed) {
+    if (!failed) take(Event::begun);
+  });
+}
+
+void Updater::read() {
+  run<Candidate>(
+      [this, version = record_->version, authorities = hooks_.authorities()](base::Interrupt& interrupt) {
+        ReleaseSource from = source(interrupt, authorities);
+        return read_documents(settings_, from, version);
+      },
+      [this](Candidate candidate) {
+        record_->from = own_;
+        record_->to = candidate.folder;
+        record_->release = candidate.release;
+        record_->sha256 = candidate.target.sha256;
+        candidate_ = std::move(candidate);
+        take(candidate_->is_installed ? Event::is_installed : Event::trusted);
+      });
+}
+
+void Updater::download() {
+  const auto tell_progress = [this, told = 0](int percent) mutable {
+    const int reached = percent / kProgressStep * kProgressStep;
+    if (reached <= told || reached >= 100) return;
+    told = reached;
+    transport::asio::post(loop_, [this, reached] {
+      report(Phase::downloading, "update/" + record_->action_id + "/downloading/" + std::to_string(reached),
+             reached / 100.0);
+    });
+  };
+  run<std::monostate>(
+      [this, candidate = *candidate_, authorities = hooks_.authorities(),
+       tell_progress](base::Interrupt& interrupt) {
+        ReleaseSource from = source(interrupt, authorities);
+        return fetch_archive(settings_, from, candidate, tell_progress);
+      },
+      [this](std::monostate) { take(Event::downloaded); });
+}
+
+void Updater::verify() {
+  run<std::monostate>(
+      [this, candidate = *candidate_](base::Interrupt& interrupt) {
+        return verify_archive(settings_, candidate, interrupt);
+      },
+      [this](std::monostate) { take(Event::verified); });
+}
+
+void Updater::adopt() {
+  run<std::monostate>(
+      [this, candidate = *candidate_](base::Interrupt&) { return adopt_version(settings_, candidate); },
+      [this](std::monostate) { take(Event::adopted); });
+}
+
+void Updater::drain() {
+  const bool is_resumed = !candidate_;
+  if (is_resumed && !layout_.is_complete(record_->to)) {
+    const Stumble gone{.reason = layout_.version_folder(record_->to) + " is not there any more"};
+    return take(Event::failed, &gone);
+  }
+  if (!is_resumed) return hooks_.drain();
+  delay_.expires_after(kDrainAgain);
+  delay_.async_wait([this](const auto& failed) {
+    if (!failed) hooks_.drain();
+  });
+}
+
+void Updater::switch_current() {
+  if (auto switched = layout_.switch_to(record_->to); !switched) {
+    const Stumble why = failed(switched.error());
+    return take(Event::failed, &why);
+  }
+  log(Level::info, "version " + record_->version + " is to be tried");
+  take(Event::current_switched);
+}
+
+// ---- the trial
+
+void Updater::watch_health() {
+  report(Phase::trial, "update/" + record_->action_id + "/trial");
+  log(Level::info,
+      "version " + record_->version + " is on trial, attempt " + std::to_string(record_->attempts));
+  trial_.expires_after(settings_.trial);
+  trial_.async_wait([this](const auto& failed) {
+    if (failed) return;
+    is_old_enough_ = true;
+    consider_health();
+  });
+  using Verdict = base::Result<void>;
+  run<Verdict>(
+      [this](base::Interrupt& interrupt) -> Attempt<Verdict> {
+        Verdict verdict = run_self_test(settings_, layout_.version_folder(own_), interrupt);
+        if (!verdict && verdict.error().code() == base::ErrorCode::cancelled) return failed(verdict.error());
+        return verdict;
+      },
+      [this](Verdict verdict) {
+        if (!verdict) return give_up(verdict.error().message());
+        is_self_tested_ = true;
+        // Should it never be welcomed, that is nothing against this version.
+        record_->retryable = true;
+        record_->reason = "no backend has accepted it";
+        if (auto written = write(*record_); !written) log(Level::warning, written.error().message());
+        consider_health();
+      });
+}
+
+void Updater::welcomed() {
+  is_welcomed_ = true;
+  consider_health();
+}
+
+void Updater::consider_health() {
+  if (!record_ || record_->phase != Phase::trial || is_giving_up_) return;
+  if (!is_welcomed_ || !is_self_tested_ || !is_old_enough_) return;
+  const Stumble none{.reason = ""};
+  take(Event::healthy, &none);
+}
+
+// The launcher takes the way back at once when it finds this.
+void Updater::give_up(std::string reason) {
+  log(Level::error, "version " + record_->version + " cannot stay: " + reason);
+  is_giving_up_ = true;
+  record_->phase = Phase::trial;
+  record_->attempts = update::kGivenUp;
+  record_->retryable = false;
+  record_->reason = std::move(reason);
+  if (auto written = write(*record_); !written) log(Level::error, written.error().message());
+  take(Event::unhealthy);
+}
+
+// Floor, report, cleaning; each does nothing when it was done before.
+void Updater::settle() {
+  if (record_->release > 0)
+    if (auto raised = raise_floor(settings_.state_dir, record_->release); !raised)
+      log(Level::error, raised.error().message());
+  tell();
+  clean();
+}
+
+// Step 13, on the thread that may block; what cannot be removed now is removed another time.
+void Updater::clean() {
+  if (own_.empty()) return;
+  const bool is_confirmed = record_ && record_->phase == Phase::confirmed && own_ == record_->to;
+  work_.submit([layout = layout_, from = is_confirmed ? record_->from : "", is_confirmed](base::Interrupt&) {
+    if (is_confirmed) (void)layout.keep_only({from});
+    (void)layout.sweep_staging();
+  });
+}
+
+}  // namespace agent::updating
