@@ -304,6 +304,7 @@ main() {
     ensure_started
     exit 0
   fi
+  [ ! -e /usr/bin/opsagent ] || die "OpsAgent is installed as a package here (/usr/bin/opsagent); remove that first, or use it"
   say "starting: ${version:-newest of $channel} from $release_base"
   check_tools
   deadline=$(($(seconds) + wait))

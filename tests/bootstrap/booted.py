@@ -68,6 +68,7 @@ class Booted(Machine):
             group.mkdir()
         self.write("/etc/opsagent-scratch", "A scratch machine of OpsAgent's tests: whatever happens here is forgotten.\n")
         self.write("/etc/hostname", self.name + "\n")
+        self.write("/etc/resolv.conf", "")  # nobody to ask, and nobody to wait for
         self.write("/etc/cloud/cloud.cfg.d/99_test.cfg", "network: {config: disabled}\npreserve_hostname: true\nlocale: false\nssh_genkeytypes: []\n")
 
     def inside(self, *words):
@@ -96,7 +97,7 @@ class Booted(Machine):
         with open(self.console, "ab") as console:
             self.process = subprocess.Popen(
                 ["systemd-nspawn", "--quiet", f"--directory={self.root}", f"--machine={self.name}", "--register=no", "--keep-unit",
-                 f"--network-namespace-path=/run/netns/{self.name}", "--console=read-only", "--boot", "systemd.show_status=no"],
+                 f"--network-namespace-path=/run/netns/{self.name}", "--resolv-conf=off", "--console=read-only", "--boot", "systemd.show_status=no"],
                 stdin=subprocess.DEVNULL, stdout=console, stderr=console, preexec_fn=join)
         if not wait_until(lambda: self.leader() or self.process.poll() is not None, 30) or self.process.poll() is not None:
             raise AssertionError("the machine does not boot:\n" + self.console_text()[-2000:])
