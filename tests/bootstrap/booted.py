@@ -69,7 +69,7 @@ class Booted(Machine):
         self.write("/etc/opsagent-scratch", "A scratch machine of OpsAgent's tests: whatever happens here is forgotten.\n")
         self.write("/etc/hostname", self.name + "\n")
         self.write("/etc/resolv.conf", "")  # nobody to ask, and nobody to wait for
-        self.write("/etc/cloud/cloud.cfg.d/99_test.cfg", "network: {config: disabled}\npreserve_hostname: true\nlocale: false\nssh_genkeytypes: []\n")
+        self.write("/etc/cloud/cloud.cfg.d/99_test.cfg", "network: {config: disabled}\npreserve_hostname: true\nlocale: false\nssh_genkeytypes: []\nusers: []\n")
 
     def inside(self, *words):
         """In the machine's network, not on the machine."""
