@@ -17,12 +17,12 @@ ca=''
 agent_ca=''
 made='2026-01-01T00:00:00Z'
 wait='600'
+# end of settings
 root_document() {
   cat <<'END_OF_ROOT'
 {}
 END_OF_ROOT
 }
-# end of settings
 
 readonly log=/var/log/opsagent-bootstrap.log prefix=/opt/opsagent state=/var/lib/opsagent conf=/etc/opsagent.conf
 readonly mark='# Written by the bootstrap script of OpsAgent.'
@@ -262,7 +262,7 @@ configure() {
   make_dir 700 $state/update
   put $state/update/root.json <"$work/root.json"
   [ -z "$join_token" ] || printf '%s\n' "$join_token" | put $state/join-token
-  [ -z "$agent_ca" ] || printf '%s\n' "$ca" | put $state/ca.pem
+  [ -z "$agent_ca" ] || put $state/ca.pem <"$work/ca.pem"
   if [ -e $conf ] && ! grep -q "^$mark" $conf; then
     say "$conf is there already and stays as it is"
     return
@@ -272,7 +272,7 @@ configure() {
     for uri in $backend; do echo "ws_uri = $uri"; done
     echo "app_id = $app"
     [ -z "$join_token" ] || echo "join_token = $state/join-token"
-    printf '%s\n' "$tags" | sed -n 's/..*/tag = "&"/p'
+    printf '%s\n' "$tags" | tr '\t' '\n' | sed -n 's/..*/tag = "&"/p'
     echo "release_base = $release_base"
     echo "channel = $channel"
     [ -z "$agent_ca" ] || echo "ca_file = $state/ca.pem"
@@ -304,6 +304,7 @@ main() {
     ensure_started
     exit 0
   fi
+  [ ! -e /usr/bin/opsagent ] || die "OpsAgent is installed as a package here (/usr/bin/opsagent); remove that first, or use it"
   say "starting: ${version:-newest of $channel} from $release_base"
   check_tools
   deadline=$(($(seconds) + wait))
@@ -314,7 +315,9 @@ main() {
   work=$prefix/staging/bootstrap
   mkdir $work
   root_document >"$work/root.json"
-  [ -z "$ca" ] || printf '%s\n' "$ca" >"$work/ca.pem"
+  for each in $ca; do
+    printf '%s\n' '-----BEGIN CERTIFICATE-----' "$each" '-----END CERTIFICATE-----' | fold -w 64
+  done >"$work/ca.pem"
   doing='verifying the release'
   check_clock
   follow_roots

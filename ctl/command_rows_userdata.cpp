@@ -10,7 +10,7 @@ namespace {
 constexpr std::array kCommands{
     CommandRow{
         .name = "userdata",
-        .options = "app tag backend release-base root channel release join-token uses ttl release-ca "
+        .options = "app tag backend release-base root channel version join-token uses ttl release-ca "
                    "identity-source cloud-config out",
         .summary = "print what makes a new machine install and join by itself",
         .description =

@@ -31,7 +31,6 @@ enum class Format { table, json, yaml };
 struct UserdataOptions {
   std::vector<std::string> backends;
   std::string release_base;
-  std::string version;
   std::string join_token;  // or a file
   std::string release_ca;  // a file
   std::string identity_source;

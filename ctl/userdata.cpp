@@ -16,7 +16,8 @@ using base::Result;
 
 constexpr std::string_view kBegin = "# opsagent settings\n";
 constexpr std::string_view kEnd = "# end of settings\n";
-constexpr std::string_view kRootEnd = "END_OF_ROOT";
+constexpr std::string_view kRootBegin = "  cat <<'END_OF_ROOT'\n";
+constexpr std::string_view kRootEnd = "END_OF_ROOT\n";
 // In memory, where nothing can be run in place on many machines.
 constexpr std::string_view kScriptPath = "/run/opsagent-bootstrap.sh";
 
@@ -72,6 +73,28 @@ Result<void> check_root(std::string_view document) {
   return {};
 }
 
+// The certificates of a PEM text as words of base64, so that they fit into a line; empty when one is not
+// that.
+std::string words_of_pem(std::string_view pem) {
+  constexpr std::string_view kFirst = "-----BEGIN CERTIFICATE-----";
+  constexpr std::string_view kLast = "-----END CERTIFICATE-----";
+  std::string words;
+  bool inside = false;
+  for (std::string_view line : base::split(pem, '\n')) {
+    line = base::trim(line);
+    if (line == kFirst) {
+      if (!words.empty()) words += ' ';
+      inside = true;
+    } else if (line == kLast) {
+      inside = false;
+    } else if (inside) {
+      if (!check_word("", line)) return {};
+      words += line;
+    }
+  }
+  return inside ? std::string() : words;
+}
+
 Result<void> check(const UserdataSettings& settings) {
   if (settings.backends.empty()) return refused("the backend", "is missing");
   for (const std::string& backend : settings.backends)
@@ -90,8 +113,7 @@ Result<void> check(const UserdataSettings& settings) {
   if (!settings.join_token.empty() && !check_word("", settings.join_token))
     return refused("the join token", "has characters that none has");
   if (settings.agent_ca && settings.ca.empty()) return refused("the agent's ca", "is missing");
-  if (settings.ca.find('\'') != std::string::npos || !base::is_utf8(settings.ca))
-    return refused("the ca", "is not PEM");
+  if (settings.ca.empty() != words_of_pem(settings.ca).empty()) return refused("the ca", "is not PEM");
   return check_root(settings.root);
 }
 
@@ -112,18 +134,16 @@ std::string settings_block(const UserdataSettings& settings) {
   };
   add("backend", base::join(settings.backends, " "));
   add("app", settings.app);
-  add("tags", base::join(settings.tags, "\n"));
+  add("tags", base::join(settings.tags, "\t"));  // which none of them has
   add("version", settings.version);
   add("channel", settings.channel);
   add("release_base", settings.release_base);
   add("join_token", settings.join_token);
   add("identity_source", settings.identity_source);
-  add("ca", base::trim(settings.ca));
+  add("ca", words_of_pem(settings.ca));
   add("agent_ca", settings.agent_ca ? "yes" : "");
   add("made", settings.made);
   add("wait", "600");
-  text += "root_document() {\n  cat <<'" + std::string(kRootEnd) + "'\n" + settings.root +
-          std::string(kRootEnd) + "\n}\n";
   return text;
 }
 
@@ -158,15 +178,18 @@ std::string cloud_config(std::string_view script) {
 
 Result<std::string> make_userdata(const UserdataSettings& settings, UserdataForm form) {
   if (auto fine = check(settings); !fine) return std::move(fine).error();
-  const std::size_t begin = kUserdataTemplate.find(kBegin);
-  const std::size_t end = kUserdataTemplate.find(kEnd);
-  if (begin == std::string_view::npos || end == std::string_view::npos)
+  const std::string_view from = kUserdataTemplate;
+  const std::size_t begin = from.find(kBegin) + kBegin.size();
+  const std::size_t end = from.find(kEnd, begin);
+  const std::size_t root = from.find(kRootBegin, end) + kRootBegin.size();
+  const std::size_t rest = from.find(kRootEnd, root);
+  if (rest == std::string_view::npos)
     return Error(ErrorCode::internal, "the bootstrap script has no place for its settings");
-  const std::string head = std::string(kUserdataTemplate.substr(0, begin + kBegin.size())) +
-                           settings_block(settings) + std::string(kEnd);
-  const std::string_view body = kUserdataTemplate.substr(end + kEnd.size());
-  const auto made = [&](std::string_view rest) {
-    const std::string script = head + std::string(rest);
+  const std::string head = std::string(from.substr(0, begin)) + settings_block(settings) +
+                           std::string(from.substr(end, root - end)) + settings.root + std::string(kRootEnd);
+  const std::string_view body = from.substr(rest + kRootEnd.size());
+  const auto made = [&](std::string_view remainder) {
+    const std::string script = head + std::string(remainder);
     return form == UserdataForm::script ? script : cloud_config(script);
   };
   std::string text = made(body);

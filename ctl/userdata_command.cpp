@@ -125,7 +125,7 @@ Result<UserdataSettings> settings_of(const Options& options, const Login& login,
   UserdataSettings settings{.backends = given.backends,
                             .app = app_of(options),
                             .tags = options.tags,
-                            .version = given.version,
+                            .version = options.release_version,
                             .release_base = given.release_base,
                             .identity_source = given.identity_source,
                             .made = made_now()};

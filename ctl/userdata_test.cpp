@@ -37,7 +37,7 @@ ctl::UserdataSettings settings() {
 std::string value_in_shell(const std::string& script, const std::string& name) {
   const tests::ScratchFolder scratch;
   const std::string file = scratch.path() + "/settings";
-  const std::size_t end = script.find("# end of settings");
+  const std::size_t end = script.find("\nreadonly log=");
   std::ofstream(file) << script.substr(0, end) << "\nprintf '%s' \"$" << name << "\"\n";
   base::Command command;
   command.argv = {"/bin/sh", file};
@@ -66,7 +66,7 @@ TEST_CASE("userdata is below 16 KiB, in both forms, with many keys, certificates
   for (const std::size_t keys : {1, 3, 5}) {
     ctl::UserdataSettings given = settings();
     given.root = root_document(keys);
-    given.ca = std::string(800, 'x');
+    given.ca = "-----BEGIN CERTIFICATE-----\n" + std::string(800, 'x') + "\n-----END CERTIFICATE-----\n";
     given.tags = {"role=web", "zone=europe-west-1a", "owner=the platform team"};
     for (const auto form : {ctl::UserdataForm::script, ctl::UserdataForm::cloud_config}) {
       const auto made = ctl::make_userdata(given, form);
@@ -92,7 +92,7 @@ TEST_CASE("values reach the script as they are, whatever they hold") {
     given.tags = {hostile, "b=second"};
     const auto made = ctl::make_userdata(given, ctl::UserdataForm::script);
     REQUIRE(made);
-    CHECK(value_in_shell(*made, "tags") == std::string(hostile) + "\nb=second");
+    CHECK(value_in_shell(*made, "tags") == std::string(hostile) + "\tb=second");
     CHECK(value_in_shell(*made, "wait") == "600");
   }
 }
@@ -102,6 +102,7 @@ TEST_CASE("the root document is in the script byte by byte") {
   const auto made = ctl::make_userdata(given, ctl::UserdataForm::script);
   REQUIRE(made);
   CHECK(value_in_shell(*made, "(root_document)") + "\n" == given.root);
+  CHECK(value_in_shell(*made, "backend") == given.backends.front());
 }
 
 TEST_CASE("what the script or the configuration could not carry is refused, by name") {
@@ -127,11 +128,37 @@ TEST_CASE("what the script or the configuration could not carry is refused, by n
         std::string::npos);
   CHECK(with([](Settings& s) { s.release_base = "https://a/$(id)"; }).find("the release base") !=
         std::string::npos);
-  CHECK(with([](Settings& s) { s.ca = "-----BEGIN' "; }).find("the ca") != std::string::npos);
+  CHECK(with([](Settings& s) {
+          s.ca = "-----BEGIN CERTIFICATE-----\na'b\n-----END CERTIFICATE-----";
+        }).find("the ca") != std::string::npos);
   CHECK(with([](Settings& s) { s.root = "{}"; }).find("the root document") != std::string::npos);
   const std::string about_token = with([](Settings& s) { s.join_token = "secret'; id"; });
   CHECK(about_token.find("the join token") != std::string::npos);
   CHECK(about_token.find("secret") == std::string::npos);
+}
+
+TEST_CASE("certificates are carried as words of base64") {
+  ctl::UserdataSettings given = settings();
+  given.ca =
+      "a remark\n-----BEGIN CERTIFICATE-----\nMIIB\nAA==\n-----END CERTIFICATE-----\n"
+      "-----BEGIN CERTIFICATE-----\r\nMIIC\r\n-----END CERTIFICATE-----\r\n";
+  const auto made = ctl::make_userdata(given, ctl::UserdataForm::script);
+  REQUIRE(made);
+  CHECK(value_in_shell(*made, "ca") == "MIIBAA== MIIC");
+  given.ca = "hello";
+  CHECK(message(given).find("the ca") != std::string::npos);
+}
+
+TEST_CASE("every setting is one line, which the agent reads too") {
+  ctl::UserdataSettings given = settings();
+  given.tags = {"a=it's", "b=c"};
+  const auto made = ctl::make_userdata(given, ctl::UserdataForm::script);
+  REQUIRE(made);
+  const std::size_t begin = made->find("# opsagent settings\n");
+  const std::string_view block =
+      std::string_view(*made).substr(begin, made->find("# end of settings") - begin);
+  for (const std::string_view line : base::split(block.substr(block.find('\n') + 1), '\n'))
+    CHECK((line.empty() || (line.find("='") != std::string_view::npos && line.ends_with('\''))));
 }
 
 TEST_CASE("a cloud-config holds the script in lines that are indented as its block wants it") {

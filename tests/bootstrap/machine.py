@@ -20,6 +20,7 @@ def own_namespaces():
         sys.exit(f"{sys.argv[0]}: must be run as root")
     if os.environ.get("OWN_NAMESPACES") != "1":
         os.environ["OWN_NAMESPACES"] = "1"
+        os.environ["OUTER_PID"] = str(os.getpid())
         os.execvp("unshare", ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", *sys.orig_argv])
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 
