@@ -206,7 +206,7 @@ class UpdateTest(LiveTest):
     def setUp(self):
         super().setUp()
         self.base = ReleaseBase(self.scratch)
-        self.updates = self.backend.events(type="update")
+        self.updates = self.backend.events(types="update")
 
     def tearDown(self):
         self.updates.close()
