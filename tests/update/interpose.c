@@ -1,9 +1,11 @@
 // LD_PRELOAD: counts the calls that change what is on disk, below folders of our choice, and kills the process
-// before the n-th. For tests/update/kill_everywhere.
+// instead of the n-th, or lets that one fail. For tests/update/kill_test.
 //
 //   INTERPOSE_BELOW   "DIR:DIR…": calls that concern a path below one of them count
 //   INTERPOSE_COUNT   a file: its size is the number of calls so far, over all processes (appended to, one byte each)
-//   INTERPOSE_KILL    the number of the call that is not made: the process (and its group's leader) is killed; 0: none
+//   INTERPOSE_AT      the number of the call that is not made; 0: none
+//   INTERPOSE_HOW     "kill": the process is killed instead; "fail": the call fails, the disk is full
+//   INTERPOSE_LOG     a file: a line for each call
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -43,12 +45,14 @@ static int at_is_below(int folder, const char* path) {
   return folder == AT_FDCWD ? 0 : fd_is_below(folder);
 }
 
-// Called before each of the calls below.
-static void count(const char* what, const char* detail) {
+// Called before each of the calls below. 1: it is to fail.
+static int count(const char* what, const char* detail) {
   const int saved = errno;
   const char* file = getenv("INTERPOSE_COUNT");
-  const char* kill_at = getenv("INTERPOSE_KILL");
-  if (!file) return;
+  const char* at = getenv("INTERPOSE_AT");
+  const char* how = getenv("INTERPOSE_HOW");
+  int fails = 0;
+  if (!file) return 0;
   const int fd = (int)syscall(SYS_openat, AT_FDCWD, file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
   if (fd >= 0) {
     syscall(SYS_write, fd, ".", 1L);
@@ -65,58 +69,60 @@ static void count(const char* what, const char* detail) {
         syscall(SYS_close, out);
       }
     }
-    if (kill_at && atol(kill_at) == number) syscall(SYS_kill, getpid(), SIGKILL);
+    fails = at && atol(at) == number;
+    if (fails && how && strcmp(how, "kill") == 0) syscall(SYS_kill, getpid(), SIGKILL);
   }
-  errno = saved;
+  errno = fails ? ENOSPC : saved;
+  return fails;
 }
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 ssize_t write(int fd, const void* data, size_t size) {
-  if (fd > 2 && fd_is_below(fd)) count("write", 0);
+  if (fd > 2 && fd_is_below(fd) && count("write", 0)) return -1;
   return REAL(write)(fd, data, size);
 }
 ssize_t pwrite64(int fd, const void* data, size_t size, off64_t at) {
-  if (fd_is_below(fd)) count("pwrite", 0);
+  if (fd_is_below(fd) && count("pwrite", 0)) return -1;
   return REAL(pwrite64)(fd, data, size, at);
 }
 int fsync(int fd) {
-  if (fd_is_below(fd)) count("fsync", 0);
+  if (fd_is_below(fd) && count("fsync", 0)) return -1;
   return REAL(fsync)(fd);
 }
 int fdatasync(int fd) {
-  if (fd_is_below(fd)) count("fdatasync", 0);
+  if (fd_is_below(fd) && count("fdatasync", 0)) return -1;
   return REAL(fdatasync)(fd);
 }
 int ftruncate64(int fd, off64_t size) {
-  if (fd_is_below(fd)) count("ftruncate", 0);
+  if (fd_is_below(fd) && count("ftruncate", 0)) return -1;
   return REAL(ftruncate64)(fd, size);
 }
 int rename(const char* from, const char* to) {
-  if (is_below(to) || is_below(from)) count("rename", to);
+  if ((is_below(to) || is_below(from)) && count("rename", to)) return -1;
   return REAL(rename)(from, to);
 }
 int renameat(int a, const char* from, int b, const char* to) {
-  if (at_is_below(b, to)) count("renameat", to);
+  if (at_is_below(b, to) && count("renameat", to)) return -1;
   return REAL(renameat)(a, from, b, to);
 }
 int symlink(const char* to, const char* path) {
-  if (is_below(path)) count("symlink", path);
+  if (is_below(path) && count("symlink", path)) return -1;
   return REAL(symlink)(to, path);
 }
 int unlink(const char* path) {
-  if (is_below(path)) count("unlink", path);
+  if (is_below(path) && count("unlink", path)) return -1;
   return REAL(unlink)(path);
 }
 int unlinkat(int folder, const char* path, int flags) {
-  if (at_is_below(folder, path)) count("unlinkat", path);
+  if (at_is_below(folder, path) && count("unlinkat", path)) return -1;
   return REAL(unlinkat)(folder, path, flags);
 }
 int mkdir(const char* path, mode_t mode) {
-  if (is_below(path)) count("mkdir", path);
+  if (is_below(path) && count("mkdir", path)) return -1;
   return REAL(mkdir)(path, mode);
 }
 int mkdirat(int folder, const char* path, mode_t mode) {
-  if (at_is_below(folder, path)) count("mkdirat", path);
+  if (at_is_below(folder, path) && count("mkdirat", path)) return -1;
   return REAL(mkdirat)(folder, path, mode);
 }

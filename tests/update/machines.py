@@ -206,13 +206,14 @@ class UpdateTest(LiveTest):
     def setUp(self):
         super().setUp()
         self.base = ReleaseBase(self.scratch)
-        self.updates = self.backend.events(type="update")
+        self.updates = self.backend.events(types="update")
 
     def tearDown(self):
+        super().tearDown()  # the backend ends, and the stream with it
         self.updates.close()
-        super().tearDown()
 
     def machine(self, name="m1", *options, **more):
+        """A machine that is online."""
         joins = () if self.backend.is_plain else ("--join-token", self.backend.join_token(instance_id=name))
         machine = self.agents[name] = Machine(self.scratch, name, self.backend.uri, self.base, *joins, *options, **more)
         machine.start()
