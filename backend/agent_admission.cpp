@@ -15,6 +15,7 @@ struct Judgement {
   Instance instance;                                // when admitted, as the following two
   std::shared_ptr<const PlacementContent> content;  // when the agent lacks it
   Delivery delivery;                                // for waits, and for nobody else
+  std::optional<UpdateOrder> update;
 };
 
 namespace {
@@ -66,6 +67,15 @@ base::Result<Judgement> judge_handshake(Store& store, const protocol::Handshake&
     judgement.delivery = std::move(*delivery);
     judgement.delivery.changed.clear();  // the agent is told with all else
   }
+  auto update = store.update_for({.instance = key,
+                                  .app_id = handshake.app_id,
+                                  .instance_id = handshake.instance_id,
+                                  .agent_version = handshake.agent_version,
+                                  .is_version_1 = version < 2,
+                                  .pinned = admitted.app.agent_version},
+                                 now);
+  if (!update) return std::move(update).error();
+  judgement.update = std::move(*update);
   if (judgement.instance.placement != 0 && !has_states(handshake, version, judgement.instance)) {
     auto content = read_placement(store, judgement.instance.placement);
     if (!content) return std::move(content).error();
@@ -151,6 +161,8 @@ void AgentConnection::welcome(const Judgement& judgement, const protocol::Handsh
   }
   fleet_.tell_satisfied_waits(*this, instance.recipe_version);
   if (fleet_.is_watched(session_.instance)) tell(protocol::OutputSubscribe{.on = true});
+  if (const auto& update = judgement.update)
+    tell(protocol::AgentUpdate{update->version, update->url, update->action_id});
 }
 
 Task<> AgentConnection::sign(SignCertificate request) {

@@ -364,24 +364,6 @@ TEST_CASE("a question ends with its connection") {
   CHECK(reply.status == 503);
 }
 
-TEST_CASE("updates are sent, and what agents say about them is shown") {
-  const tests::ScratchFolder scratch;
-  LiveBackend backend(scratch / "data");
-  TestAgent agent("web1");
-  agent.connect(backend);
-  const auto started = backend.call("POST", "/updates", R"({"version":"0.2.0"})");
-  REQUIRE(started.status == 201);
-  const std::string action = JsonView(started.body).text("action_id");
-  const auto update = agent.next<protocol::AgentUpdate>();
-  REQUIRE(update);
-  CHECK(update->version == "0.2.0");
-  CHECK(update->action_id == action);
-  agent.send(protocol::UpdateStatus{.seq = 1, .action_id = action, .version = "0.2.0", .phase = "confirmed"});
-  CHECK(agent.acked(1));
-  const JsonView shown(backend.call("GET", "/updates/" + action).body);
-  CHECK(shown.text("items.0.phase") == "confirmed");
-}
-
 TEST_CASE("facts are kept, and the next welcome names them") {
   const tests::ScratchFolder scratch;
   LiveBackend backend(scratch / "data");

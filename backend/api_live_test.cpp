@@ -108,7 +108,7 @@ TEST_CASE("every route refuses what it cannot read, each mistake with its own st
   }
   CHECK(status(backend, "GET", "/nonsense") == 404);
   for (const char* path : {"/apps/x", "/instances/default/x", "/recipes/x", "/recipes/x/revisions/1",
-                           "/recipes/x/revisions/x", "/assignments/7", "/assignments/x", "/updates/x"})
+                           "/recipes/x/revisions/x", "/assignments/7", "/assignments/x", "/rollouts/x"})
     CHECK_MESSAGE(status(backend, "GET", path) == 404, path);
   CHECK(status(backend, "GET", "/instances?selector=%28") == 400);
   CHECK(status(backend, "GET", "/instances?online=perhaps") == 400);

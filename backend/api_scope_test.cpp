@@ -58,9 +58,10 @@ TEST_CASE("a token with a scope sees its machines only, and the others are not t
   CHECK(status("PATCH", "/instances/default/web1", R"({"tags":{"role":"db"}})") == 403);  // out of its reach
   CHECK(get("/instances").size("items") == 1);
 
-  const auto update = call_as(backend, ann, "POST", "/updates", R"({"version":"2.0","selector":"*"})");
+  const auto update =
+      call_as(backend, ann, "POST", "/rollouts", R"({"version":"2.0","selector":"*","jitter_s":0})");
   REQUIRE(update.status == 201);
-  CHECK(JsonView(update.body).number("sent") == 1);
+  CHECK(JsonView(update.body).number("machines") == 1);
   CHECK(web.next<protocol::AgentUpdate>());
   CHECK(db.hears_no<protocol::AgentUpdate>());
 }

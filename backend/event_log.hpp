@@ -26,7 +26,7 @@ struct Event {
 };
 
 inline constexpr std::string_view kEventTypes[] = {"presence", "recipe", "result", "round",
-                                                   "wait",     "output", "update"};
+                                                   "wait",     "output", "update", "rollout"};
 
 // What a watcher wants to see; empty: everything, but for output, which has to be asked for.
 struct EventFilter {

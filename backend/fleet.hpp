@@ -34,6 +34,8 @@ struct FleetSettings {
   // A draining backend asks its agents to come back within this time, each at another moment.
   std::chrono::milliseconds spread = std::chrono::seconds(20);
   int heartbeat_s = 30;
+  // How often rollouts are looked at while there are any.
+  std::chrono::milliseconds rollout_interval = std::chrono::seconds(1);
 };
 
 class Fleet {

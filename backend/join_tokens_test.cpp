@@ -67,7 +67,8 @@ struct ApiBench {
   std::unique_ptr<backend::StoreThread> store =
       must(backend::StoreThread::open(loop, folder / "backend.db", metrics));
   backend::Fleet fleet{loop, *store, events, metrics, log, {}};
-  backend::api::Context context{options, *store, fleet, events, metrics, log, kAdmin};
+  backend::Rollouts rollouts{loop, *store, fleet, events, log, std::chrono::seconds(1)};
+  backend::api::Context context{options, *store, fleet, rollouts, events, metrics, log, kAdmin};
 };
 
 }  // namespace

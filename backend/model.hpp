@@ -40,6 +40,7 @@ using Edit = std::int64_t;
 struct App {
   std::string app_id;
   std::string report = "all";  // "all" or "changes"
+  std::string agent_version;   // agents with another one are told to update at their handshake; "": none
   Millis created = 0;
   Edit edit = 0;
 };
@@ -226,16 +227,6 @@ struct Standing {
 };
 
 // ---- the rest
-
-struct UpdateAction {
-  std::string action_id, app_id, selector, version, url;
-  Millis created = 0;
-};
-struct UpdateTarget {
-  std::string instance_id, phase, error;
-  std::optional<double> progress;
-  Millis at = 0;
-};
 
 // Results of what is in the audit.
 inline constexpr std::string_view kDone = "ok";

@@ -1,6 +1,7 @@
 #include "backend/report_json.hpp"
 
 #include <array>
+#include <cstdio>
 
 #include "backend/json_text.hpp"
 
@@ -44,6 +45,17 @@ void add_status(base::JsonText& json, const protocol::RecipeStatus& status) {
   json.end_list();
 }
 
+void add_progress(base::JsonText& json, std::optional<double> progress) {
+  json.key("progress");
+  if (!progress || !(*progress >= 0 && *progress <= 1)) {
+    json.null();
+    return;
+  }
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "%.3f", *progress);
+  json.json(text.data());
+}
+
 namespace {
 
 struct AddReport {
@@ -53,7 +65,9 @@ struct AddReport {
   void operator()(const protocol::RecipeStatus& status) const { add_status(json, status); }
   void operator()(const protocol::UpdateStatus& status) const {
     json.member("action_id", status.action_id).member("version", status.version);
-    json.member("phase", status.phase).member("error", status.error);
+    json.member("phase", status.phase);
+    add_progress(json, status.progress);
+    json.member("error", status.error);
   }
 };
 

@@ -11,6 +11,9 @@ void add_log(base::JsonText& json, const protocol::StateLog& log);
 void add_round(base::JsonText& json, const protocol::RoundEnd& end);
 void add_status(base::JsonText& json, const protocol::RecipeStatus& status);
 
+// "progress": 0 to 1, or null.
+void add_progress(base::JsonText& json, std::optional<double> progress);
+
 // An event's data for any report.
 std::string report_json(const std::string& app_id, const std::string& instance_id, const Report& report);
 // "result", "round", "recipe", "update"

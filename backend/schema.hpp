@@ -17,6 +17,7 @@ struct SchemaStep {
 };
 std::span<const SchemaStep> schema_steps();
 SchemaStep identity_step();  // the second one (schema_identity.cpp)
+SchemaStep rollout_step();   // the third one (schema_rollouts.cpp)
 
 // Brings the file to the present version, each step in a transaction. A file of a newer one is refused.
 base::Result<void> migrate(Database& database, std::span<const SchemaStep> steps = schema_steps());

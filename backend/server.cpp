@@ -96,9 +96,11 @@ Result<std::unique_ptr<Server>> Server::open(Loop& loop, const Options& options,
   settings.heartbeat_s = static_cast<int>(options.heartbeat);
   server->fleet_ =
       std::make_unique<Fleet>(loop, *server->store_, server->events_, server->metrics_, log, settings);
-  server->context_ = std::unique_ptr<api::Context>(
-      new api::Context{server->options_, *server->store_, *server->fleet_, server->events_, server->metrics_,
-                       log, std::move(*token), server->identity_ ? server->identity_->ca_hash() : ""});
+  server->rollouts_ = std::make_unique<Rollouts>(loop, *server->store_, *server->fleet_, server->events_, log,
+                                                 settings.rollout_interval);
+  server->context_ = std::unique_ptr<api::Context>(new api::Context{
+      server->options_, *server->store_, *server->fleet_, *server->rollouts_, server->events_,
+      server->metrics_, log, std::move(*token), server->identity_ ? server->identity_->ca_hash() : ""});
 
   const auto serve_agent = [fleet = server->fleet_.get()](HttpRequest request,
                                                           std::shared_ptr<transport::WebSocket> socket) {
@@ -154,6 +156,7 @@ Task<Result<void>> Server::start() {
   if (!opened) co_return opened;
   http_->start();
   transport::spawn(loop_.get_executor(), keep_house());
+  transport::spawn(loop_.get_executor(), rollouts_->run());
   co_return Result<void>();
 }
 
@@ -163,6 +166,7 @@ Task<> Server::drain() {
   events_.wake_all();
   is_stopping_ = true;
   stopping_.notify();
+  rollouts_->stop();
   auto agents = fleet_->drain(kDrainAgents);
   co_await std::move(agents);
   auto requests = http_->drained(kDrainRequests);
@@ -214,6 +218,15 @@ HttpResponse Server::show_metrics() {
       {"opsbackend_agents_connected", "Agents that are connected now.", count(fleet_->connected())},
       {"opsbackend_connections", "Open connections of all kinds.", count(http_->connections())},
       {"opsbackend_downloads", "Downloads of releases under way.", count(releases_.downloads())},
+      {"opsbackend_rollouts_running", "Rollouts that run.", count(rollouts_->count(RolloutState::running))},
+      {"opsbackend_rollouts_paused", "Rollouts that are paused.",
+       count(rollouts_->count(RolloutState::paused))},
+      {"opsbackend_rollouts_stopped", "Rollouts that have stopped by themselves.",
+       count(rollouts_->count(RolloutState::stopped))},
+      {"opsbackend_rollouts_done", "Rollouts that went through.",
+       count(rollouts_->count(RolloutState::done))},
+      {"opsbackend_rollouts_aborted", "Rollouts that were aborted.",
+       count(rollouts_->count(RolloutState::aborted))},
       {"opsbackend_event_streams", "Open event streams.", count(context_->event_streams)},
       {"opsbackend_store_queue", "Functions that wait for the writer.", count(store_->writes_queued())},
       {"opsbackend_read_queue", "Functions that wait for the reader.", count(store_->reads_queued())},

@@ -12,6 +12,7 @@
 #include "backend/metrics.hpp"
 #include "backend/options.hpp"
 #include "backend/release_files.hpp"
+#include "backend/rollouts.hpp"
 #include "backend/server_identity.hpp"
 #include "backend/store_thread.hpp"
 #include "transport/http_server.hpp"
@@ -61,6 +62,7 @@ class Server {
   EventLog events_;
   std::unique_ptr<StoreThread> store_;
   std::unique_ptr<Fleet> fleet_;
+  std::unique_ptr<Rollouts> rollouts_;
   std::unique_ptr<api::Context> context_;
   ReleaseFiles releases_;
   std::unique_ptr<transport::HttpServer> http_;

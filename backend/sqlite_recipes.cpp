@@ -18,7 +18,7 @@ Result<void> check_name(std::string_view what, std::string_view name) {
 }
 
 App read_app(const Query& row) {
-  return {row.text(0), row.text(1), row.integer(2), row.integer(3)};
+  return {row.text(0), row.text(1), row.text(4), row.integer(2), row.integer(3)};
 }
 
 Assignment read_assignment(const Query& row) {
@@ -53,9 +53,10 @@ std::string assignment_name(std::int64_t id) {
 }  // namespace
 
 Result<Page<App>> SqliteStore::list_apps(const PageRequest& page) {
-  Query rows(database_,
-             "SELECT app_id, report, created, edit FROM apps WHERE app_id>? ORDER BY app_id LIMIT ?",
-             page.after, page_size(page));
+  Query rows(
+      database_,
+      "SELECT app_id, report, created, edit, agent_version FROM apps WHERE app_id>? ORDER BY app_id LIMIT ?",
+      page.after, page_size(page));
   Page<App> found;
   if (auto done = for_each_row(rows, [&] { found.items.push_back(read_app(rows)); }); !done)
     return std::move(done).error();
@@ -64,7 +65,8 @@ Result<Page<App>> SqliteStore::list_apps(const PageRequest& page) {
 }
 
 Result<App> SqliteStore::find_app(std::string_view app_id) {
-  Query row(database_, "SELECT app_id, report, created, edit FROM apps WHERE app_id=?", app_id);
+  Query row(database_, "SELECT app_id, report, created, edit, agent_version FROM apps WHERE app_id=?",
+            app_id);
   if (auto found = expect_row(row, "there is no app '" + std::string(app_id) + "'"); !found)
     return std::move(found).error();
   return read_app(row);
@@ -79,10 +81,14 @@ Result<App> SqliteStore::put_app(const App& app, std::optional<Edit> expected, M
   const Edit edit = present ? present->edit : 0;
   if (auto same = check_edit(expected, edit, "app '" + app.app_id + "'"); !same)
     return std::move(same).error();
-  auto written =
-      write("INSERT INTO apps VALUES (?,?,?,1) ON CONFLICT DO UPDATE SET report=excluded.report, edit=edit+1",
-            app.app_id, app.report, now);
+  auto written = write(
+      "INSERT INTO apps (app_id, report, agent_version, created, edit) VALUES (?,?,?,?,1) ON CONFLICT DO "
+      "UPDATE "
+      "SET report=excluded.report, agent_version=excluded.agent_version, edit=edit+1",
+      app.app_id, app.report, app.agent_version, now);
   if (!written) return std::move(written).error();
+  if (app.agent_version != (present ? present->agent_version : ""))
+    if (auto pinned = set_pin(app, now); !pinned) return std::move(pinned).error();
   return find_app(app.app_id);
 }
 

@@ -1,56 +1,9 @@
-// Updates, and the fleet at a glance.
+// The fleet at a glance.
 #include "backend/sqlite_tables.hpp"
 
 namespace backend {
 
 using base::Result;
-
-Result<void> SqliteStore::add_update(const UpdateAction& action, std::span<const InstanceKey> instances) {
-  auto added = write("INSERT INTO updates VALUES (?,?,?,?,?,?)", action.action_id, action.app_id,
-                     action.selector, action.version, action.url, action.created);
-  if (!added) return added;
-  for (const InstanceKey instance : instances) {
-    auto target = write(
-        "INSERT INTO update_targets SELECT ?, id, instance_id, 'sent', '', NULL, ? FROM instances WHERE id=?",
-        action.action_id, action.created, instance);
-    if (!target) return target;
-  }
-  return {};
-}
-
-Result<UpdateAction> SqliteStore::find_update(std::string_view action_id) {
-  Query row(database_,
-            "SELECT action_id, app_id, selector, version, url, created FROM updates WHERE action_id=?",
-            action_id);
-  if (auto found = expect_row(row, "there is no update '" + std::string(action_id) + "'"); !found)
-    return std::move(found).error();
-  return UpdateAction{row.text(0), row.text(1), row.text(2), row.text(3), row.text(4), row.integer(5)};
-}
-
-Result<Page<UpdateTarget>> SqliteStore::list_update_targets(std::string_view action_id,
-                                                            const PageRequest& page) {
-  auto after = read_cursor(page, 0);
-  if (!after) return std::move(after).error();
-  Query rows(
-      database_,
-      "SELECT instance, instance_id, phase, error, progress, at FROM update_targets WHERE action_id=? AND "
-      "instance>? ORDER BY instance LIMIT ?",
-      action_id, *after, page_size(page));
-  Page<UpdateTarget> found;
-  std::int64_t last = 0;
-  auto done = for_each_row(rows, [&] {
-    last = rows.integer(0);
-    UpdateTarget& target = found.items.emplace_back();
-    target.instance_id = rows.view(1);
-    target.phase = rows.view(2);
-    target.error = rows.view(3);
-    if (!rows.is_null(4)) target.progress = rows.real(4);
-    target.at = rows.integer(5);
-  });
-  if (!done) return std::move(done).error();
-  if (found.items.size() == page_size(page)) found.next = std::to_string(last);
-  return found;
-}
 
 Result<FleetCounts> SqliteStore::fleet(std::string_view app_id, Millis now) {
   constexpr Millis kHour = 3600 * 1000;

@@ -106,10 +106,13 @@ Result<std::int64_t> Writer::insert(const protocol::RecipeStatus& status, std::u
   return added;
 }
 
+// What closes an action closes it once and for all; one that was taken for lost may come back.
 Result<std::int64_t> Writer::insert(const protocol::UpdateStatus& status, std::uint64_t) {
   return database.run(
-      "UPDATE update_targets SET phase=?, error=?, progress=?, at=? WHERE action_id=? AND instance=?",
-      status.phase, status.error, status.progress, now, status.action_id, session.instance);
+      "UPDATE rollout_targets SET phase=?, error=?, progress=?, at=? WHERE instance=? AND action_id=? AND "
+      "told>0 "
+      "AND phase NOT IN ('confirmed', 'rolled_back', 'failed', 'refused')",
+      status.phase, status.error, status.progress, now, session.instance, status.action_id);
 }
 
 Result<void> Writer::write_news() {

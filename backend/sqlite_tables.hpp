@@ -1,6 +1,6 @@
 // SqliteStore: the Store's methods, by table. Each .cpp has the methods of a few tables that belong together:
 // sqlite_instances, sqlite_admission, sqlite_recipes, sqlite_reports, sqlite_lists, sqlite_records,
-// sqlite_enrolment, sqlite_tokens, sqlite_audit.
+// sqlite_rollouts, sqlite_update_orders, sqlite_enrolment, sqlite_tokens, sqlite_audit.
 #pragma once
 
 #include "backend/rate_limit.hpp"
@@ -91,10 +91,22 @@ class SqliteStore final : public Store {
   base::Result<Standing> standing(InstanceKey instance) override;
   base::Result<void> each_standing(const std::function<void(const Standing&)>& take) override;
 
-  base::Result<void> add_update(const UpdateAction& action, std::span<const InstanceKey> instances) override;
-  base::Result<UpdateAction> find_update(std::string_view action_id) override;
-  base::Result<Page<UpdateTarget>> list_update_targets(std::string_view action_id,
-                                                       const PageRequest& page) override;
+  base::Result<Rollout> add_rollout(const Rollout& rollout, std::span<const RolloutTarget> targets) override;
+  base::Result<Rollout> find_rollout(std::string_view id) override;
+  base::Result<Page<Rollout>> list_rollouts(std::string_view app_id, const PageRequest& page) override;
+  base::Result<std::vector<Rollout>> open_rollouts() override;
+  base::Result<std::map<std::string, std::size_t>> count_rollouts() override;
+  base::Result<void> set_rollout(const Rollout& rollout) override;
+  base::Result<std::vector<RingCounts>> ring_counts(const Rollout& rollout) override;
+  base::Result<Page<RolloutTarget>> list_rollout_targets(const Rollout& rollout, std::string_view phase,
+                                                         const PageRequest& page) override;
+  base::Result<std::string> active_rollout_of(InstanceKey instance) override;
+  base::Result<void> begin_ring(const Rollout& rollout, Millis now) override;
+  base::Result<std::vector<UpdateOrder>> take_due(const Rollout& rollout, Millis now) override;
+  base::Result<std::vector<UpdateOrder>> told_and_silent(const Rollout& rollout) override;
+  base::Result<std::vector<RolloutTarget>> lose_silent(const Rollout& rollout, Millis now) override;
+  base::Result<void> forgive(const Rollout& rollout) override;
+  base::Result<std::optional<UpdateOrder>> update_for(const UpdateCaller& caller, Millis now) override;
 
   base::Result<void> add_audit(const AuditRow& row) override;
   base::Result<Page<AuditRow>> list_audit(const PageRequest& page, Order order) override;
@@ -132,6 +144,10 @@ class SqliteStore final : public Store {
   base::Result<std::optional<Admission>> refuse_peer(const protocol::Handshake& handshake,
                                                      const std::optional<Credential>& credential,
                                                      const Known& known, Millis now);
+
+  // ---- pinned versions
+  base::Result<std::optional<UpdateOrder>> pinned_update_for(const UpdateCaller& caller, Millis now);
+  base::Result<void> set_pin(const App& app, Millis now);
 
   base::Result<void> read_last_states(Standing& standing);
   template <class Row, class Read>

@@ -12,6 +12,7 @@
 
 #include "backend/identity.hpp"
 #include "backend/model.hpp"
+#include "backend/rollout.hpp"
 #include "backend/selector.hpp"
 #include "base/result.hpp"
 
@@ -143,12 +144,37 @@ class Store {
   virtual base::Result<Standing> standing(InstanceKey instance) = 0;
   virtual base::Result<void> each_standing(const std::function<void(const Standing&)>& take) = 0;
 
-  // ---- updates
-  virtual base::Result<void> add_update(const UpdateAction& action,
-                                        std::span<const InstanceKey> instances) = 0;
-  virtual base::Result<UpdateAction> find_update(std::string_view action_id) = 0;
-  virtual base::Result<Page<UpdateTarget>> list_update_targets(std::string_view action_id,
-                                                               const PageRequest& page) = 0;
+  // ---- rollouts; what comes next is decided elsewhere (rollout_step.hpp)
+  // The targets in their order, none of them told. What older rollouts have not told them yet they are told
+  // no more.
+  virtual base::Result<Rollout> add_rollout(const Rollout& rollout,
+                                            std::span<const RolloutTarget> targets) = 0;
+  virtual base::Result<Rollout> find_rollout(std::string_view id) = 0;
+  // Newest first. `app_id` "": of all apps.
+  virtual base::Result<Page<Rollout>> list_rollouts(std::string_view app_id, const PageRequest& page) = 0;
+  virtual base::Result<std::vector<Rollout>> open_rollouts() = 0;                 // running, paused, pinned
+  virtual base::Result<std::map<std::string, std::size_t>> count_rollouts() = 0;  // by state
+  virtual base::Result<void> set_rollout(
+      const Rollout& rollout) = 0;  // its state, reason, ring, next_at, ended
+  virtual base::Result<std::vector<RingCounts>> ring_counts(const Rollout& rollout) = 0;
+  // `phase` "": all.
+  virtual base::Result<Page<RolloutTarget>> list_rollout_targets(const Rollout& rollout,
+                                                                 std::string_view phase,
+                                                                 const PageRequest& page) = 0;
+  // The one that runs or is paused and has this machine; "" if none.
+  virtual base::Result<std::string> active_rollout_of(InstanceKey instance) = 0;
+  // From now on it is the turn of the machines of rollout.ring, each at its moment.
+  virtual base::Result<void> begin_ring(const Rollout& rollout, Millis now) = 0;
+  // Those whose turn it is and who are connected; from now on they count as told.
+  virtual base::Result<std::vector<UpdateOrder>> take_due(const Rollout& rollout, Millis now) = 0;
+  virtual base::Result<std::vector<UpdateOrder>> told_and_silent(const Rollout& rollout) = 0;
+  // Those that were told and have been silent for longer than the rollout's timeout are lost.
+  virtual base::Result<std::vector<RolloutTarget>> lose_silent(const Rollout& rollout, Millis now) = 0;
+  // What has failed or is lost by now does not count any more.
+  virtual base::Result<void> forgive(const Rollout& rollout) = 0;
+  // At a handshake: what it has missed, or has not closed yet; else its app's pinned version, if it is
+  // another one.
+  virtual base::Result<std::optional<UpdateOrder>> update_for(const UpdateCaller& caller, Millis now) = 0;
 
   // ---- the rest
   // Chains it to the row before. Of rows with the result "denied" only so many are added; the next one that

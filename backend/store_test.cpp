@@ -217,23 +217,3 @@ TEST_CASE("audit rows are added and never edited or removed") {
   CHECK_FALSE(database.execute("DELETE FROM audit"));
   CHECK_FALSE(database.execute("UPDATE audit SET detail='x'"));
 }
-
-TEST_CASE("an update is followed per instance") {
-  StoreBench bench;
-  const auto session = bench.join("web1");
-  const std::vector<backend::InstanceKey> keys{session.instance, bench.join("web2").instance};
-  must(bench->add_update({"act1", "default", "*", "2.0", "", bench.now}, keys));
-  protocol::UpdateStatus status;
-  status.seq = 1;
-  status.action_id = "act1";
-  status.phase = "downloading";
-  status.progress = 0.5;
-  const std::vector<backend::Report> reports{status};
-  must(bench->store_reports(session, reports, bench.now + 1));
-  const auto targets = must(bench->list_update_targets("act1", {}));
-  REQUIRE(targets.items.size() == 2);
-  CHECK(targets.items[0].phase == "downloading");
-  CHECK(targets.items[0].progress == 0.5);
-  CHECK(targets.items[1].phase == "sent");
-  CHECK(must(bench->find_update("act1")).version == "2.0");
-}

@@ -59,14 +59,14 @@ void say_placed(terminal::Console& console, const release::Placed& placed, std::
   }
 }
 
-void say_dropped(terminal::Console& console, const release::Stamped& stamped) {
-  for (const std::string& each : stamped.dropped)
+void say_dropped(terminal::Console& console, const std::vector<std::string>& dropped) {
+  for (const std::string& each : dropped)
     console.warn("not on offer any more: " + each);
 }
 
 Result<int> show_stamped(terminal::Console& console, Result<release::Stamped> stamped) {
   if (!stamped) return std::move(stamped).error();
-  say_dropped(console, *stamped);
+  say_dropped(console, stamped->dropped);
   say_placed(console, stamped->document);
   console.out.line("Timestamp " + std::to_string(stamped->timestamp.version) + ", expires " +
                    base::utc_text(stamped->timestamp.expires).substr(0, 19) + "Z, " +
@@ -222,6 +222,7 @@ Result<int> release_publish_command(const Options& options, terminal::Console& c
   release::Repository repository(options.arguments[0]);
   auto published = repository.publish(publication, *release_keys, *timestamp_keys, clock_now());
   if (!published) return std::move(published).error();
+  say_dropped(console, published->dropped);
   const release::Release& release = published->release;
   const std::string offer_it = "Then: opsctl release timestamp " + options.arguments[0] + " --offer " +
                                release.version + " --timestamp-key FILE";

@@ -88,6 +88,17 @@ Result<Described> describe(const std::string& archive, const std::string& name) 
   return described;
 }
 
+Result<void> check_keys(const Root& root, Role role, const Signers& keys) {
+  const std::vector<std::string>& ids = root.role(role).keys;
+  for (const SigningKey& key : keys)
+    if (std::ranges::find(ids, key.public_key().id()) == ids.end())
+      return Error(ErrorCode::invalid, "the key " + key.public_key().id() +
+                                           " may not sign this: it is not a '" + std::string(name_of(role)) +
+                                           "' key of root " + std::to_string(root.version) +
+                                           " ('opsctl release check' shows them)");
+  return {};
+}
+
 }  // namespace
 
 Result<Target> Repository::add_file(const std::string& archive, std::string& version) const {
@@ -198,6 +209,26 @@ Result<Stamped> Repository::put_timestamp(const std::vector<Root>& roots, Timest
   return stamped;
 }
 
+Result<Release> Repository::make_release(const Publication& publication, const Timestamp& timestamp) const {
+  for (const char* each : {"/files", "/releases"})
+    if (auto made = make_folder(folder_ + each); !made) return std::move(made).error();
+  Release release;
+  release.version = publication.version;
+  release.channel = publication.channel;
+  release.min_from = publication.min_from;
+  release.expires = publication.expires;
+  for (const std::string& archive : publication.archives) {
+    auto target = add_file(archive, release.version);
+    if (!target) return std::move(target).error();
+    release.targets.push_back(std::move(*target));
+  }
+  auto number = next_number(timestamp);
+  if (!number) return std::move(number).error();
+  release.number = *number;
+  if (auto fine = parse_release(write(release)); !fine) return std::move(fine).error();
+  return release;
+}
+
 Result<Published> Repository::publish(const Publication& publication, const Signers& release_keys,
                                       const Signers& timestamp_keys, Instant now) {
   auto held = lock();
@@ -209,41 +240,30 @@ Result<Published> Repository::publish(const Publication& publication, const Sign
     return Error(ErrorCode::invalid, "root " + std::to_string(root.version) + " expired at " +
                                          to_text(root.expires) +
                                          ": make the next first ('opsctl release root rotate')");
+  // Before anything is written: a release without its timestamp is half the work.
+  if (auto fit = check_keys(root, Role::release, release_keys); !fit) return std::move(fit).error();
+  if (auto fit = check_keys(root, Role::timestamp, timestamp_keys); !fit) return std::move(fit).error();
   auto timestamp = current_timestamp(*all);
   if (!timestamp) return std::move(timestamp).error();
-  for (const char* each : {"/files", "/releases"})
-    if (auto made = make_folder(folder_ + each); !made) return std::move(made).error();
-
-  Published published;
-  Release& release = published.release;
-  release.version = publication.version;
-  release.channel = publication.channel;
-  release.min_from = publication.min_from;
-  release.expires = publication.expires;
-  for (const std::string& archive : publication.archives) {
-    auto target = add_file(archive, release.version);
-    if (!target) return std::move(target).error();
-    release.targets.push_back(std::move(*target));
-  }
-  auto number = next_number(*timestamp);
-  if (!number) return std::move(number).error();
-  release.number = *number;
-  const std::string document = write(release);
-  if (auto fine = parse_release(document); !fine) return std::move(fine).error();
-  const std::string name = "releases/" + std::to_string(release.number) + ".json";
+  auto release = make_release(publication, *timestamp);
+  if (!release) return std::move(release).error();
+  const std::string document = write(*release);
+  const std::string name = "releases/" + std::to_string(release->number) + ".json";
   auto placed = place(name, document, {}, release_keys, {{&root, Role::release}});
   if (!placed) return std::move(placed).error();
-  published.release_document = std::move(*placed);
+  Published published{
+      .release = *release, .release_document = std::move(*placed), .timestamp_document = {}, .dropped = {}};
   if (!published.release_document.missing.empty() || timestamp_keys.empty()) return published;
 
   std::erase_if(timestamp->offers, [&](const Offer& offer) {
-    return offer.channel == release.channel && offer.version == release.version;
+    return offer.channel == release->channel && offer.version == release->version;
   });
   timestamp->offers.push_back(
-      {release.channel, release.version, release.number, base::sha256_hex(document), name});
+      {release->channel, release->version, release->number, base::sha256_hex(document), name});
   auto stamped = put_timestamp(*all, std::move(*timestamp), timestamp_keys, publication.timestamp_expires);
   if (!stamped) return std::move(stamped).error();
   published.timestamp_document = std::move(stamped->document);
+  published.dropped = std::move(stamped->dropped);
   return published;
 }
 

@@ -51,6 +51,46 @@ Result<void> add_signatures(std::vector<Signature>& signatures, const Signers& k
   return {};
 }
 
+Result<std::vector<Signature>> signatures_beside(const std::string& path) {
+  auto text = base::read_file(path + ".sig", kLargestSignatures);
+  if (!text && text.error().code() == ErrorCode::not_found) return std::vector<Signature>();
+  if (!text) return std::move(text).error();
+  auto parsed = parse_signatures(*text);
+  if (!parsed) return std::move(parsed).error().with_context(path + ".sig");
+  return parsed;
+}
+
+// Which document a file is.
+struct Kind {
+  Role role = Role::root;
+  std::string name;  // its place in a release base
+  std::uint64_t version = 0;
+  std::optional<Root> root;
+};
+
+Result<Kind> recognise(const std::string& path, const std::string& document) {
+  if (auto root = parse_root(document)) {
+    const std::uint64_t version = root->version;
+    return Kind{Role::root, root_name(version), version, std::move(*root)};
+  }
+  if (const auto release = parse_release(document))
+    return Kind{Role::release, "releases/" + std::to_string(release->number) + ".json", release->number, {}};
+  if (const auto timestamp = parse_timestamp(document))
+    return Kind{Role::timestamp, "timestamp.json", timestamp->version, {}};
+  return Error(ErrorCode::invalid,
+               path +
+                   " is none of the documents that are signed (root, release, timestamp), "
+                   "or was edited: take a copy as 'opsctl release' made it");
+}
+
+// The release base that a document lies in, if it lies in one.
+std::string base_of(const std::string& path, Role role) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  const std::string base = (role == Role::release ? folder.parent_path() : folder).string();
+  if (!base.empty()) return base;
+  return role == Role::release && folder.empty() ? ".." : ".";
+}
+
 }  // namespace
 
 Result<base::UniqueFd> Repository::lock() const {
@@ -234,53 +274,34 @@ Result<Placed> Repository::rotate_root(const RootChoice& choice, const Signers& 
 Result<Placed> Repository::sign(const std::string& path, const Signers& keys) {
   auto document = base::read_file(path, kLargestDocument);
   if (!document) return std::move(document).error();
-  std::vector<Signature> signatures;
-  if (auto text = base::read_file(path + ".sig", kLargestSignatures)) {
-    auto parsed = parse_signatures(*text);
-    if (!parsed) return std::move(parsed).error().with_context(path + ".sig");
-    signatures = std::move(*parsed);
-  } else if (text.error().code() != ErrorCode::not_found) {
-    return std::move(text).error();
-  }
-
-  const auto root = parse_root(*document);
-  const auto release = parse_release(*document);
-  const auto timestamp = parse_timestamp(*document);
-  if (!root && !release && !timestamp)
-    return Error(ErrorCode::invalid, path + " is none of the documents that are signed: " +
-                                         root.error().message() + "; " + release.error().message());
-  const std::size_t slash = path.rfind('/');
-  const std::string inside = slash == std::string::npos ? "." : path.substr(0, slash);
-  const Repository base(release ? inside + "/.." : inside);
-  const std::string name = root      ? root_name(root->version)
-                           : release ? "releases/" + std::to_string(release->number) + ".json"
-                                     : std::string("timestamp.json");
-  const bool is_draft = path.ends_with(kDraft);
-  const Role role = root ? Role::root : release ? Role::release : Role::timestamp;
-
-  auto known = base.roots();
-  std::vector<Wanted> wanted;
-  if (root) wanted.push_back({&*root, Role::root});
-  if (root && known && root->version == known->back().version + 1)
-    wanted.insert(wanted.begin(), {&known->back(), Role::root});
-  if (!root && known) wanted.push_back({&known->back(), role});
-  const bool is_at_home = known || (root && root->version == 1);
-  if (is_draft && is_at_home && (!root || root->version == (known ? known->back().version : 0) + 1)) {
+  auto signatures = signatures_beside(path);
+  if (!signatures) return std::move(signatures).error();
+  auto kind = recognise(path, *document);
+  if (!kind) return std::move(kind).error();
+  const Repository base(base_of(path, kind->role));
+  const auto known = base.roots();
+  const std::uint64_t newest = known ? known->back().version : 0;
+  // A root belongs here if it follows the newest, or is the first; others if there is a root to judge them.
+  const bool is_at_home = kind->root ? kind->root->version == newest + 1 : newest > 0;
+  if (is_at_home && path.ends_with(kDraft)) {
     auto held = base.lock();
     if (!held) return std::move(held).error();
-    if (timestamp) {
+    if (kind->role == Role::timestamp) {
       auto current = base.current_timestamp(*known);
       if (!current) return std::move(current).error();
-      if (current->version >= timestamp->version)
+      if (current->version >= kind->version)
         return Error(ErrorCode::exists, "a newer timestamp was published meanwhile: remove " + path);
     }
-    return base.place(name, *document, std::move(signatures), keys, wanted);
+    std::vector<Wanted> wanted;
+    if (known) wanted.push_back({&known->back(), kind->role});
+    if (kind->root) wanted.push_back({&*kind->root, Role::root});
+    return base.place(kind->name, *document, std::move(*signatures), keys, wanted);
   }
   // Elsewhere: whose signatures count is decided where the roots are.
-  if (auto added = add_signatures(signatures, keys, *document, [](const std::string&) { return true; });
+  if (auto added = add_signatures(*signatures, keys, *document, [](const std::string&) { return true; });
       !added)
     return std::move(added).error();
-  if (auto put = base::write_lasting_file(path + ".sig", write(signatures), kServed); !put)
+  if (auto put = base::write_lasting_file(path + ".sig", write(*signatures), kServed); !put)
     return std::move(put).error();
   return Placed{.path = path, .missing = "unknown"};
 }

@@ -52,6 +52,7 @@ struct Published {
   Release release;
   Placed release_document;
   std::optional<Placed> timestamp_document;  // none: no timestamp keys were given, or the release is a draft
+  std::vector<std::string> dropped;          // other offers that are no good any more, and why
 };
 
 struct Stamped {
@@ -121,6 +122,7 @@ class Repository {
   base::Result<Placed> place_root(Root root, const RootChoice& choice, const Root* before,
                                   const Signers& keys) const;
   base::Result<Target> add_file(const std::string& archive, std::string& version) const;
+  base::Result<Release> make_release(const Publication& publication, const Timestamp& timestamp) const;
   bool is_named(const std::string& path) const;  // by a release, be it a draft; or it cannot be known
   base::Result<std::uint64_t> next_number(const Timestamp& timestamp) const;
   base::Result<Offer> offer_for(const std::string& version) const;

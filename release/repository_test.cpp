@@ -247,6 +247,36 @@ TEST_CASE("a timestamp that somebody has changed is not continued") {
   CHECK(refused.error().message().find("somebody has changed it") != std::string::npos);
 }
 
+TEST_CASE("a root's life is renewed without naming any key") {
+  Base base;
+  base.begin();
+  base.publish("1.4.0");
+  REQUIRE(base.repository.rotate_root({.roles = {}, .expires = at(700 * kDay)}, {base.root})->missing == "");
+  const auto roots = base.repository.roots();
+  REQUIRE(roots);
+  CHECK(roots->back().version == 2);
+  CHECK(roots->back().expires == at(700 * kDay));
+  CHECK(roots->back().role(Role::release).keys == roots->front().role(Role::release).keys);
+  CHECK(base.wrong() == "");
+}
+
+TEST_CASE("a draft of a timestamp that was overtaken is not published") {
+  Base base;
+  const SigningKey second = new_key();
+  RootChoice choice = base.choice();
+  choice.roles[Role::timestamp] = {.keys = {base.timestamp.public_key(), second.public_key()},
+                                   .threshold = 2};
+  REQUIRE(base.repository.create_root(choice, {base.root}));
+  auto draft = base.repository.stamp({base.timestamp}, at(kDay));
+  REQUIRE(draft);
+  CHECK(draft->document.missing == "1 more 'timestamp' key of root 1");
+  const std::string text = base.scratch.read("base/timestamp.json.draft");
+  REQUIRE(base.repository.stamp({base.timestamp, second}, at(kDay))->document.missing == "");
+  CHECK_FALSE(base.scratch.exists("base/timestamp.json.draft"));
+  base.scratch.write("base/timestamp.json.draft", text);
+  CHECK_FALSE(Repository::sign(base.scratch / "base/timestamp.json.draft", {base.timestamp, second}));
+}
+
 TEST_CASE("a base has one first root, and only its keys sign") {
   Base base;
   base.begin();
@@ -255,6 +285,9 @@ TEST_CASE("a base has one first root, and only its keys sign") {
                                        {base.timestamp}, at(0));
   REQUIRE_FALSE(wrong);
   CHECK(wrong.error().message().find("may not sign") != std::string::npos);
+  CHECK_FALSE(base.repository.publish(base.of("1.4.0", {base.archive("1.4.0")}), {base.release},
+                                      {base.release}, at(0)));
+  CHECK_FALSE(base.scratch.exists("base/releases"));  // nothing is done by halves
   RootChoice none{.roles = {{Role::root, {.keys = {base.root.public_key()}}}}, .expires = at(kDay)};
   auto missing = Repository(base.scratch / "other").create_root(none, {base.root});
   REQUIRE_FALSE(missing);

@@ -9,6 +9,7 @@ namespace {
 
 void add_app(base::JsonText& json, const App& app) {
   json.begin_object().member("app_id", app.app_id).member("report", app.report);
+  json.member("agent_version", app.agent_version);
   add_instant(json, "created", app.created);
   json.end_object();
 }
@@ -54,6 +55,10 @@ Task<HttpResponse> put(Context& context, const Call& call) {
   App app{.app_id = call.captured[0]};
   app.report =
       fields.one_of("report", "all changes", context.options.report_changes_only ? "changes" : "all");
+  app.agent_version = fields.text_or("agent_version", "");
+  if (const auto wrong = protocol::problem_of_name(app.agent_version);
+      !app.agent_version.empty() && !wrong.empty())
+    fields.complain("agent_version", std::string(wrong));
   if (fields.text_or("app_id", app.app_id) != app.app_id)
     fields.complain("app_id", "differs from the path's");
   fields.text_or("created", "");  // as it was read; not to be changed
@@ -64,7 +69,9 @@ Task<HttpResponse> put(Context& context, const Call& call) {
     const auto before = store.find_app(app.app_id);
     auto put = store.put_app(app, edit, now_millis());
     if (!put) return std::move(put).error();
-    auto noted = audit(store, actor, before ? "app.edit" : "app.create", app.app_id, "report=" + app.report);
+    auto noted = audit(
+        store, actor, before ? "app.edit" : "app.create", app.app_id,
+        "report=" + app.report + (app.agent_version.empty() ? "" : " agent_version=" + app.agent_version));
     if (!noted) return std::move(noted).error();
     return PutApp{std::move(*put), !before};
   });

@@ -10,6 +10,7 @@
 #include "backend/metrics.hpp"
 #include "backend/options.hpp"
 #include "backend/rate_limit.hpp"
+#include "backend/rollouts.hpp"
 #include "backend/store_thread.hpp"
 
 namespace backend::api {
@@ -18,6 +19,7 @@ struct Context {
   const Options& options;
   StoreThread& store;
   Fleet& fleet;
+  Rollouts& rollouts;
   EventLog& events;
   Metrics& metrics;
   Log& log;

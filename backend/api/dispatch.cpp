@@ -83,9 +83,10 @@ constexpr Route kOpenApi[] = {{.method = "GET",
 
 std::vector<Route> all_routes() {
   std::vector<Route> all;
-  for (const auto group : {app_routes(), instance_routes(), recipe_routes(), assignment_routes(),
-                           request_routes(), update_routes(), result_routes(), fleet_routes(), event_routes(),
-                           token_routes(), join_token_routes(), std::span<const Route>(kOpenApi)})
+  for (const auto group :
+       {app_routes(), instance_routes(), recipe_routes(), assignment_routes(), request_routes(),
+        rollout_routes(), result_routes(), fleet_routes(), event_routes(), token_routes(),
+        join_token_routes(), std::span<const Route>(kOpenApi)})
     all.insert(all.end(), group.begin(), group.end());
   return all;
 }

@@ -53,7 +53,7 @@ std::span<const Route> instance_routes();
 std::span<const Route> recipe_routes();
 std::span<const Route> assignment_routes();
 std::span<const Route> request_routes();
-std::span<const Route> update_routes();
+std::span<const Route> rollout_routes();
 std::span<const Route> result_routes();
 std::span<const Route> fleet_routes();
 std::span<const Route> event_routes();

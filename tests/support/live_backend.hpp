@@ -34,7 +34,8 @@ class LiveBackend {
     options.data = data;
     options.listen = "127.0.0.1:0";
     options.plain = true;  // TLS and certificates have tests of their own
-    auto opened = backend::Server::open(loop_, options, log_, {.spread = milliseconds(5000)});
+    auto opened = backend::Server::open(loop_, options, log_,
+                                        {.spread = milliseconds(5000), .rollout_interval = milliseconds(50)});
     if (!opened) FAIL(opened.error().message());
     server_ = std::move(*opened);
     std::atomic<bool> started = false;

@@ -1,0 +1,354 @@
+// Rollouts: updates of many machines, ring by ring.
+#include "backend/rollouts.hpp"
+
+#include "backend/api/changes.hpp"
+#include "backend/api/context.hpp"
+#include "backend/api/fields.hpp"
+#include "backend/api/names.hpp"
+#include "backend/report_json.hpp"
+#include "backend/rollout_rules.hpp"
+#include "base/token.hpp"
+
+namespace backend::api {
+
+namespace {
+
+constexpr std::int64_t kDay = 24 * 3600;
+
+// A rollout with its rings; without them where they would tell of machines that the caller must not see.
+void add_rollout(base::JsonText& json, const Rollout& rollout, const std::vector<RingCounts>* rings) {
+  json.member("id", rollout.id).member("app_id", rollout.app_id).member("selector", rollout.selector);
+  json.member("canary", rollout.canary).member("version", rollout.version).member("url", rollout.url);
+  json.member("state", name_of(rollout.state)).member("reason", rollout.reason);
+  json.member("ring", rollout.rings.empty() ? 0 : rollout.ring + 1);
+  std::size_t machines = 0;
+  for (const std::size_t size : rollout.rings)
+    machines += size;
+  json.member("machines", machines);
+  json.member("pause_s", rollout.pause_s).member("jitter_s", rollout.jitter_s);
+  json.member("timeout_s", rollout.timeout_s).member("created_by", rollout.created_by);
+  add_instant(json, "created", rollout.created);
+  add_instant(json, "next_ring_at", rollout.next_at);
+  add_instant(json, "ended", rollout.ended);
+  json.key("rings");
+  if (!rings) {
+    json.null();
+    return;
+  }
+  json.begin_list();
+  for (std::size_t i = 0; i < rings->size(); ++i) {
+    const RingCounts& ring = (*rings)[i];
+    json.begin_object().member("size", i < rollout.rings.size() ? rollout.rings[i] : ring.size);
+    json.member("away", ring.away).member("told", ring.told).member("confirmed", ring.confirmed);
+    json.member("back", ring.back).member("rolled_back", ring.rolled_back).member("failed", ring.failed);
+    json.member("lost", ring.lost).end_object();
+  }
+  json.end_list();
+}
+
+// ---- start
+
+struct Wish {
+  Rollout rollout;
+  Selector selector;
+  std::optional<Selector> canary;
+  std::vector<int> per_cent;
+};
+
+std::vector<int> read_rings(Fields& fields) {
+  const base::Value* given = fields.value("rings");
+  if (!given) return {10, 50, 100};
+  std::vector<int> rings;
+  for (const base::Value& item : given->items()) {
+    const std::int64_t part = item.as_integer().value_or(0);
+    if (part < 1 || part > 100 || (!rings.empty() && part <= rings.back())) {
+      rings.clear();
+      break;
+    }
+    rings.push_back(static_cast<int>(part));
+  }
+  if (rings.empty() || rings.size() >= kMostRings || rings.back() != 100)
+    fields.complain("rings",
+                    "must be growing percentages that end with 100, at most 9 of them: [10, 50, 100]");
+  return rings;
+}
+
+std::variant<Wish, HttpResponse> read_wish(const Call& call) {
+  const auto body = JsonBody::read(call.http.body);
+  if (const auto* refused = std::get_if<HttpResponse>(&body)) return *refused;
+  Fields fields(std::get<JsonBody>(body).root());
+  Wish wish;
+  Rollout& rollout = wish.rollout;
+  rollout.id = base::random_hex(8);
+  rollout.app_id = fields.text_or("app_id", "default");
+  wish.selector = read_selector(fields, "selector", call.caller.scope);
+  rollout.selector = wish.selector.text();
+  rollout.version = fields.text("version");
+  rollout.url = fields.text_or("url", "");
+  rollout.canary = fields.text_or("canary", "");
+  if (!rollout.canary.empty()) {
+    auto canary = Selector::parse(rollout.canary);
+    if (canary)
+      wish.canary = std::move(*canary);
+    else
+      fields.complain("canary", canary.error().message());
+  }
+  wish.per_cent = read_rings(fields);
+  rollout.pause_s = fields.integer_or("pause_s", rollout.pause_s, 0, 30 * kDay);
+  rollout.jitter_s = fields.integer_or("jitter_s", rollout.jitter_s, 0, kDay);
+  rollout.timeout_s = fields.integer_or("timeout_s", rollout.timeout_s, 1, 30 * kDay);
+  rollout.created = now_millis();
+  rollout.created_by = call.actor.name;
+  if (const auto wrong = protocol::problem_of_name(rollout.version); !wrong.empty())
+    fields.complain("version", std::string(wrong));
+  if (auto refused = fields.problems()) return std::move(*refused);
+  return wish;
+}
+
+struct Found {
+  std::vector<Candidate> machines;
+  std::size_t already = 0;  // have the version
+};
+
+base::Result<Found> find_machines(Store& store, const Wish& wish) {
+  const bool with_facts = wish.selector.uses_facts() || (wish.canary && wish.canary->uses_facts());
+  Found found;
+  PageRequest page{.limit = kLargestPage};
+  do {
+    auto some = store.list_instances({.app_id = wish.rollout.app_id}, &wish.selector, page, with_facts);
+    if (!some) return std::move(some).error();
+    for (const Instance& instance : some->items) {
+      if (instance.agent_version == wish.rollout.version) {
+        ++found.already;
+        continue;
+      }
+      auto busy = store.active_rollout_of(instance.key);
+      if (!busy) return std::move(busy).error();
+      if (!busy->empty())
+        return base::Error(base::ErrorCode::exists, "rollout " + *busy + " still has " +
+                                                        instance.instance_id +
+                                                        ": wait until it is done, or abort it");
+      found.machines.push_back({.instance = instance.key,
+                                .instance_id = instance.instance_id,
+                                .is_online = instance.online,
+                                .may_be_canary = !wish.canary || wish.canary->matches(instance)});
+    }
+    page.after = some->next;
+  } while (!page.after.empty());
+  return found;
+}
+
+struct Started {
+  Rollout rollout;
+  std::vector<RingCounts> rings;
+  std::size_t already = 0;
+};
+
+base::Result<Started> start_rollout(Store& store, Wish wish, const Actor& actor) {
+  Rollout& rollout = wish.rollout;
+  auto app = store.find_app(rollout.app_id);
+  if (!app) return std::move(app).error();
+  if (!app->agent_version.empty() && app->agent_version != rollout.version)
+    return base::Error(base::ErrorCode::exists,
+                       "the app " + app->app_id + " pins " + app->agent_version +
+                           ": its machines would be told to go back; change the pin first");
+  auto found = find_machines(store, wish);
+  if (!found) return std::move(found).error();
+  if (found->machines.empty() && found->already == 0)
+    return base::Error(base::ErrorCode::invalid,
+                       "no machine of " + rollout.app_id + " matches " + rollout.selector);
+  const auto may_be = [](const Candidate& machine) { return machine.may_be_canary; };
+  if (wish.canary && !found->machines.empty() && std::ranges::none_of(found->machines, may_be))
+    return base::Error(base::ErrorCode::invalid,
+                       "none of the machines matches the canaries, " + rollout.canary);
+  const Rings rings = make_rings(std::move(found->machines), rollout.version, wish.per_cent);
+  rollout.rings = rings.sizes;
+  if (rings.targets.empty()) {
+    rollout.state = RolloutState::done;
+    rollout.ended = rollout.created;
+  }
+  auto added = store.add_rollout(rollout, rings.targets);
+  if (!added) return std::move(added).error();
+  if (auto begun = store.begin_ring(*added, rollout.created); !begun) return std::move(begun).error();
+  auto counts = store.ring_counts(*added);
+  if (!counts) return std::move(counts).error();
+  auto noted = audit(store, actor, "rollout", rollout.app_id + "/" + rollout.id,
+                     rollout.version + " to " + rollout.selector);
+  if (!noted) return std::move(noted).error();
+  return Started{std::move(*added), std::move(*counts), found->already};
+}
+
+Task<HttpResponse> start(Context& context, const Call& call) {
+  auto read = read_wish(call);
+  if (const auto* refused = std::get_if<HttpResponse>(&read)) co_return *refused;
+  auto writing = context.store.write([wish = std::get<Wish>(std::move(read)), actor = call.actor](
+                                         Store& store) { return start_rollout(store, wish, actor); });
+  const auto started = co_await std::move(writing);
+  if (!started) co_return problem_of(started.error());
+  context.rollouts.publish(started->rollout);
+  context.rollouts.wake();
+  base::JsonText json;
+  json.begin_object();
+  add_rollout(json, started->rollout, &started->rings);
+  json.member("already", started->already);
+  HttpResponse response = json_reply(kCreated, json.end_object());
+  response.headers.push_back({"Location", std::string(kPrefix) + "/rollouts/" + started->rollout.id});
+  co_return response;
+}
+
+// ---- look
+
+Task<HttpResponse> list(Context& context, const Call& call) {
+  const auto page = page_of(call);
+  if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
+  auto reading = context.store.read(
+      [app = std::string(call.http.parameter("app")), wanted = std::get<PageRequest>(page)](Store& store) {
+        return store.list_rollouts(app, wanted);
+      });
+  const auto rollouts = co_await std::move(reading);
+  if (!rollouts) co_return problem_of(rollouts.error());
+  co_return list_reply(*rollouts, [](base::JsonText& json, const Rollout& rollout) {
+    json.begin_object();
+    add_rollout(json, rollout, nullptr);
+    json.end_object();
+  });
+}
+
+struct Shown {
+  Rollout rollout;
+  std::vector<RingCounts> rings;
+  Page<RolloutTarget> targets;
+};
+
+base::Result<Shown> read_shown(Store& store, const std::string& id, const std::string& phase,
+                               const PageRequest& page, const Scope& scope) {
+  auto rollout = store.find_rollout(id);
+  if (!rollout) return std::move(rollout).error();
+  auto rings = store.ring_counts(*rollout);
+  if (!rings) return std::move(rings).error();
+  auto targets = store.list_rollout_targets(*rollout, phase, page);
+  if (!targets) return std::move(targets).error();
+  CoveredNames covered(store, scope);
+  std::vector<RolloutTarget> seen;
+  for (RolloutTarget& target : targets->items) {
+    auto has = covered.has(rollout->app_id, target.instance_id);
+    if (!has) return std::move(has).error();
+    if (*has) seen.push_back(std::move(target));
+  }
+  targets->items = std::move(seen);
+  return Shown{std::move(*rollout), std::move(*rings), std::move(*targets)};
+}
+
+void add_target(base::JsonText& json, const RolloutTarget& target) {
+  json.begin_object().member("instance_id", target.instance_id).member("ring", target.ring + 1);
+  json.member("phase", target.phase);
+  add_progress(json, target.progress);
+  json.member("error", target.error);
+  add_instant(json, "told", target.told);
+  add_instant(json, "at", target.at);
+  json.end_object();
+}
+
+Task<HttpResponse> show(Context& context, const Call& call) {
+  const auto page = page_of(call);
+  if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
+  auto reading =
+      context.store.read([id = call.captured[0], phase = std::string(call.http.parameter("phase")),
+                          wanted = std::get<PageRequest>(page), scope = call.caller.scope](Store& store) {
+        return read_shown(store, id, phase, wanted, scope);
+      });
+  const auto shown = co_await std::move(reading);
+  if (!shown) co_return problem_of(shown.error());
+  base::JsonText json;
+  json.begin_object();
+  const bool sees_all = is_narrowed(call.caller.scope, shown->rollout.selector);
+  add_rollout(json, shown->rollout, sees_all ? &shown->rings : nullptr);
+  json.key("items").begin_list();
+  for (const RolloutTarget& target : shown->targets.items)
+    add_target(json, target);
+  json.end_list().key("next");
+  if (shown->targets.next.empty())
+    json.null();
+  else
+    json.value(shown->targets.next);
+  co_return json_reply(kOk, json.end_object());
+}
+
+// ---- pause, resume, abort
+
+Task<HttpResponse> command(Context& context, const Call& call, RolloutCommand what, std::string name) {
+  auto writing = context.store.write([id = call.captured[0], what, name, actor = call.actor,
+                                      scope = call.caller.scope](Store& store) -> base::Result<Commanded> {
+    auto found = store.find_rollout(id);
+    if (!found) return std::move(found).error();
+    if (!is_narrowed(scope, found->selector))
+      return base::Error(base::ErrorCode::permission,
+                         "the rollout reaches machines outside of the scope " + scope->text());
+    auto done = command_rollout(store, id, what, actor.name, now_millis());
+    if (!done) return done;
+    auto noted = audit(store, actor, "rollout." + name, found->app_id + "/" + id, found->version);
+    if (!noted) return std::move(noted).error();
+    return done;
+  });
+  const auto done = co_await std::move(writing);
+  if (!done) co_return problem_of(done.error());
+  context.rollouts.tell(done->orders);
+  context.rollouts.publish(done->rollout);
+  context.rollouts.wake();
+  base::JsonText json;
+  json.begin_object();
+  add_rollout(json, done->rollout, nullptr);
+  co_return json_reply(kOk, json.end_object());
+}
+
+Task<HttpResponse> pause(Context& context, const Call& call) {
+  return command(context, call, RolloutCommand::pause, "pause");
+}
+Task<HttpResponse> resume(Context& context, const Call& call) {
+  return command(context, call, RolloutCommand::resume, "resume");
+}
+Task<HttpResponse> abort(Context& context, const Call& call) {
+  return command(context, call, RolloutCommand::abort, "abort");
+}
+
+constexpr Route kRoutes[] = {
+    {.method = "GET",
+     .pattern = "/rollouts",
+     .summary = "Rollouts, newest first",
+     .handler = list,
+     .queries = "app limit after"},
+    {.method = "POST",
+     .pattern = "/rollouts",
+     .summary = "Update machines, ring by ring",
+     .role = Role::admin,
+     .body = Body::json,
+     .handler = start},
+    {.method = "GET",
+     .pattern = "/rollouts/{id}",
+     .summary = "How far a rollout is, ring by ring and machine by machine",
+     .handler = show,
+     .queries = "phase limit after"},
+    {.method = "POST",
+     .pattern = "/rollouts/{id}/pause",
+     .summary = "Tell nobody else for now",
+     .role = Role::operator_,
+     .handler = pause},
+    {.method = "POST",
+     .pattern = "/rollouts/{id}/resume",
+     .summary = "Go on after a pause or a stop",
+     .role = Role::admin,
+     .handler = resume},
+    {.method = "POST",
+     .pattern = "/rollouts/{id}/abort",
+     .summary = "Tell nobody else, for good",
+     .role = Role::operator_,
+     .handler = abort},
+};
+
+}  // namespace
+
+std::span<const Route> rollout_routes() {
+  return kRoutes;
+}
+
+}  // namespace backend::api
