@@ -72,7 +72,7 @@ void Updater::ask(const protocol::AgentUpdate& update) {
     return;
   }
   if (is_under_way && update.action_id.empty() && update.version == record_->version) return;
-  if (auto why = why_not(update)) return refuse(update, *why);
+  if (auto why = why_not(update)) return turn_down(update, *why);
   if (update.version == settings_.version) return end_as_is(update);
   begin(update);
 }
@@ -97,14 +97,15 @@ std::optional<std::string> Updater::why_not(const protocol::AgentUpdate& update)
   return std::nullopt;
 }
 
-void Updater::refuse(const protocol::AgentUpdate& update, const std::string& why) {
-  log(Level::warning, "an update to " + update.version + " is refused: " + why);
+// Answered without a record: what is on disk about another update stays.
+void Updater::turn_down(const protocol::AgentUpdate& update, const std::string& why, Phase phase) {
+  log(Level::warning, "an update to " + update.version + " is " + std::string(name_of(phase)) + ": " + why);
   if (update.action_id.empty()) return;  // version 1 has no word for an answer
   Spool::Entry entry = to_entry(protocol::UpdateStatus{.action_id = update.action_id,
                                                        .version = update.version,
-                                                       .phase = std::string(name_of(Phase::refused)),
+                                                       .phase = std::string(name_of(phase)),
                                                        .error = why});
-  entry.key = "update/" + update.action_id + "/refused";
+  entry.key = "update/" + update.action_id + "/" + std::string(name_of(phase));
   if (auto appended = spool_.append({&entry, 1}); !appended)
     return log(Level::error, appended.error().message());
   hooks_.spooled();
@@ -132,7 +133,7 @@ void Updater::begin(const protocol::AgentUpdate& update) {
   // Not even that could be written: as if nobody had asked.
   record_ = before;
   delay_.cancel();
-  refuse(update, "the update journal cannot be written");
+  turn_down(update, "the update journal cannot be written", Phase::failed);
 }
 
 // ---- the machine

@@ -52,7 +52,8 @@ class Updater {
   void perform(update::Todo todo);
   void again_later(update::Event event, const Stumble* why);
   std::optional<std::string> why_not(const protocol::AgentUpdate& update) const;
-  void refuse(const protocol::AgentUpdate& update, const std::string& why);
+  void turn_down(const protocol::AgentUpdate& update, const std::string& why,
+                 update::Phase phase = update::Phase::refused);
   void begin(const protocol::AgentUpdate& update);
   void end_as_is(const protocol::AgentUpdate& update);
 
