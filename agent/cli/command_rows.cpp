@@ -157,8 +157,7 @@ constexpr std::array kCommands{
         .name = "uninstall",
         .summary = "remove what install, the bootstrap and the agent have put on this machine",
         .description =
-            "Stops and removes the service, the state folder, /etc/opsagent.conf, /etc/opsagent.identity, "
-            "the "
+            "Stops and removes the service, the state folder, /etc/opsagent.conf, the "
             "logs /var/log/opsagent-bootstrap.log and /var/log/opsagent.log, the link in /usr/local/bin and "
             "/opt/opsagent. What recipes have done to the machine stays. What is not ours is named and "
             "kept. Asks nothing. Can be repeated; the program itself goes last. Must be run by root.\n\n"

@@ -12,6 +12,7 @@
 #include "agent/cli/commands.hpp"
 #include "agent/control/control_address.hpp"
 #include "agent/control/pid_file.hpp"
+#include "agent/manager/announced.hpp"
 #include "agent/manager/daemon.hpp"
 #include "agent/manager/membership.hpp"
 #include "base/text.hpp"
@@ -60,11 +61,24 @@ Finding check_name(const transport::Uri& uri) {
           "check the name, and /etc/resolv.conf"};
 }
 
+// What the identity source said last, if one is configured.
+manager::Announced announced(const Options& options) {
+  const auto source = metadata::parse_sources(options.identity_source);
+  if (!source || source->names.empty()) return {};
+  return manager::kept_announced(options.state_dir).value_or(manager::Announced());
+}
+
+std::string app_of(const Options& options) {
+  const std::string said = announced(options).app_id;
+  return said.empty() ? options.app_id : said;
+}
+
 base::Result<std::unique_ptr<manager::Membership>> open_membership(const Options& options) {
   base::Redactor nothing_is_printed;
-  return manager::Membership::open(
-      {.state_dir = options.state_dir, .join_token = options.join_token, .ca_file = options.ca_file},
-      nothing_is_printed);
+  manager::MembershipOptions given{
+      .state_dir = options.state_dir, .join_token = options.join_token, .ca_file = options.ca_file};
+  return manager::Membership::open(manager::with_announced(std::move(given), announced(options)),
+                                   nothing_is_printed);
 }
 
 // How the daemon would meet that backend: as a member, or to become one.
@@ -72,8 +86,8 @@ base::Result<std::shared_ptr<transport::TlsClient>> tls_of_daemon(const Options&
   auto membership = open_membership(options);
   if (!membership) return std::move(membership).error();
   const auto now = std::chrono::system_clock::now();
-  return (*membership)->must_enrol(options.app_id, now) ? (*membership)->tls_for_enrolment()
-                                                        : (*membership)->tls_for_work(options.app_id, now);
+  return (*membership)->must_enrol(app_of(options), now) ? (*membership)->tls_for_enrolment()
+                                                         : (*membership)->tls_for_work(app_of(options), now);
 }
 
 void check_backend(const std::string& text, const Options& options, const transport::Proxies& proxies,
@@ -187,12 +201,12 @@ Findings check_membership(const Options& options) {
   if (!membership)
     return {{Health::fail, kAbout, membership.error().message(), "correct it; the daemon does not start"}};
   const auto now = std::chrono::system_clock::now();
-  if ((*membership)->must_enrol(options.app_id, now))
+  if ((*membership)->must_enrol(app_of(options), now))
     return {{Health::warn, kAbout, "this machine is not enrolled yet, and has a join token",
              "the daemon enrols it when it starts: systemctl start opsagent"}};
-  if (auto tls = (*membership)->tls_for_work(options.app_id, now); !tls)
+  if (auto tls = (*membership)->tls_for_work(app_of(options), now); !tls)
     return {{Health::fail, kAbout, tls.error().message(),
-             "get a join token: opsctl join-token create --app " + options.app_id}};
+             "get a join token: opsctl join-token create --app " + app_of(options)}};
   const Credentials* credentials = (*membership)->credentials();
   if (credentials == nullptr)
     return {{Health::warn, kAbout, "there is none; this machine is known by its token only",

@@ -13,6 +13,7 @@
 #include "agent/install/service.hpp"
 #include "base/file_read.hpp"
 #include "base/text.hpp"
+#include "update/journal.hpp"
 
 namespace agent::install {
 
@@ -101,6 +102,33 @@ Result<void> place_command(const Site& site) {
   return make_lasting_link(link, site.program());
 }
 
+// Another version becomes current by hand: what an update has noted must not make the launcher go back.
+Result<void> switch_by_hand(const Service& service, const Site& site, const std::string& name) {
+  const update::Layout layout = site.layout();
+  const auto current = layout.current();
+  if (current && *current == name) return {};
+  const std::string state = site.at(site.state_dir);
+  auto record = update::read_journal(state);  // a damaged one has no say in anything
+  if (record && *record && !update::is_closed((*record)->phase)) {
+    if (auto stopped = service.stop(); !stopped) return stopped;  // it is the agent's while that runs
+    record = update::read_journal(state);
+  }
+  if (record && *record) {
+    update::Record& noted = **record;
+    const bool was_open = !update::is_closed(noted.phase);
+    if (was_open) {
+      noted.phase = update::Phase::failed;
+      noted.reason = "version " + name + " was installed by hand";
+      noted.retryable = true;
+    }
+    const bool leads_back = noted.phase == update::Phase::rolled_back && noted.to == name;
+    if (leads_back) noted.from.clear();
+    if (was_open || leads_back)
+      if (auto written = update::write_journal(state, noted); !written) return written;
+  }
+  return layout.switch_to(name);
+}
+
 // Whether another version runs: of one that was there before, or of an install that was killed.
 bool is_outdated(const Site& site, const std::string& name) {
   const auto pid = control::PidFile::holder(control::pid_path(site.state_dir));
@@ -170,11 +198,7 @@ Result<std::string> install(const InstallOptions& options, const Say& say) {
        }},
       {"placing " + *name, [&] { return place_release(options, *manifest, *name); }},
       {"placing the launcher", [&] { return place_launcher(site, layout.version_folder(*name)); }},
-      {"making it the current version",
-       [&]() -> Result<void> {
-         const auto current = layout.current();
-         return current && *current == *name ? Result<void>() : layout.switch_to(*name);
-       }},
+      {"making it the current version", [&] { return switch_by_hand(service, site, *name); }},
       {"placing the service",
        [&]() -> Result<void> {
          auto put = service.put(layout.version_folder(*name) + "/share");

@@ -13,6 +13,7 @@
 #include "agent/install/uninstall.hpp"
 #include "base/sha256.hpp"
 #include "tests/support/scratch_folder.hpp"
+#include "update/journal.hpp"
 
 using namespace agent::install;
 namespace fs = std::filesystem;
@@ -169,14 +170,16 @@ TEST_CASE("uninstall takes all that is ours, state and logs too, and keeps and n
   Image image;
   REQUIRE(image.install_problem() == "");
   const tests::ScratchFolder& scratch = image.scratch;
-  for (const char* ours : {"etc/opsagent.conf", "etc/opsagent.identity", "var/log/opsagent-bootstrap.log",
-                           "var/log/opsagent.log", "var/log/opsagent.12.log", "var/lib/opsagent/spool/1",
-                           "var/lib/opsagent/update/root.json"})
+  for (const char* ours :
+       {"etc/opsagent.conf", "var/log/opsagent-bootstrap.log", "var/log/opsagent.log",
+        "var/log/opsagent.12.log", "var/lib/opsagent/spool/1", "var/lib/opsagent/update/root.json"})
     scratch.write(std::string("image/") + ours, "ours");
   const std::vector<std::string> foreign{"opt/opsagent/notes",
                                          std::string("opt/opsagent/versions/") + kName + "/bin/mine",
-                                         "opt/opsagent/versions/readme.txt/x", "var/log/opsagent.other.log",
-                                         "etc/systemd/system/opsagent.service.d/more.conf"};
+                                         "opt/opsagent/versions/readme.txt/x",
+                                         "var/log/opsagent.other.log",
+                                         "etc/systemd/system/opsagent.service.d/more.conf",
+                                         "etc/opsagent.identity"};
   for (const std::string& path : foreign)
     scratch.write("image/" + path, "theirs");
   fs::remove(scratch / "image/usr/local/bin/opsagent");
@@ -186,9 +189,9 @@ TEST_CASE("uninstall takes all that is ours, state and logs too, and keeps and n
     CHECK_MESSAGE(scratch.exists("image/" + path), path);
   CHECK(scratch.exists("image/usr/local/bin/opsagent"));
   for (const char* gone :
-       {"etc/opsagent.conf", "etc/opsagent.identity", "var/log/opsagent-bootstrap.log",
-        "var/log/opsagent.log", "var/log/opsagent.12.log", "var/lib/opsagent", "opt/opsagent/current",
-        "opt/opsagent/launch", "opt/opsagent/staging", "etc/systemd/system/opsagent.service"})
+       {"etc/opsagent.conf", "var/log/opsagent-bootstrap.log", "var/log/opsagent.log",
+        "var/log/opsagent.12.log", "var/lib/opsagent", "opt/opsagent/current", "opt/opsagent/launch",
+        "opt/opsagent/staging", "etc/systemd/system/opsagent.service"})
     CHECK_MESSAGE(!scratch.exists(std::string("image/") + gone), gone);
   for (const char* name :
        {"/opt/opsagent/notes: ", "/bin/mine: ", "/usr/local/bin/opsagent: ", "opsagent.service.d: "})
@@ -258,6 +261,34 @@ TEST_CASE("nothing is installed from a damaged release, nor over what is not our
   CHECK_FALSE(install(options, nobody_listens));
   options.sha256.clear();
   CHECK(has(install(options, nobody_listens).error().message(), "--sha256 is missing"));
+}
+
+TEST_CASE("a version that is installed by hand is not undone by what an update has noted") {
+  const auto noted_after = [](const update::Record& noted) {
+    Image image;
+    const std::string state = image.site.at(kStateFolder);
+    fs::create_directories(state);
+    REQUIRE(update::write_journal(state, noted));
+    CHECK(image.install_problem() == "");
+    const auto record = update::read_journal(state);
+    REQUIRE(record);
+    REQUIRE(*record);
+    return **record;
+  };
+  update::Record noted{
+      .action_id = "a", .version = "1.2.3", .from = "1.0.0-bbbbbbbb", .to = "1.1.0-cccccccc"};
+  noted.phase = update::Phase::trial;
+  const update::Record closed = noted_after(noted);
+  CHECK(closed.phase == update::Phase::failed);
+  CHECK(has(closed.reason, "installed by hand"));
+  CHECK(closed.action_id == "a");
+  noted.phase = update::Phase::confirmed;
+  CHECK(noted_after(noted) == noted);
+  noted.phase = update::Phase::rolled_back;
+  noted.to = kName;
+  const update::Record back = noted_after(noted);
+  CHECK(back.phase == update::Phase::rolled_back);
+  CHECK(back.from.empty());
 }
 
 TEST_CASE("two installs at once exclude each other") {

@@ -12,7 +12,6 @@ constexpr std::array kPlaces{
     Place{kStateFolder, Kind::empty_state, "made by systemd for every such unit", true},
     Place{"/var/log/opsagent-bootstrap.log", Kind::file, "what the bootstrap script said"},
     Place{"/var/log/opsagent.log", Kind::log, "the agent's log, where there is no journal"},
-    Place{"/etc/opsagent.identity", Kind::file, "the identity's local source, if there is one", true},
     Place{"/etc/opsagent.conf", Kind::file, "the configuration", true},
     Place{kCommandLink, Kind::link, "so that the program is found"},
     Place{"{prefix}/staging", Kind::scratch, "what an update was unpacking"},

@@ -18,20 +18,6 @@ using base::Result;
 constexpr std::size_t kLargestFile = 64 * 1024;
 constexpr const char* kFile = "/identity_source";
 
-// Nothing: the source has never been heard.
-std::optional<Announced> read_kept(const std::string& state_dir) {
-  const auto text = base::read_file(state_dir + kFile, kLargestFile);
-  if (!text) return std::nullopt;
-  Announced kept;
-  for (const std::string_view line : base::split(*text, '\n')) {
-    const std::vector<std::string_view> words = base::split_words(line);
-    if (words.size() != 2) continue;
-    if (words[0] == "app_id" && check_instance_id(words[1])) kept.app_id = words[1];
-    if (words[0] == "join_token" && pki::parse_join_token(words[1])) kept.join_token = words[1];
-  }
-  return kept;
-}
-
 // The signals are blocked by now, for the loop to take.
 bool is_asked_to_end() {
   sigset_t pending{};
@@ -57,7 +43,7 @@ Announced to_announced(metadata::Metadata found) {
 Result<Announced> first_announced(const DaemonSettings& settings) {
   const metadata::SourceOptions& source = settings.backend->source;
   if (source.names.empty()) return Announced{};
-  if (auto kept = read_kept(settings.state_dir)) return std::move(*kept);
+  if (auto kept = kept_announced(settings.state_dir)) return std::move(*kept);
   settings.log(Level::info, "asking who this machine is: " + base::join(source.names, ", "));
   auto found = metadata::read_metadata(source, metadata::kFirstBoot, is_asked_to_end);
   if (!found) {
@@ -78,6 +64,19 @@ Result<Announced> ask_announced(const metadata::SourceOptions& source, base::Int
   auto found = metadata::read_metadata(source, {}, [&] { return interrupt.requested(); });
   if (!found) return std::move(found).error();
   return to_announced(std::move(*found));
+}
+
+std::optional<Announced> kept_announced(const std::string& state_dir) {
+  const auto text = base::read_file(state_dir + kFile, kLargestFile);
+  if (!text) return std::nullopt;
+  Announced kept;
+  for (const std::string_view line : base::split(*text, '\n')) {
+    const std::vector<std::string_view> words = base::split_words(line);
+    if (words.size() != 2) continue;
+    if (words[0] == "app_id" && check_instance_id(words[1])) kept.app_id = words[1];
+    if (words[0] == "join_token" && pki::parse_join_token(words[1])) kept.join_token = words[1];
+  }
+  return kept;
 }
 
 Result<void> keep_announced(const std::string& state_dir, const Announced& announced) {

@@ -3,6 +3,7 @@
 // metadata service.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "agent/manager/daemon.hpp"
@@ -26,6 +27,7 @@ base::Result<Announced> first_announced(const DaemonSettings& settings);
 base::Result<Announced> ask_announced(const metadata::SourceOptions& source, base::Interrupt& interrupt);
 
 // STATE/identity_source: lines "app_id X", "join_token X"; 0600.
+std::optional<Announced> kept_announced(const std::string& state_dir);  // nothing: it was never heard
 base::Result<void> keep_announced(const std::string& state_dir, const Announced& announced);
 
 // The configuration with what was announced in the place of its own.
