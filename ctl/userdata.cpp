@@ -153,6 +153,8 @@ std::string condensed(std::string_view body) {
   for (std::string_view line : base::split(body, '\n')) {
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
     if (line.empty() || line.starts_with("# ")) continue;
+    if (const std::size_t remark = line.find("() { # "); remark != std::string_view::npos)
+      line = line.substr(0, remark + 4);
     text += std::string(line) + "\n";
   }
   return text;
