@@ -319,11 +319,8 @@ ManagerParts Connector::parts() {
           .ask_source = [this](std::function<void()> done) { ask_source(std::move(done)); },
           .refuse_uri = [this](const std::string& uri) { return refuse_uri(uri, backend_.allow_plain); },
           .spooled = [this] { reports_available(); },
-          .welcomed =
-              [this] {
-                renewal_.connected();
-                updater_.welcomed();
-              },
+          .welcomed = [this] { renewal_.connected(); },
+          .accepted = [this] { updater_.welcomed(); },
           .update_asked = [this](const protocol::AgentUpdate& update) { updater_.ask(update); },
           .certificate_issued = [this](const protocol::CertIssued& issued) { renewal_.issued(issued); },
           .log = settings_.log};

@@ -66,6 +66,10 @@ void Manager::feed(SessionEvent event) {
       std::visit([this](auto& each) { perform(each); }, action);
   }
   stepping_ = false;
+  if (!is_accepted_ && session_.version() > 0) {
+    is_accepted_ = true;
+    parts_.accepted();
+  }
 }
 
 void Manager::hear(const Event& event) {

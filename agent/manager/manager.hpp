@@ -44,6 +44,7 @@ struct ManagerParts {
   std::function<std::optional<std::string>(const std::string&)> refuse_uri;  // why it may not be used
   std::function<void()> spooled;                                             // a report was appended here
   std::function<void()> welcomed;
+  std::function<void()> accepted;  // the backend speaks with us, in version 1 or 2
   std::function<void(const protocol::AgentUpdate&)> update_asked;
   std::function<void(const protocol::CertIssued&)> certificate_issued;
   LogLine log;
@@ -122,6 +123,7 @@ class Manager : public std::enable_shared_from_this<Manager> {
   transport::asio::steady_timer timers_[2];  // by protocol::at_agent::Timer
   std::deque<SessionEvent> events_;
   bool stepping_ = false;
+  bool is_accepted_ = false;
   bool is_numbered_anew_ = false;  // what the backend has acknowledged was another's
   std::size_t watchers_ = 0;
   Ended ended_;

@@ -221,10 +221,14 @@ class UpdateTest(LiveTest):
         return machine
 
     def ask(self, version, name="m1"):
-        return self.backend.api("POST", "/updates", {"version": version, "selector": f"instance={name}"})["action_id"]
+        """A rollout to this machine alone, at once. Its id is the action's."""
+        for rollout in self.backend.items("/rollouts"):
+            if rollout["state"] in ("running", "paused"):
+                self.backend.api("POST", f"/rollouts/{rollout['id']}/abort")
+        return self.backend.api("POST", "/rollouts", {"version": version, "selector": f"instance={name}", "pause_s": 0, "jitter_s": 0})["id"]
 
     def state_of(self, action):
-        return self.backend.get(f"/updates/{action}")["items"][0]
+        return self.backend.get(f"/rollouts/{action}")["items"][0]
 
     def wait_closed(self, action, seconds=60):
         found = wait_until(lambda: self.state_of(action)["phase"] in CLOSED and self.state_of(action), seconds)
