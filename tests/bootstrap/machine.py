@@ -131,7 +131,7 @@ class Shell(Machine):
 
     def start(self, *command, **more):
         return subprocess.Popen(["chroot", self.root, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                text=True, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"}, **more)
+                                text=True, env={"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"}, **more)
 
     def signal(self, number):
         """To every process of the machine, as systemd does it to those of a service."""
