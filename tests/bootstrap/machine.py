@@ -3,6 +3,7 @@
 Call own_namespaces() first: from then on mounts, processes and the network are the test's, and the kernel ends them all with it.
 """
 
+import fcntl
 import hashlib
 import os
 import pathlib
@@ -13,6 +14,7 @@ import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 CONTAINER = SOURCE / "tests" / "container"
+_roots = {}  # by suite: the folder, and the lock that is held as long as the test runs
 
 
 def own_namespaces():
@@ -27,9 +29,16 @@ def own_namespaces():
 
 def root_of(suite):
     """The Debian of that name with cloud-init; made when it is missing."""
-    found = subprocess.run([CONTAINER / "root", "--suite", suite, "--packages", CONTAINER / "packages-cloud"], check=True, text=True,
-                           stdout=subprocess.PIPE)
-    return pathlib.Path(found.stdout.strip())
+    if suite not in _roots:
+        found = subprocess.run([CONTAINER / "root", "--suite", suite, "--packages", CONTAINER / "packages-cloud"], check=True, text=True,
+                               stdout=subprocess.PIPE)
+        root = pathlib.Path(found.stdout.strip())
+        # Roots that nobody holds, and nobody has used for weeks, are removed.
+        lock = open(f"{root}.lock", "a")
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        os.utime(lock.fileno())
+        _roots[suite] = (root, lock)
+    return _roots[suite][0]
 
 
 def describe(path):
@@ -122,7 +131,7 @@ class Shell(Machine):
 
     def start(self, *command, **more):
         return subprocess.Popen(["chroot", self.root, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                text=True, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"}, **more)
+                                text=True, env={"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"}, **more)
 
     def signal(self, number):
         """To every process of the machine, as systemd does it to those of a service."""
