@@ -174,7 +174,13 @@ Result<Purged> SqliteStore::purge(const Retention& retention) {
   constexpr Millis kJoinTokensKept = 30LL * 24 * 3600 * 1000;  // after their end, for those who look
   auto ended = write("DELETE FROM join_tokens WHERE expires<?", now_millis() - kJoinTokensKept);
   if (!ended) return std::move(ended).error();
+  // The oldest that is over, with its machines: some ten thousand rows at the most.
+  auto over = database_.run(
+      "DELETE FROM rollouts WHERE number=(SELECT min(number) FROM rollouts WHERE ended>0 AND ended<?)",
+      retention.oldest);
+  if (!over) return std::move(over).error();
   Purged purged;
+  purged.rows = static_cast<std::size_t>(*over);
   const std::pair<const char*, std::uint64_t> tables[] = {{"results", retention.most_results},
                                                           {"rounds", retention.most_rounds},
                                                           {"statuses", retention.most_statuses}};

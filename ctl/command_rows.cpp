@@ -36,11 +36,14 @@ constexpr std::array kCommands{
         .least = 1,
         .most = 1,
         .argument_kind = ValueKind::text,
-        .options = "report",
-        .summary = "make an app, or change what it reports",
-        .description = "Machines whose agent names an app that does not exist are told to try again later.",
+        .options = "report agent-version",
+        .summary = "make an app, or change what it reports and which version its agents have",
+        .description =
+            "Machines whose agent names an app that does not exist are told to try again later. What is not "
+            "given stays as it is.",
         .examples = "opsctl app create shop\n"
-                    "opsctl app create shop --report changes",
+                    "opsctl app create shop --report changes\n"
+                    "opsctl app create shop --agent-version 1.4.0",
         .run = app_create_command},
     CommandRow{.name = "agents",
                .options = "app selector instance online offline limit",
@@ -269,25 +272,6 @@ constexpr std::array kCommands{
                .description = "",
                .examples = "opsctl waits",
                .run = waits_command},
-    CommandRow{.name = "update push",
-               .arguments = "VERSION",
-               .least = 1,
-               .most = 1,
-               .argument_kind = ValueKind::text,
-               .options = "app selector instance url",
-               .summary = "tell agents to update themselves",
-               .description = "Needs a selector or an instance. 'opsctl update show' follows it.",
-               .examples = "opsctl update push 1.4.0 -l role=canary",
-               .run = update_push_command},
-    CommandRow{.name = "update show",
-               .arguments = "ID",
-               .least = 1,
-               .most = 1,
-               .argument_kind = ValueKind::text,
-               .summary = "how an update goes, machine by machine",
-               .description = "",
-               .examples = "opsctl update show 0190f3c2",
-               .run = update_show_command},
     CommandRow{.name = "settings",
                .options = "app selector instance ws-uri heartbeat round-delay timeout",
                .summary = "give agents settings to try",
@@ -342,6 +326,8 @@ const std::vector<CommandRow>& all_rows() {
     rows.insert(std::ranges::find(rows, "top", &CommandRow::name), userdata.begin(), userdata.end());
     const auto release = release_command_rows();
     rows.insert(std::ranges::find(rows, "top", &CommandRow::name), release.begin(), release.end());
+    const auto updates = update_command_rows();
+    rows.insert(std::ranges::find(rows, "settings", &CommandRow::name), updates.begin(), updates.end());
     return rows;
   }();
   return kAll;

@@ -84,8 +84,18 @@ std::string wait(const Value& data, const Paint& paint) {
 
 std::string update(const Value& data, const Paint& paint) {
   const std::string phase = text_field(data, "phase");
+  const bool is_bad = phase == "failed" || phase == "rolled_back" || phase == "refused" || phase == "lost";
   return printable(text_field(data, "version")) + "  " +
-         (phase == "failed" ? paint(Style::red, phase) : printable(phase)) + errors_text(data);
+         (is_bad ? paint(Style::red, phase) : printable(phase)) + errors_text(data);
+}
+
+std::string rollout(const Value& data, const Paint& paint) {
+  const std::string state = text_field(data, "state");
+  std::string text = printable(text_field(data, "version")) + "  " +
+                     (state == "stopped" ? paint(Style::red, state) : printable(state)) + ", ring " +
+                     text_field(data, "ring") + " of " + text_field(data, "rings");
+  if (const std::string reason = text_field(data, "reason"); !reason.empty()) text += ": " + one_line(reason);
+  return text + "  (" + printable(text_field(data, "id")) + ")";
 }
 
 std::string body_of(std::string_view type, const Value& data, const Paint& paint) {
@@ -95,6 +105,7 @@ std::string body_of(std::string_view type, const Value& data, const Paint& paint
   if (type == "round") return round(data);
   if (type == "wait") return wait(data, paint);
   if (type == "update") return update(data, paint);
+  if (type == "rollout") return rollout(data, paint);
   return printable(text_of(data));
 }
 
@@ -106,7 +117,8 @@ std::string event_text(std::string_view type, const Value& data, std::string_vie
                                     " some events were missed: they are older than what the backend keeps") +
            "\n";
   const std::string app = text_field(data, "app_id");
-  const std::string machine = printable((app.empty() ? "" : app + "/") + text_field(data, "instance_id"));
+  const std::string id = text_field(data, "instance_id");
+  const std::string machine = printable(app + (app.empty() || id.empty() ? "" : "/") + id);
   std::string name(printable(type));
   name.resize(std::max<std::size_t>(name.size(), 8), ' ');
   const std::string head =

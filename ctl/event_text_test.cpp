@@ -57,9 +57,17 @@ TEST_CASE("live output has a line per line, and cannot play with the terminal") 
       "12:00:01 shop/web1  output    apt | \\x1b[2Jb\n");
 }
 
+TEST_CASE("a rollout is of an app, and says why it stopped") {
+  CHECK(
+      shown(
+          "rollout",
+          R"({"app_id":"shop","id":"r1","version":"1.4","state":"stopped","ring":1,"rings":4,"reason":"two"})") ==
+      "12:00:01 shop  rollout   1.4  stopped, ring 1 of 4: two  (r1)\n");
+}
+
 TEST_CASE("an event of a newer backend is shown as it is") {
-  CHECK(shown("rollout", R"({"app_id":"shop","instance_id":"web1","wave":2})") ==
-        "12:00:01 shop/web1  rollout   {\"app_id\":\"shop\",\"instance_id\":\"web1\",\"wave\":2}\n");
+  CHECK(shown("tide", R"({"app_id":"shop","instance_id":"web1","wave":2})") ==
+        "12:00:01 shop/web1  tide      {\"app_id\":\"shop\",\"instance_id\":\"web1\",\"wave\":2}\n");
 }
 
 TEST_CASE("events that were missed are admitted") {

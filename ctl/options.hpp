@@ -85,6 +85,14 @@ struct Options {
   std::string reason;
   std::string head;
 
+  // updates
+  std::string agent_version;  // "none": not pinned
+  std::string canary;
+  std::string rings;
+  std::string pause;
+  std::string jitter;
+  std::string silence;
+
   // settings of agents
   std::vector<std::string> ws_uris;
   std::optional<std::int64_t> heartbeat;
@@ -164,9 +172,11 @@ struct CommandRow {
 
 std::span<const OptionRow> option_rows();
 std::span<const CommandRow> command_rows();
-std::span<const CommandRow> access_command_rows();    // some of them (command_rows_access.cpp)
-std::span<const CommandRow> release_command_rows();   // and these (command_rows_release.cpp)
-std::span<const CommandRow> userdata_command_rows();  // and one (command_rows_userdata.cpp)
+// By what they are about, each in a file of its own (command_rows_*.cpp).
+std::span<const CommandRow> access_command_rows();
+std::span<const CommandRow> release_command_rows();
+std::span<const CommandRow> update_command_rows();
+std::span<const CommandRow> userdata_command_rows();
 const CommandRow* find_command(std::string_view name);
 const OptionRow* find_option(std::string_view name);
 
