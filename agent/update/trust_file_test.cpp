@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "release/test_documents.hpp"
+#include "tests/support/release_documents.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 using agent::updating::load_trust;

@@ -68,13 +68,20 @@ void Updater::ask(const protocol::AgentUpdate& update) {
   const bool is_under_way = record_ && !is_closed(record_->phase);
   if (record_ && !update.action_id.empty() && record_->action_id == update.action_id) {
     log(Level::debug, "the backend repeats its request for an update to " + update.version);
-    if (!is_under_way) report(record_->phase, "");
+    if (!is_under_way && !is_answer_on_its_way()) report(record_->phase, "");
     return;
   }
   if (is_under_way && update.action_id.empty() && update.version == record_->version) return;
   if (auto why = why_not(update)) return turn_down(update, *why);
   if (update.version == settings_.version) return end_as_is(update);
   begin(update);
+}
+
+// The backend repeats what it has no answer to when we connect, and the answer is among the reports that it
+// is about to get: twice would be once too often.
+bool Updater::is_answer_on_its_way() const {
+  return spool_.knows(report_name(*record_, name_of(record_->phase))) &&
+         spool_.acknowledged() < told_seq_.value_or(spool_.last_seq());
 }
 
 std::optional<std::string> Updater::why_not(const protocol::AgentUpdate& update) const {
@@ -127,6 +134,7 @@ void Updater::begin(const protocol::AgentUpdate& update) {
                .version = update.version,
                .from = own_,
                .deadline = settings_.trial_deadline};
+  told_seq_.reset();
   const auto before = std::exchange(record_, std::move(fresh));
   take(Event::asked);
   if (record_->phase == Phase::requested) return;
@@ -236,6 +244,7 @@ void Updater::tell() {
   Record told = *record_;
   told.is_reported = true;
   if (report(record_->phase, report_name(*record_, name_of(record_->phase))) && write(told)) {
+    told_seq_ = spool_.last_seq();
     record_ = std::move(told);
     return;
   }

@@ -54,6 +54,7 @@ class Updater {
   std::optional<std::string> why_not(const protocol::AgentUpdate& update) const;
   void turn_down(const protocol::AgentUpdate& update, const std::string& why,
                  update::Phase phase = update::Phase::refused);
+  bool is_answer_on_its_way() const;
   void begin(const protocol::AgentUpdate& update);
   void end_as_is(const protocol::AgentUpdate& update);
 
@@ -87,7 +88,8 @@ class Updater {
   const Hooks hooks_;
 
   std::optional<update::Record> record_;
-  std::optional<Candidate> candidate_;  // since the documents were read
+  std::optional<std::uint64_t> told_seq_;  // the closing report has this number at most
+  std::optional<Candidate> candidate_;     // since the documents were read
   transport::asio::steady_timer delay_;
   transport::asio::steady_timer trial_;
   bool is_welcomed_ = false;

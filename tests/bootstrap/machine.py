@@ -34,9 +34,9 @@ def root_of(suite):
                                stdout=subprocess.PIPE)
         root = pathlib.Path(found.stdout.strip())
         # Roots that nobody holds, and nobody has used for weeks, are removed.
-        lock = open(f"{root}.lock", "a")
+        lock = os.open(f"{root}.lock", os.O_WRONLY | os.O_CREAT, 0o644)
         fcntl.flock(lock, fcntl.LOCK_SH)
-        os.utime(lock.fileno())
+        os.utime(lock)
         _roots[suite] = (root, lock)
     return _roots[suite][0]
 

@@ -38,9 +38,8 @@ def archive_of(version, program, **more):
     manifest = f"opsagent {version}\ntarget linux {ARCH}\nglibc 2.36\ncommit test\n"
     for name, content in files.items():
         manifest += f"file {hashlib.sha256(content).hexdigest()} 0755 {len(content)} {name}\n"
-    packed = io.BytesIO()
-    with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=1, mtime=0) as zipped, \
-            tarfile.open(fileobj=zipped, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         def add(name, content, mode, kind=tarfile.REGTYPE):
             entry = tarfile.TarInfo(name)
             entry.size, entry.mode, entry.type = len(content), mode, kind
@@ -49,7 +48,9 @@ def archive_of(version, program, **more):
         for name, content in files.items():
             add(name, content, 0o755)
         add("manifest", manifest.encode(), 0o644)
-    return packed.getvalue()
+    # Two blocks of zeros at the end, not a whole record.
+    content = plain.getvalue().rstrip(b"\0")
+    return gzip.compress(content + b"\0" * (-len(content) % 512 + 1024), 1, mtime=0)
 
 
 def script_agent(run, self_test="exit 0"):
