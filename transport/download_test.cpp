@@ -8,6 +8,7 @@
 
 #include "tests/support/loopback.hpp"
 #include "tests/support/scratch_folder.hpp"
+#include "tests/support/tls_bench.hpp"
 
 using namespace std::chrono_literals;
 using namespace transport;
@@ -63,10 +64,6 @@ class Flag final : public base::Interrupt {
   int wait_fd() const override { return -1; }
   std::atomic<bool> raised = false;
 };
-
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
 
 // Ten bytes, "0123456789", are what everybody wants.
 struct Bench {
@@ -392,4 +389,20 @@ TEST_CASE("documents are fetched into memory, up to their limit") {
   CHECK(*fetch_small(folder / "d", 4, options) == "text");
   CHECK(fetch_small(folder / "d", 3, options).error().code() == base::ErrorCode::limit);
   CHECK(fetch_small(folder / "e", 3, options).error().code() == base::ErrorCode::not_found);
+}
+
+TEST_CASE("over TLS a file comes from a server that is trusted, and from no other") {
+  const TlsBench server;
+  Bench bench;
+  bench.request.limit = 4'000'000;
+  const std::string url = "https://" + server.where() + "/large";
+  CHECK(has(bench.problem(url), "which authority"));
+  bench.options.tls = TlsBench::make_client({.ca = tests::TestAuthority().pem(), .ca_hash = {}});
+  CHECK(has(bench.problem(url), "the certificate of "));
+  CHECK(bench.code == base::ErrorCode::permission);
+  bench.options.tls = server.client();
+  const auto got = bench.get(url);
+  REQUIRE_MESSAGE(got, got.error().message());
+  CHECK(bench.folder.read("f.part") == std::string(4'000'000, 'x'));
+  CHECK(*fetch_small("https://" + server.where() + "/", 100, bench.options) == "nobody");
 }
