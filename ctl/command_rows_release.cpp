@@ -62,7 +62,7 @@ constexpr std::array kCommands{
                .most = 65,
                .argument_kind = ValueKind::file,
                .options = "version channel release-key timestamp-key min-from expires timestamp-expires "
-                          "passphrase-file",
+                          "drop passphrase-file",
                .summary = "publish archives as a release, and offer it",
                .description =
                    "Checks the archives, copies them to FOLDER/files, writes and signs the release document "
@@ -71,26 +71,27 @@ constexpr std::array kCommands{
                .examples = "opsctl release publish base opsagent-1.4.0-linux-*.tar.gz --version 1.4.0 "
                            "--release-key release.key --timestamp-key ts.key",
                .run_local = release_publish_command},
-    CommandRow{
-        .name = "release timestamp",
-        .arguments = "FOLDER",
-        .least = 1,
-        .most = 1,
-        .argument_kind = ValueKind::file,
-        .options = "timestamp-key expires offer passphrase-file",
-        .summary = "renew the timestamp, for cron",
-        .description =
-            "The same offers with a new expiry. Offers whose release is missing, changed or not signed "
-            "by keys of the newest root are dropped, and said.",
-        .examples = "opsctl release timestamp base --timestamp-key ts.key --passphrase-file ts.pass\n"
-                    "opsctl release timestamp base --timestamp-key ts.key --offer 1.4.0",
-        .run_local = release_timestamp_command},
+    CommandRow{.name = "release timestamp",
+               .arguments = "FOLDER",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::file,
+               .options = "timestamp-key expires offer drop passphrase-file",
+               .summary = "renew the timestamp, for cron",
+               .description = "The same offers with a new expiry. When the release of an offer is changed or "
+                              "not signed by keys "
+                              "of the newest root, nothing is published: --drop leaves such offers out. Exit "
+                              "status 1 also when "
+                              "a release on offer has expired; the timestamp is renewed all the same.",
+               .examples = "opsctl release timestamp base --timestamp-key ts.key --passphrase-file ts.pass\n"
+                           "opsctl release timestamp base --timestamp-key ts.key --offer 1.4.0",
+               .run_local = release_timestamp_command},
     CommandRow{.name = "release withdraw",
                .arguments = "FOLDER VERSION",
                .least = 2,
                .most = 2,
                .argument_kind = ValueKind::file,
-               .options = "timestamp-key expires passphrase-file",
+               .options = "timestamp-key expires drop passphrase-file",
                .summary = "do not offer a version any more",
                .description = "Agents that run it keep it; no other agent takes it. Its files stay.",
                .examples = "opsctl release withdraw base 1.4.0 --timestamp-key ts.key",
@@ -109,9 +110,9 @@ constexpr std::array kCommands{
                .least = 1,
                .most = 1,
                .argument_kind = ValueKind::file,
-               .options = "root",
+               .options = "root within",
                .summary = "verify a release base as an agent would, and say when what expires",
-               .description = "Exit status 1 when something would be refused.",
+               .description = "Exit status 1 when something would be refused, or expires soon.",
                .examples = "opsctl release check base\n"
                            "opsctl release check base --root /var/lib/opsagent/update/root.json",
                .run_local = release_check_command},

@@ -2,8 +2,7 @@
 #include <array>
 
 #include "base/text.hpp"
-#include "base/value.hpp"
-#include "ctl/options.hpp"
+#include "ctl/option_store.hpp"
 
 namespace ctl {
 
@@ -12,41 +11,6 @@ namespace {
 using base::Error;
 using base::ErrorCode;
 using base::Result;
-
-Error must_be(std::string_view what, std::string_view value) {
-  return Error(ErrorCode::invalid, "must be " + std::string(what) + ", not '" + std::string(value) + "'");
-}
-
-template <auto Member>
-Result<void> store_text(Options& options, std::string_view value) {
-  if (value.empty()) return Error(ErrorCode::invalid, "needs a value");
-  options.*Member = value;
-  return {};
-}
-
-template <auto Member>
-Result<void> store_more(Options& options, std::string_view value) {
-  if (value.empty()) return Error(ErrorCode::invalid, "needs a value");
-  (options.*Member).emplace_back(value);
-  return {};
-}
-
-template <auto Member, bool Meaning = true>
-Result<void> store_flag(Options& options, std::string_view value) {
-  const auto given = value.empty() ? std::optional(true) : base::Value::string(value).as_bool();
-  if (!given) return must_be("true or false", value);
-  options.*Member = *given == Meaning;
-  return {};
-}
-
-template <auto Member, std::int64_t Least, std::int64_t Most>
-Result<void> store_number(Options& options, std::string_view value) {
-  const auto number = base::parse_integer(value);
-  if (!number || *number < Least || *number > Most)
-    return must_be("a number from " + std::to_string(Least) + " to " + std::to_string(Most), value);
-  options.*Member = *number;
-  return {};
-}
 
 Result<void> store_limit(Options& options, std::string_view value) {
   const auto number = base::parse_integer(value);
@@ -108,26 +72,6 @@ constexpr std::string_view kOutcomes = "kept changed failed skipped cancelled ti
 
 Result<void> store_outcome(Options& options, std::string_view value) {
   return store_word<&Options::outcome>(options, value, kOutcomes);
-}
-
-template <auto Member>
-Result<void> store_userdata(Options& options, std::string_view value) {
-  if (value.empty()) return Error(ErrorCode::invalid, "needs a value");
-  options.userdata.*Member = value;
-  return {};
-}
-
-Result<void> store_userdata_backend(Options& options, std::string_view value) {
-  if (value.empty()) return Error(ErrorCode::invalid, "needs a value");
-  options.userdata.backends.emplace_back(value);
-  return {};
-}
-
-Result<void> store_cloud_config(Options& options, std::string_view value) {
-  const auto given = value.empty() ? std::optional(true) : base::Value::string(value).as_bool();
-  if (!given) return must_be("true or false", value);
-  options.userdata.cloud_config = *given;
-  return {};
 }
 
 constexpr std::int64_t kMonth = 30LL * 24 * 3600;
@@ -275,42 +219,6 @@ constexpr std::array kOptions{
               .doc = "a tag that the machine gets; may be given several times",
               .repeatable = true,
               .store = store_more<&Options::tags>},
-    OptionRow{.name = "backend",
-              .kind = ValueKind::text,
-              .placeholder = "URI",
-              .doc = "the backend as the machines see it, wss://host:port/agent/ (this server); may be given "
-                     "several times",
-              .repeatable = true,
-              .store = store_userdata_backend},
-    OptionRow{.name = "release-base",
-              .kind = ValueKind::text,
-              .placeholder = "URL",
-              .doc = "where the machines find releases (/releases of the backend)",
-              .store = store_userdata<&UserdataOptions::release_base>},
-    OptionRow{.name = "join-token",
-              .kind = ValueKind::text,
-              .placeholder = "TOKEN",
-              .doc = "what 'opsctl join-token create' printed, or a file that holds it (a new one is made)",
-              .store = store_userdata<&UserdataOptions::join_token>},
-    OptionRow{.name = "release-ca",
-              .kind = ValueKind::file,
-              .placeholder = "FILE",
-              .doc = "the certificates that may vouch for the release base (the backend's, if it is the "
-                     "backend; else the machine's own list)",
-              .store = store_userdata<&UserdataOptions::release_ca>},
-    OptionRow{.name = "identity-source",
-              .kind = ValueKind::text,
-              .placeholder = "SOURCE",
-              .doc = "where the machine's agent learns its name (the agent's default)",
-              .store = store_userdata<&UserdataOptions::identity_source>},
-    OptionRow{.name = "cloud-config",
-              .doc = "as a #cloud-config that writes and runs the script",
-              .store = store_cloud_config},
-    OptionRow{.name = "out",
-              .kind = ValueKind::file,
-              .placeholder = "FILE",
-              .doc = "write to this file, that only its owner can read, and not to standard output",
-              .store = store_userdata<&UserdataOptions::out>},
     OptionRow{.name = "reason",
               .kind = ValueKind::text,
               .placeholder = "TEXT",
@@ -385,81 +293,9 @@ constexpr std::array kOptions{
     OptionRow{.name = "markdown",
               .doc = "print the reference of all commands as Markdown",
               .store = store_flag<&Options::markdown>},
-    // opsctl release
-    OptionRow{.name = "key",
-              .kind = ValueKind::file,
-              .placeholder = "FILE",
-              .doc = "a key that signs; may be given several times",
-              .repeatable = true,
-              .store = store_more<&Options::sign_keys>},
-    OptionRow{
-        .name = "root-key",
-        .kind = ValueKind::file,
-        .placeholder = "FILE",
-        .doc = "a key of the role root; a file with the public text will do; may be given several times",
-        .repeatable = true,
-        .store = store_more<&Options::root_keys>},
-    OptionRow{.name = "release-key",
-              .kind = ValueKind::file,
-              .placeholder = "FILE",
-              .doc = "a key of the role release; may be given several times",
-              .repeatable = true,
-              .store = store_more<&Options::release_keys>},
-    OptionRow{.name = "timestamp-key",
-              .kind = ValueKind::file,
-              .placeholder = "FILE",
-              .doc = "a key of the role timestamp; may be given several times",
-              .repeatable = true,
-              .store = store_more<&Options::timestamp_keys>},
-    OptionRow{.name = "threshold",
-              .kind = ValueKind::text,
-              .placeholder = "ROLE=N",
-              .doc = "how many keys of a role must sign (1); may be given several times",
-              .repeatable = true,
-              .store = store_more<&Options::thresholds>},
-    OptionRow{.name = "passphrase-file",
-              .kind = ValueKind::file,
-              .placeholder = "FILE",
-              .doc = "its first line opens the keys; several are tried one after the other (else "
-                     "$OPSCTL_PASSPHRASE, else the terminal)",
-              .repeatable = true,
-              .store = store_more<&Options::passphrase_files>},
-    OptionRow{
-        .name = "version",
-        .kind = ValueKind::text,
-        .placeholder = "VERSION",
-        .doc = "this version (publish: what the archives agree on; userdata: the newest of the channel)",
-        .store = store_text<&Options::release_version>},
-    OptionRow{.name = "channel",
-              .kind = ValueKind::text,
-              .placeholder = "NAME",
-              .doc = "which agents it is for: those whose option channel says so (stable)",
-              .store = store_text<&Options::release_channel>},
-    OptionRow{.name = "min-from",
-              .kind = ValueKind::text,
-              .placeholder = "VERSION",
-              .doc = "the oldest version that can be updated to this one (any)",
-              .store = store_text<&Options::min_from>},
-    OptionRow{.name = "expires",
-              .kind = ValueKind::text,
-              .placeholder = "TIME",
-              .doc = "how long the document is good: 48h, 90d (root: 365d; release: 90d; timestamp: 48h)",
-              .store = store_text<&Options::expires>},
-    OptionRow{.name = "timestamp-expires",
-              .kind = ValueKind::text,
-              .placeholder = "TIME",
-              .doc = "how long the new timestamp is good (48h)",
-              .store = store_text<&Options::timestamp_expires>},
-    OptionRow{.name = "offer",
-              .kind = ValueKind::text,
-              .placeholder = "VERSION",
-              .doc = "offer this version too: it was co-signed later, or withdrawn",
-              .store = store_text<&Options::offer>},
-    OptionRow{.name = "root",
-              .kind = ValueKind::file,
-              .placeholder = "FILE",
-              .doc = "the root document that the machines have pinned (release check: 1.root.json)",
-              .store = store_text<&Options::pinned_root>},
+};
+
+constexpr std::array kGlobalOptions{
     OptionRow{.name = "server",
               .letter = 's',
               .kind = ValueKind::text,
@@ -513,12 +349,20 @@ constexpr std::array kOptions{
 }  // namespace
 
 std::span<const OptionRow> option_rows() {
-  return kOptions;
+  static const std::vector<OptionRow> all = [] {
+    std::vector<OptionRow> rows(kOptions.begin(), kOptions.end());
+    const auto release = release_option_rows();
+    rows.insert(rows.end(), release.begin(), release.end());
+    rows.insert(rows.end(), kGlobalOptions.begin(), kGlobalOptions.end());
+    return rows;
+  }();
+  return all;
 }
 
 const OptionRow* find_option(std::string_view name) {
-  const auto found = std::ranges::find(kOptions, name, &OptionRow::name);
-  return found == kOptions.end() ? nullptr : &*found;
+  const auto rows = option_rows();
+  const auto found = std::ranges::find(rows, name, &OptionRow::name);
+  return found == rows.end() ? nullptr : &*found;
 }
 
 std::string environment_name(const OptionRow& row) {

@@ -126,6 +126,8 @@ struct Options {
   std::string timestamp_expires;
   std::string offer;
   std::string pinned_root;
+  bool drop = false;
+  std::string within;
 };
 
 // What a command works with. Its error is shown with what the user can do about it; ErrorCode::invalid means
@@ -171,6 +173,7 @@ struct CommandRow {
 };
 
 std::span<const OptionRow> option_rows();
+std::span<const OptionRow> release_option_rows();  // of them: userdata and release
 std::span<const CommandRow> command_rows();
 // By what they are about, each in a file of its own (command_rows_*.cpp).
 std::span<const CommandRow> access_command_rows();

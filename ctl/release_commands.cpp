@@ -29,6 +29,7 @@ using base::Result;
 using release::Role;
 
 constexpr std::string_view kRootLife = "365d", kReleaseLife = "90d", kTimestampLife = "48h";
+constexpr std::string_view kExpirySoon = "14d";  // time enough to publish again, or to fetch the root keys
 
 release::Instant clock_now() {
   return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
@@ -47,6 +48,8 @@ void say_key(terminal::Console& console, const release::PublicKey& key) {
 
 // Where a document went, and what is still to be done. `then`: after the last signature.
 void say_placed(terminal::Console& console, const release::Placed& placed, std::string_view then = {}) {
+  for (const std::string& each : placed.left_out)
+    console.warn("left out, agents would refuse it: " + each);
   if (placed.missing.empty()) {
     console.out.line(placed.path + " is published.");
   } else if (placed.missing == "unknown") {
@@ -71,7 +74,9 @@ Result<int> show_stamped(terminal::Console& console, Result<release::Stamped> st
   console.out.line("Timestamp " + std::to_string(stamped->timestamp.version) + ", expires " +
                    base::utc_text(stamped->timestamp.expires).substr(0, 19) + "Z, " +
                    std::to_string(stamped->timestamp.offers.size()) + " on offer.");
-  return kOk;
+  for (const std::string& each : stamped->expired)
+    console.warn(each);
+  return stamped->expired.empty() ? kOk : kFailed;
 }
 
 Result<int> create_key(const std::string& file, KeyFiles& files, terminal::Console& console) {
@@ -197,6 +202,10 @@ Result<int> release_sign_command(const Options& options, terminal::Console& cons
   auto placed = release::Repository::sign(options.arguments[0], *keys);
   if (!placed) return std::move(placed).error();
   say_placed(console, *placed);
+  // Nothing tells the release base from a folder to which the first draft was carried.
+  if (placed->missing.empty() && placed->path.ends_with("/1.root.json"))
+    console.out.line("If the release base is elsewhere, copy " + placed->path + " and " + placed->path +
+                     ".sig to it, and remove the draft there.");
   return kOk;
 }
 
@@ -218,7 +227,8 @@ Result<int> release_publish_command(const Options& options, terminal::Console& c
       .channel = options.release_channel.empty() ? "stable" : options.release_channel,
       .min_from = options.min_from,
       .expires = *until,
-      .timestamp_expires = *stamp_until};
+      .timestamp_expires = *stamp_until,
+      .drop = options.drop};
   release::Repository repository(options.arguments[0]);
   auto published = repository.publish(publication, *release_keys, *timestamp_keys, clock_now());
   if (!published) return std::move(published).error();
@@ -243,7 +253,9 @@ Result<int> release_timestamp_command(const Options& options, terminal::Console&
   if (!keys) return std::move(keys).error();
   auto until = expiry(options.expires, kTimestampLife, "--expires");
   if (!until) return std::move(until).error();
-  return show_stamped(console, release::Repository(options.arguments[0]).stamp(*keys, *until, options.offer));
+  const release::Repository::Stamp wish{
+      .expires = *until, .now = clock_now(), .offer = options.offer, .drop = options.drop};
+  return show_stamped(console, release::Repository(options.arguments[0]).stamp(*keys, wish));
 }
 
 Result<int> release_withdraw_command(const Options& options, terminal::Console& console) {
@@ -253,8 +265,10 @@ Result<int> release_withdraw_command(const Options& options, terminal::Console& 
   if (!keys) return std::move(keys).error();
   auto until = expiry(options.expires, kTimestampLife, "--expires");
   if (!until) return std::move(until).error();
-  return show_stamped(
-      console, release::Repository(options.arguments[0]).withdraw(options.arguments[1], *keys, *until));
+  const release::Repository::Stamp wish{
+      .expires = *until, .now = clock_now(), .offer = {}, .drop = options.drop};
+  return show_stamped(console,
+                      release::Repository(options.arguments[0]).withdraw(options.arguments[1], *keys, wish));
 }
 
 Result<int> release_list_command(const Options& options, terminal::Console& console) {
@@ -299,10 +313,13 @@ Result<int> release_check_command(const Options& options, terminal::Console& con
     if (!text) return std::move(text).error();
     pinned = std::move(*text);
   }
+  auto margin =
+      parse_duration(options.within.empty() ? kExpirySoon : std::string_view(options.within), "--within");
+  if (!margin) return std::move(margin).error();
   int status = kOk;
   base::JsonText json;
   json.begin_object().key("items").begin_list();
-  const auto lines = release::Repository(options.arguments[0]).check(pinned, clock_now());
+  const auto lines = release::Repository(options.arguments[0]).check(pinned, clock_now(), *margin);
   for (const release::Checked& each : lines) {
     if (!each.is_good) status = kFailed;
     json.begin_object().member("good", each.is_good).member("text", each.text).end_object();

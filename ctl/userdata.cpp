@@ -1,6 +1,7 @@
 #include "ctl/userdata.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "base/text.hpp"
 #include "release/documents.hpp"
@@ -147,15 +148,24 @@ std::string settings_block(const UserdataSettings& settings) {
   return text;
 }
 
-// Without remarks and indentation. The template has no text that goes over several lines.
+// After these a newline is a blank to the shell.
+bool goes_on(std::string_view line) {
+  constexpr std::array<std::string_view, 8> kWords{"{", "then", "else", "do", "in", "||", "&&", "|"};
+  const std::string_view word = line.substr(line.rfind(' ') + 1);
+  return std::ranges::find(kWords, word) != kWords.end();
+}
+
+// Without remarks and indentation, in fewer lines. The template has no text that goes over several lines, and
+// none with a remark's sign in it.
 std::string condensed(std::string_view body) {
   std::string text;
   for (std::string_view line : base::split(body, '\n')) {
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
     if (line.empty() || line.starts_with("# ")) continue;
-    if (const std::size_t remark = line.find("() { # "); remark != std::string_view::npos)
-      line = line.substr(0, remark + 4);
-    text += std::string(line) + "\n";
+    line = line.substr(0, line.find(" # "));
+    const bool closes = line == "}" || line == "fi" || line == "done";
+    if (closes && text.ends_with('\n')) text.replace(text.size() - 1, 1, "; ");
+    text += std::string(line) + (goes_on(line) ? " " : "\n");
   }
   return text;
 }
@@ -187,15 +197,15 @@ Result<std::string> make_userdata(const UserdataSettings& settings, UserdataForm
   const std::size_t rest = from.find(kRootEnd, root);
   if (rest == std::string_view::npos)
     return Error(ErrorCode::internal, "the bootstrap script has no place for its settings");
-  const std::string head = std::string(from.substr(0, begin)) + settings_block(settings) +
-                           std::string(from.substr(end, root - end)) + settings.root + std::string(kRootEnd);
-  const std::string_view body = from.substr(rest + kRootEnd.size());
-  const auto made = [&](std::string_view remainder) {
-    const std::string script = head + std::string(remainder);
+  const std::string head = settings_block(settings) + std::string(from.substr(end, root - end)) +
+                           settings.root + std::string(kRootEnd);
+  const std::string_view opening = from.substr(0, begin), body = from.substr(rest + kRootEnd.size());
+  const auto made = [&](std::string_view first, std::string_view last) {
+    const std::string script = std::string(first) + head + std::string(last);
     return form == UserdataForm::script ? script : cloud_config(script);
   };
-  std::string text = made(body);
-  if (text.size() >= kLargestUserdata) text = made(condensed(body));
+  std::string text = made(opening, body);
+  if (text.size() >= kLargestUserdata) text = made(condensed(opening) + std::string(kBegin), condensed(body));
   if (text.size() < kLargestUserdata) return text;
   return Error(ErrorCode::limit, "the userdata has " + std::to_string(text.size()) +
                                      " bytes; clouds accept " + std::to_string(kLargestUserdata) +

@@ -63,17 +63,41 @@ TEST_CASE("the program carries the script of the repository") {
 }
 
 TEST_CASE("userdata is below 16 KiB, in both forms, with many keys, certificates and tags") {
-  for (const std::size_t keys : {1, 3, 5}) {
+  struct Case {
+    std::size_t keys;
+    ctl::UserdataForm form;
+  };
+  for (const Case& each : {Case{1, ctl::UserdataForm::script}, Case{3, ctl::UserdataForm::script},
+                           Case{5, ctl::UserdataForm::script}, Case{1, ctl::UserdataForm::cloud_config},
+                           Case{3, ctl::UserdataForm::cloud_config}}) {
     ctl::UserdataSettings given = settings();
-    given.root = root_document(keys);
+    given.root = root_document(each.keys);
     given.ca = "-----BEGIN CERTIFICATE-----\n" + std::string(800, 'x') + "\n-----END CERTIFICATE-----\n";
     given.tags = {"role=web", "zone=europe-west-1a", "owner=the platform team"};
-    for (const auto form : {ctl::UserdataForm::script, ctl::UserdataForm::cloud_config}) {
-      const auto made = ctl::make_userdata(given, form);
-      REQUIRE_MESSAGE(made, (made ? "" : made.error().message()));
-      CHECK(made->size() < ctl::kLargestUserdata);
-      CHECK(made->find("main\n") != std::string::npos);
-    }
+    const auto made = ctl::make_userdata(given, each.form);
+    REQUIRE_MESSAGE(made, (made ? "" : made.error().message()));
+    CHECK(made->size() < ctl::kLargestUserdata);
+    CHECK(made->find("main\n") != std::string::npos);
+  }
+}
+
+// The remarks go; a "#" in a text would take the rest of the line with it.
+TEST_CASE("what was shortened is still a script that the shell reads") {
+  ctl::UserdataSettings given = settings();
+  given.root = root_document(5);
+  const auto made = ctl::make_userdata(given, ctl::UserdataForm::script);
+  REQUIRE(made);
+  CHECK(made->starts_with("#!/bin/sh\n"));
+  CHECK(made->find("\n# Fetches") == std::string::npos);
+  const tests::ScratchFolder scratch;
+  std::ofstream(scratch.path() + "/script") << *made;
+  for (const char* shell : {"/bin/sh", "/bin/bash"}) {
+    base::Command command;
+    command.argv = {shell, "-n", scratch.path() + "/script"};
+    command.env = base::clean_environment();
+    const auto read = base::run(command);
+    REQUIRE(read);
+    CHECK_MESSAGE(read->ok(), read->output);
   }
 }
 

@@ -225,3 +225,12 @@ TEST_CASE("an archive with a byte that changed, or a part that is missing, is re
   }
   CHECK(accepted == 0);
 }
+
+TEST_CASE("what belongs to somebody else than root is refused") {
+  const auto owned = [](const std::string& uid, const std::string& gid) {
+    return said(gzipped(tar_entry({.name = "manifest", .uid = uid, .gid = gid}, "x") + tar_end()));
+  };
+  CHECK(owned("0000000", "0000000") == "");
+  CHECK(owned("0001750", "0000000").find("an owner that is not root") != std::string::npos);
+  CHECK(owned("0000000", "0001750").find("an owner that is not root") != std::string::npos);
+}

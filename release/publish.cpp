@@ -177,28 +177,68 @@ Result<Timestamp> Repository::current_timestamp(const std::vector<Root>& roots) 
   return parse_timestamp(**text);
 }
 
-Result<void> Repository::check_offer(const Root& root, const Offer& offer) const {
+Result<Verdict> Repository::judge_offer(const Root& root, const Offer& offer) const {
   auto document = read(offer.path);
   if (!document) return std::move(document).error();
   auto signatures = read(offer.path + ".sig");
   if (!signatures) return std::move(signatures).error();
   if (base::sha256_hex(*document) != offer.sha256)
-    return Error(ErrorCode::invalid, offer.path + " is not what was published");
-  return check_signatures(root, Role::release, *document, *signatures);
+    return Verdict{Refusal::hash_differs, offer.path + " is not what was published"};
+  return judge_signatures(root, Role::release, *document, *signatures);
+}
+
+// Agents everywhere lose what is left out here: only what is known to be bad, and only if that is asked for.
+Result<std::vector<std::string>> Repository::vet_offers(const Root& root, std::vector<Offer>& offers,
+                                                        bool drop) const {
+  std::vector<std::string> dropped;
+  std::vector<Offer> good;
+  for (Offer& offer : offers) {
+    const std::string name = "release " + std::to_string(offer.number) + " (" + offer.version + ")";
+    auto verdict = judge_offer(root, offer);
+    if (!verdict)
+      return std::move(verdict).error().with_context(
+          "nothing was published, for " + name +
+          " is on offer and cannot be read: bring it back, or withdraw it ('opsctl release withdraw')");
+    if (*verdict) {
+      good.push_back(std::move(offer));
+      continue;
+    }
+    if (!drop)
+      return Error(ErrorCode::permission, "nothing was published, for agents would refuse " + name +
+                                              ", which is on offer: " + verdict->message +
+                                              ". Bring it back, or leave it out with --drop");
+    dropped.push_back(name + ": " + verdict->message);
+  }
+  offers = std::move(good);
+  return dropped;
+}
+
+Result<std::vector<std::string>> Repository::expired_offers(const std::vector<Offer>& offers,
+                                                            Instant now) const {
+  std::vector<std::string> expired;
+  for (const Offer& offer : offers) {
+    auto document = read(offer.path);
+    if (!document) return std::move(document).error();
+    const auto release = parse_release(*document);
+    if (release && release->expires <= now)
+      expired.push_back("release " + std::to_string(offer.number) + " (" + offer.version +
+                        ") is on offer, but expired at " + to_text(release->expires) +
+                        ": publish the version again, or withdraw it");
+  }
+  return expired;
 }
 
 Result<Stamped> Repository::put_timestamp(const std::vector<Root>& roots, Timestamp timestamp,
-                                          const Signers& keys, Instant expires) const {
+                                          const Signers& keys, const Stamp& wish) const {
   Stamped stamped;
   ++timestamp.version;
-  timestamp.expires = expires;
-  std::erase_if(timestamp.offers, [&](const Offer& offer) {
-    const auto fine = check_offer(roots.back(), offer);
-    if (!fine)
-      stamped.dropped.push_back("release " + std::to_string(offer.number) + " (" + offer.version +
-                                "): " + fine.error().message());
-    return !fine;
-  });
+  timestamp.expires = wish.expires;
+  auto dropped = vet_offers(roots.back(), timestamp.offers, wish.drop);
+  if (!dropped) return std::move(dropped).error();
+  auto expired = expired_offers(timestamp.offers, wish.now);
+  if (!expired) return std::move(expired).error();
+  stamped.dropped = std::move(*dropped);
+  stamped.expired = std::move(*expired);
   std::ranges::sort(timestamp.offers, {}, &Offer::number);
   const std::string document = write(timestamp);
   if (auto fine = parse_timestamp(document); !fine) return std::move(fine).error();
@@ -249,21 +289,29 @@ Result<Published> Repository::publish(const Publication& publication, const Sign
   if (!release) return std::move(release).error();
   const std::string document = write(*release);
   const std::string name = "releases/" + std::to_string(release->number) + ".json";
+  std::erase_if(timestamp->offers, [&](const Offer& offer) {
+    return offer.channel == release->channel && offer.version == release->version;
+  });
+  std::vector<std::string> dropped;
+  if (!timestamp_keys.empty()) {
+    auto vetted = vet_offers(root, timestamp->offers, publication.drop);
+    if (!vetted) return std::move(vetted).error();
+    dropped = std::move(*vetted);
+  }
   auto placed = place(name, document, {}, release_keys, {{&root, Role::release}});
   if (!placed) return std::move(placed).error();
   Published published{
       .release = *release, .release_document = std::move(*placed), .timestamp_document = {}, .dropped = {}};
   if (!published.release_document.missing.empty() || timestamp_keys.empty()) return published;
 
-  std::erase_if(timestamp->offers, [&](const Offer& offer) {
-    return offer.channel == release->channel && offer.version == release->version;
-  });
   timestamp->offers.push_back(
       {release->channel, release->version, release->number, base::sha256_hex(document), name});
-  auto stamped = put_timestamp(*all, std::move(*timestamp), timestamp_keys, publication.timestamp_expires);
+  auto stamped =
+      put_timestamp(*all, std::move(*timestamp), timestamp_keys,
+                    {.expires = publication.timestamp_expires, .now = now, .drop = publication.drop});
   if (!stamped) return std::move(stamped).error();
   published.timestamp_document = std::move(stamped->document);
-  published.dropped = std::move(stamped->dropped);
+  published.dropped = std::move(dropped);
   return published;
 }
 
@@ -280,26 +328,28 @@ Result<Offer> Repository::offer_for(const std::string& version) const {
                "releases/" + std::to_string(release.number) + ".json"};
 }
 
-Result<Stamped> Repository::stamp(const Signers& keys, Instant expires, const std::string& version) {
+Result<Stamped> Repository::stamp(const Signers& keys, const Stamp& wish) {
   auto held = lock();
   if (!held) return std::move(held).error();
   auto all = roots();
   if (!all) return std::move(all).error();
   auto timestamp = current_timestamp(*all);
   if (!timestamp) return std::move(timestamp).error();
-  if (!version.empty()) {
-    auto offer = offer_for(version);
+  if (!wish.offer.empty()) {
+    auto offer = offer_for(wish.offer);
     if (!offer) return std::move(offer).error();
-    if (auto fine = check_offer(all->back(), *offer); !fine) return std::move(fine).error();
+    auto verdict = judge_offer(all->back(), *offer);
+    if (!verdict) return std::move(verdict).error();
+    if (!*verdict) return Error(ErrorCode::permission, std::move(verdict->message));
     std::erase_if(timestamp->offers, [&](const Offer& each) {
-      return each.channel == offer->channel && each.version == version;
+      return each.channel == offer->channel && each.version == wish.offer;
     });
     timestamp->offers.push_back(std::move(*offer));
   }
-  return put_timestamp(*all, std::move(*timestamp), keys, expires);
+  return put_timestamp(*all, std::move(*timestamp), keys, wish);
 }
 
-Result<Stamped> Repository::withdraw(const std::string& version, const Signers& keys, Instant expires) {
+Result<Stamped> Repository::withdraw(const std::string& version, const Signers& keys, const Stamp& wish) {
   auto held = lock();
   if (!held) return std::move(held).error();
   auto all = roots();
@@ -308,7 +358,7 @@ Result<Stamped> Repository::withdraw(const std::string& version, const Signers& 
   if (!timestamp) return std::move(timestamp).error();
   if (std::erase_if(timestamp->offers, [&](const Offer& each) { return each.version == version; }) == 0)
     return Error(ErrorCode::not_found, "version " + version + " is not on offer ('opsctl release list')");
-  return put_timestamp(*all, std::move(*timestamp), keys, expires);
+  return put_timestamp(*all, std::move(*timestamp), keys, wish);
 }
 
 }  // namespace release

@@ -147,18 +147,68 @@ Result<void> Repository::replace(const std::string& name, const std::string& doc
   return base::sync_folder_of(path);
 }
 
+namespace {
+
+bool wants(const auto& wanted, const std::string& id) {
+  return std::ranges::any_of(wanted, [&](const auto& each) {
+    const RoleKeys& role = each.root->role(each.role);
+    return std::ranges::find(role.keys, id) != role.keys.end();
+  });
+}
+
+// Leaves those that agents accept: good ones, by keys that are asked, each once. Agents refuse the document
+// for any other, even beyond the threshold.
+std::vector<std::string> leave_out_bad(std::vector<Signature>& signatures, const std::string& document,
+                                       const auto& wanted) {
+  std::vector<std::string> left_out;
+  std::vector<Signature> good;
+  for (Signature& each : signatures) {
+    const bool is_known = wants(wanted, each.key_id);
+    const bool is_right = std::ranges::any_of(
+        wanted, [&](const auto& role) { return is_good(*role.root, role.role, document, each); });
+    if (!is_right)
+      left_out.push_back("the signature of the key " + each.key_id +
+                         (is_known ? " is not of this document" : ": its role has other keys"));
+    else if (std::ranges::find(good, each.key_id, &Signature::key_id) == good.end())
+      good.push_back(std::move(each));
+  }
+  signatures = std::move(good);
+  return left_out;
+}
+
+// As an agent judges exactly these bytes.
+Result<void> check_as_agent(const std::string& document, const std::string& signatures, const auto& wanted) {
+  const Verdict verdict = wanted.size() == 2
+                              ? judge_next_root(*wanted[0].root, *wanted[1].root, document, signatures)
+                              : judge_signatures(*wanted[0].root, wanted[0].role, document, signatures);
+  if (verdict) return {};
+  return Error(ErrorCode::invalid, "agents would refuse it, so it is not published: " + verdict.message);
+}
+
+}  // namespace
+
+// More signatures for what agents see already.
+Result<Placed> Repository::add_to_published(const std::string& path, const std::string& document,
+                                            std::vector<Signature> signatures, const Signers& keys,
+                                            const std::vector<Wanted>& wanted) {
+  const auto is_wanted = [&](const std::string& id) { return wants(wanted, id); };
+  if (auto added = add_signatures(signatures, keys, document, is_wanted); !added)
+    return std::move(added).error();
+  Placed placed{.path = path, .missing = {}, .left_out = leave_out_bad(signatures, document, wanted)};
+  const std::string text = write(signatures);
+  if (auto fine = check_as_agent(document, text, wanted); !fine) return std::move(fine).error();
+  if (auto put = base::write_lasting_file(path + ".sig", text, kServed); !put) return std::move(put).error();
+  return placed;
+}
+
 Result<Placed> Repository::place(const std::string& name, const std::string& document,
                                  std::vector<Signature> signatures, const Signers& keys,
                                  const std::vector<Wanted>& wanted) const {
-  const auto is_wanted = [&](const std::string& id) {
-    return std::ranges::any_of(wanted, [&](const Wanted& each) {
-      const RoleKeys& role = each.root->role(each.role);
-      return std::ranges::find(role.keys, id) != role.keys.end();
-    });
-  };
+  const auto is_wanted = [&](const std::string& id) { return wants(wanted, id); };
   if (auto added = add_signatures(signatures, keys, document, is_wanted); !added)
     return std::move(added).error();
-  Placed placed{.path = folder_ + "/" + name, .missing = {}};
+  Placed placed{
+      .path = folder_ + "/" + name, .missing = {}, .left_out = leave_out_bad(signatures, document, wanted)};
   for (const Wanted& each : wanted) {
     const std::size_t missing = missing_signatures(*each.root, each.role, document, signatures);
     if (missing > 0)
@@ -175,6 +225,7 @@ Result<Placed> Repository::place(const std::string& name, const std::string& doc
       return std::move(put).error();
     return placed;
   }
+  if (auto fine = check_as_agent(document, text, wanted); !fine) return std::move(fine).error();
   auto put = name == "timestamp.json" ? replace(name, document, text) : put_new(name, document, text);
   if (!put) return std::move(put).error();
   for (const std::string& left : {draft, draft + ".sig"})
@@ -214,6 +265,12 @@ Result<std::vector<Root>> Repository::roots(const std::string& pinned) const {
 
 Result<Placed> Repository::place_root(Root root, const RootChoice& choice, const Root* before,
                                       const Signers& keys) const {
+  const std::string draft = folder_ + "/" + root_name(root.version) + std::string(kDraft);
+  if (::access(draft.c_str(), F_OK) == 0)
+    return Error(ErrorCode::exists, draft +
+                                        " is there already and waits for signatures: complete it ('opsctl "
+                                        "release sign'), or remove it and " +
+                                        draft + ".sig first");
   root.expires = choice.expires;
   std::vector<RoleKeys> roles;
   std::vector<PublicKey> known = before ? before->keys : std::vector<PublicKey>();
@@ -297,13 +354,27 @@ Result<Placed> Repository::sign(const std::string& path, const Signers& keys) {
     if (kind->root) wanted.push_back({&*kind->root, Role::root});
     return base.place(kind->name, *document, std::move(*signatures), keys, wanted);
   }
+  const bool is_published =
+      newest > 0 && !path.ends_with(kDraft) &&
+      std::filesystem::path(path).filename() == std::filesystem::path(kind->name).filename() &&
+      (!kind->root || kind->version <= newest);
+  if (is_published) {
+    auto held = base.lock();
+    if (!held) return std::move(held).error();
+    std::vector<Wanted> wanted;
+    if (!kind->root) wanted.push_back({&known->back(), kind->role});
+    for (const Root& each : *known)
+      if (kind->root && (each.version == kind->version || each.version + 1 == kind->version))
+        wanted.push_back({&each, Role::root});
+    return add_to_published(path, *document, std::move(*signatures), keys, wanted);
+  }
   // Elsewhere: whose signatures count is decided where the roots are.
   if (auto added = add_signatures(*signatures, keys, *document, [](const std::string&) { return true; });
       !added)
     return std::move(added).error();
   if (auto put = base::write_lasting_file(path + ".sig", write(*signatures), kServed); !put)
     return std::move(put).error();
-  return Placed{.path = path, .missing = "unknown"};
+  return Placed{.path = path, .missing = "unknown", .left_out = {}};
 }
 
 }  // namespace release

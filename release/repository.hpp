@@ -36,8 +36,9 @@ struct RootChoice {
 
 // What became of a document.
 struct Placed {
-  std::string path;     // where it is now
-  std::string missing;  // "1 more 'root' key of root 2": it is a draft. Empty: it is published
+  std::string path;                   // where it is now
+  std::string missing;                // "1 more 'root' key of root 2": it is a draft. Empty: it is published
+  std::vector<std::string> left_out;  // signatures that agents would refuse, and why
 };
 
 struct Publication {
@@ -47,6 +48,7 @@ struct Publication {
   std::string min_from;
   Instant expires;            // of the release
   Instant timestamp_expires;  // of the timestamp that offers it
+  bool drop = false;          // other offers that are no good any more; else they are an error
 };
 struct Published {
   Release release;
@@ -59,6 +61,7 @@ struct Stamped {
   Timestamp timestamp;
   Placed document;
   std::vector<std::string> dropped;  // offers that are no good any more, and why
+  std::vector<std::string> expired;  // offers that are there, though no agent takes them
 };
 
 struct Listed {
@@ -83,10 +86,18 @@ class Repository {
   base::Result<Published> publish(const Publication& publication, const Signers& release_keys,
                                   const Signers& timestamp_keys, Instant now);
 
-  // A new timestamp with the same offers, and with this version too.
-  base::Result<Stamped> stamp(const Signers& keys, Instant expires, const std::string& offer = {});
+  // What a new timestamp is to be like. An offer whose release is not what was published, or is not signed by
+  // keys of the newest root, is dropped only if that is asked for; one that cannot be read never is.
+  struct Stamp {
+    Instant expires;
+    Instant now{};
+    std::string offer = {};  // with this version too
+    bool drop = false;
+  };
+  // A new timestamp with the same offers.
+  base::Result<Stamped> stamp(const Signers& keys, const Stamp& wish);
   // A new timestamp without this version, whatever channel it is in.
-  base::Result<Stamped> withdraw(const std::string& version, const Signers& keys, Instant expires);
+  base::Result<Stamped> withdraw(const std::string& version, const Signers& keys, const Stamp& wish);
 
   // Adds signatures to a document, a draft or not, in a release base or alone in a folder. A draft that is
   // complete then, and lies in its release base, is published. `missing` says "unknown" where the roots are
@@ -96,8 +107,8 @@ class Repository {
   // The releases by number.
   base::Result<std::vector<Listed>> list() const;
   // All that an agent would check, and the archives: each thing a line. `pinned`: begin with this root
-  // document instead of the first.
-  std::vector<Checked> check(const std::string& pinned, Instant now) const;
+  // document instead of the first. Bad is also a root or a release that expires within `margin`.
+  std::vector<Checked> check(const std::string& pinned, Instant now, std::chrono::seconds margin = {}) const;
 
   // All roots, from the first (or the pinned one), each verified by the one before. The last is the newest.
   base::Result<std::vector<Root>> roots(const std::string& pinned = {}) const;
@@ -112,6 +123,9 @@ class Repository {
   base::Result<std::vector<std::string>> names_in(const std::string& name) const;
   base::Result<std::string> read(const std::string& name) const;
   base::Result<std::optional<std::string>> read_if_there(const std::string& name) const;
+  static base::Result<Placed> add_to_published(const std::string& path, const std::string& document,
+                                               std::vector<Signature> signatures, const Signers& keys,
+                                               const std::vector<Wanted>& wanted);
   base::Result<Placed> place(const std::string& name, const std::string& document,
                              std::vector<Signature> signatures, const Signers& keys,
                              const std::vector<Wanted>& wanted) const;
@@ -128,8 +142,12 @@ class Repository {
   base::Result<Offer> offer_for(const std::string& version) const;
   base::Result<Timestamp> current_timestamp(const std::vector<Root>& roots) const;
   base::Result<Stamped> put_timestamp(const std::vector<Root>& roots, Timestamp timestamp,
-                                      const Signers& keys, Instant expires) const;
-  base::Result<void> check_offer(const Root& root, const Offer& offer) const;
+                                      const Signers& keys, const Stamp& wish) const;
+  // The reason why agents would refuse it; the error: that cannot be known.
+  base::Result<Verdict> judge_offer(const Root& root, const Offer& offer) const;
+  base::Result<std::vector<std::string>> vet_offers(const Root& root, std::vector<Offer>& offers,
+                                                    bool drop) const;
+  base::Result<std::vector<std::string>> expired_offers(const std::vector<Offer>& offers, Instant now) const;
 
   std::string folder_;
 };

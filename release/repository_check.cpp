@@ -80,7 +80,8 @@ Result<std::vector<Listed>> Repository::list() const {
   return all;
 }
 
-std::vector<Checked> Repository::check(const std::string& pinned, Instant now) const {
+std::vector<Checked> Repository::check(const std::string& pinned, Instant now,
+                                       std::chrono::seconds margin) const {
   std::vector<Checked> lines;
   const auto good = [&](std::string text) { lines.push_back({true, std::move(text)}); };
   const auto bad = [&](const Error& error) { lines.push_back({false, error.message()}); };
@@ -89,6 +90,11 @@ std::vector<Checked> Repository::check(const std::string& pinned, Instant now) c
   if (!all) return bad(all.error()), lines;
   for (const Root& root : *all)
     good(describe(root));
+  const auto ends_soon = [&](Instant expires) { return expires > now && expires <= now + margin; };
+  if (ends_soon(all->back().expires))
+    bad(Error(ErrorCode::invalid, "root " + std::to_string(all->back().version) + " expires soon, at " +
+                                      to_text(all->back().expires) +
+                                      ": make the next ('opsctl release root rotate')"));
   auto trust = Trust::open(Memory{.root = write(all->back())});
   if (!trust) return bad(trust.error()), lines;
 
@@ -111,6 +117,10 @@ std::vector<Checked> Repository::check(const std::string& pinned, Instant now) c
       bad(release.error().with_context(offer.path));
       continue;
     }
+    if (ends_soon(release->expires))
+      bad(Error(ErrorCode::invalid, "release " + std::to_string(offer.number) + " (" + offer.version +
+                                        ") expires soon, at " + to_text(release->expires) +
+                                        ": publish the version again, or withdraw it"));
     for (const Target& target : release->targets) {
       const Machine machine{.os = target.os, .arch = target.arch, .channel = offer.channel, .version = ""};
       const std::string name = "release " + std::to_string(offer.number) + ", " + offer.channel + " " +

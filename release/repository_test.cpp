@@ -4,70 +4,10 @@
 
 #include <doctest/doctest.h>
 
-#include "release/trust.hpp"
-#include "tests/support/release_archives.hpp"
-#include "tests/support/release_documents.hpp"
-#include "tests/support/scratch_folder.hpp"
+#include "tests/support/release_base.hpp"
 
 using namespace release;
 using namespace release::testing;
-
-namespace {
-
-// A release base with a key for each role.
-struct Base {
-  tests::ScratchFolder scratch;
-  SigningKey root = new_key(), release = new_key(), timestamp = new_key();
-  Repository repository{scratch / "base"};
-
-  RootChoice choice() const {
-    return {.roles = {{Role::root, {.keys = {root.public_key()}}},
-                      {Role::release, {.keys = {release.public_key()}}},
-                      {Role::timestamp, {.keys = {timestamp.public_key()}}}},
-            .expires = at(365 * kDay)};
-  }
-  void begin() {
-    auto placed = repository.create_root(choice(), {root});
-    REQUIRE_MESSAGE(placed, placed.error().message());
-    REQUIRE(placed->missing.empty());
-  }
-  std::string archive(const std::string& version, const std::string& arch = "amd64",
-                      const std::string& inside = {}) const {
-    const std::string name = "in/opsagent-" + version + "-linux-" + arch + ".tar.gz";
-    scratch.write(name, gzipped(tar_file("manifest", "opsagent " + (inside.empty() ? version : inside) +
-                                                         "\ntarget linux " + arch + "\n") +
-                                tar_end()));
-    return scratch / name;
-  }
-  Publication of(const std::string& version, std::vector<std::string> archives) const {
-    return {.archives = std::move(archives),
-            .version = version,
-            .expires = at(90 * kDay),
-            .timestamp_expires = at(2 * kDay)};
-  }
-  Published publish(const std::string& version) {
-    auto published = repository.publish(of(version, {archive(version)}), {release}, {timestamp}, at(0));
-    REQUIRE_MESSAGE(published, published.error().message());
-    return std::move(*published);
-  }
-  // "" when an agent would believe all of it.
-  std::string wrong(Instant now = at(0)) const {
-    std::string text;
-    for (const Checked& each : repository.check("", now))
-      if (!each.is_good) text += each.text + "\n";
-    return text;
-  }
-  std::string offered() const {
-    std::string text;
-    auto listed = repository.list();
-    REQUIRE(listed);
-    for (const Listed& each : *listed)
-      if (each.is_offered) text += each.release.version + " ";
-    return text;
-  }
-};
-
-}  // namespace
 
 TEST_CASE("what is published is believed by an agent, and offered until it is withdrawn") {
   Base base;
@@ -76,12 +16,12 @@ TEST_CASE("what is published is believed by an agent, and offered until it is wi
   CHECK(base.publish("1.5.0").release.number == 2);
   CHECK(base.wrong() == "");
   CHECK(base.offered() == "1.4.0 1.5.0 ");
-  auto stamped = base.repository.withdraw("1.5.0", {base.timestamp}, at(3 * kDay));
+  auto stamped = base.repository.withdraw("1.5.0", {base.timestamp}, {.expires = at(3 * kDay)});
   REQUIRE(stamped);
   CHECK(stamped->timestamp.version == 3);
   CHECK(base.offered() == "1.4.0 ");
-  CHECK_FALSE(base.repository.withdraw("1.5.0", {base.timestamp}, at(3 * kDay)));
-  REQUIRE(base.repository.stamp({base.timestamp}, at(4 * kDay), "1.5.0"));
+  CHECK_FALSE(base.repository.withdraw("1.5.0", {base.timestamp}, {.expires = at(3 * kDay)}));
+  REQUIRE(base.repository.stamp({base.timestamp}, {.expires = at(4 * kDay), .offer = "1.5.0"}));
   CHECK(base.offered() == "1.4.0 1.5.0 ");
   CHECK(base.wrong() == "");
   CHECK(base.publish("1.5.0").release.number == 3);  // the same again: a new number takes the old one's place
@@ -182,11 +122,11 @@ TEST_CASE("a release that several must sign is offered when they have") {
   REQUIRE(published);
   CHECK(published->release_document.missing == "1 more 'release' key of root 1");
   CHECK_FALSE(published->timestamp_document);
-  CHECK_FALSE(base.repository.stamp({base.timestamp}, at(kDay), "1.4.0"));
+  CHECK_FALSE(base.repository.stamp({base.timestamp}, {.expires = at(kDay), .offer = "1.4.0"}));
   auto done = Repository::sign(published->release_document.path, {second});
   REQUIRE_MESSAGE(done, done.error().message());
   CHECK(done->missing == "");
-  REQUIRE(base.repository.stamp({base.timestamp}, at(kDay), "1.4.0"));
+  REQUIRE(base.repository.stamp({base.timestamp}, {.expires = at(kDay), .offer = "1.4.0"}));
   CHECK(base.wrong() == "");
   CHECK(base.offered() == "1.4.0 ");
 }
@@ -200,8 +140,13 @@ TEST_CASE("after a key was replaced, offers of the old key are dropped and new o
                             {Role::timestamp, {.keys = {timestamp.public_key()}}}},
                   .expires = at(365 * kDay)};
   REQUIRE(base.repository.rotate_root(next, {base.root})->missing == "");
-  CHECK_FALSE(base.repository.stamp({base.timestamp}, at(kDay)));  // the old key means nothing any more
-  auto stamped = base.repository.stamp({timestamp}, at(kDay));
+  CHECK_FALSE(
+      base.repository.stamp({base.timestamp}, {.expires = at(kDay)}));  // the old key means nothing any more
+  auto kept = base.repository.stamp({timestamp}, {.expires = at(kDay)});
+  REQUIRE_FALSE(kept);
+  CHECK(kept.error().message().find("--drop") != std::string::npos);
+  CHECK(base.offered() == "1.4.0 ");
+  auto stamped = base.repository.stamp({timestamp}, {.expires = at(kDay), .drop = true});
   REQUIRE_MESSAGE(stamped, stamped.error().message());
   CHECK(stamped->timestamp.version == 2);
   REQUIRE(stamped->dropped.size() == 1);
@@ -217,18 +162,18 @@ TEST_CASE("a folder is changed by one at a time, and what a killed one left is c
   base.publish("1.4.0");
   const base::UniqueFd other(::open((base.scratch / "base").c_str(), O_RDONLY | O_DIRECTORY));
   REQUIRE(::flock(other.get(), LOCK_EX) == 0);
-  auto busy = base.repository.stamp({base.timestamp}, at(kDay));
+  auto busy = base.repository.stamp({base.timestamp}, {.expires = at(kDay)});
   REQUIRE_FALSE(busy);
   CHECK(busy.error().message().find("another opsctl") != std::string::npos);
   REQUIRE(::flock(other.get(), LOCK_UN) == 0);
 
   // Killed between the two renames of a timestamp.
   const std::string before = base.scratch.read("base/timestamp.json.sig");
-  REQUIRE(base.repository.stamp({base.timestamp}, at(kDay)));
+  REQUIRE(base.repository.stamp({base.timestamp}, {.expires = at(kDay)}));
   base.scratch.write("base/timestamp.json.sig.next", base.scratch.read("base/timestamp.json.sig"));
   base.scratch.write("base/timestamp.json.sig", before);
   CHECK(base.wrong() != "");
-  auto stamped = base.repository.stamp({base.timestamp}, at(kDay));
+  auto stamped = base.repository.stamp({base.timestamp}, {.expires = at(kDay)});
   REQUIRE_MESSAGE(stamped, stamped.error().message());
   CHECK(stamped->timestamp.version == 3);
   CHECK(base.wrong() == "");
@@ -242,7 +187,7 @@ TEST_CASE("a timestamp that somebody has changed is not continued") {
   changed.version = 1;
   changed.offers.clear();
   base.scratch.write("base/timestamp.json", write(changed));
-  auto refused = base.repository.stamp({base.timestamp}, at(kDay));
+  auto refused = base.repository.stamp({base.timestamp}, {.expires = at(kDay)});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message().find("somebody has changed it") != std::string::npos);
 }
@@ -267,11 +212,11 @@ TEST_CASE("a draft of a timestamp that was overtaken is not published") {
   choice.roles[Role::timestamp] = {.keys = {base.timestamp.public_key(), second.public_key()},
                                    .threshold = 2};
   REQUIRE(base.repository.create_root(choice, {base.root}));
-  auto draft = base.repository.stamp({base.timestamp}, at(kDay));
+  auto draft = base.repository.stamp({base.timestamp}, {.expires = at(kDay)});
   REQUIRE(draft);
   CHECK(draft->document.missing == "1 more 'timestamp' key of root 1");
   const std::string text = base.scratch.read("base/timestamp.json.draft");
-  REQUIRE(base.repository.stamp({base.timestamp, second}, at(kDay))->document.missing == "");
+  REQUIRE(base.repository.stamp({base.timestamp, second}, {.expires = at(kDay)})->document.missing == "");
   CHECK_FALSE(base.scratch.exists("base/timestamp.json.draft"));
   base.scratch.write("base/timestamp.json.draft", text);
   CHECK_FALSE(Repository::sign(base.scratch / "base/timestamp.json.draft", {base.timestamp, second}));

@@ -129,12 +129,16 @@ Result<void> check_signatures(const Root& root, Role role, std::string_view docu
                std::move(verdict.message));
 }
 
+bool is_good(const Root& root, Role role, std::string_view document, const Signature& signature) {
+  const PublicKey* key = key_of(root, role, signature.key_id);
+  return key && key->verifies(document, signature.bytes);
+}
+
 std::size_t missing_signatures(const Root& root, Role role, std::string_view document,
                                const std::vector<Signature>& signatures) {
   std::set<std::string> verified;
   for (const Signature& each : signatures)
-    if (const PublicKey* key = key_of(root, role, each.key_id); key && key->verifies(document, each.bytes))
-      verified.insert(each.key_id);
+    if (is_good(root, role, document, each)) verified.insert(each.key_id);
   const std::size_t counted = count(root, role, verified);
   return root.role(role).threshold - std::min<std::size_t>(root.role(role).threshold, counted);
 }

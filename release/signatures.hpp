@@ -37,6 +37,9 @@ Verdict judge_next_root(const Root& now, const Root& next, std::string_view docu
 // Whether enough root keys of `now` have signed, whoever else has: before anything in it is believed.
 Verdict judge_untrusted_root(const Root& now, std::string_view document, std::string_view signatures);
 
+// Whether it is a good one, by a key that the role has.
+bool is_good(const Root& root, Role role, std::string_view document, const Signature& signature);
+
 // How many more keys of the role must sign; signatures that do not count are left out.
 std::size_t missing_signatures(const Root& root, Role role, std::string_view document,
                                const std::vector<Signature>& signatures);

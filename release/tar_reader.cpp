@@ -126,6 +126,9 @@ Result<TarEntry> TarReader::parse_header(std::string_view block) {
   const auto mode = number_field(block, 100, 8), size = number_field(block, 124, 12);
   if (!mode || (*mode != 0755 && (*mode != 0644 || entry.is_folder)))
     return refused(what + " has a mode that is not 0755" + (entry.is_folder ? "" : " or 0644"));
+  const auto uid = number_field(block, 108, 8), gid = number_field(block, 116, 8);
+  if (!uid || !gid || *uid != 0 || *gid != 0)
+    return refused(what + " has an owner that is not root: make it with \"tar --owner=0 --group=0\"");
   if (!size || (entry.is_folder && *size != 0) || !link->empty())
     return refused(what + " has a size or a link that it cannot have");
   entry.is_executable = *mode == 0755;

@@ -50,9 +50,12 @@ int install_command(const Options& options, Console& console) {
         "and run its bin/opsagent install");
     return kFailure;
   }
-  const auto installed = install::install(
-      {.site = site_of(options), .release = *release, .sha256 = options.sha256, .start = !options.no_start},
-      progress(options, console));
+  const auto installed = install::install({.site = site_of(options),
+                                           .release = *release,
+                                           .sha256 = options.sha256,
+                                           .start = !options.no_start,
+                                           .number = static_cast<std::uint64_t>(options.release)},
+                                          progress(options, console));
   if (!installed) return fail(installed.error(), console);
   if (!options.quiet) console.out.line("installed " + printable(*installed));
   return kOk;

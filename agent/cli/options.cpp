@@ -164,6 +164,13 @@ Result<void> store_proxy(Options& options, std::string_view value) {
   return {};
 }
 
+Result<void> store_release(Options& options, std::string_view value) {
+  const auto number = base::parse_integer(value);
+  if (!number || *number < 1) return must_be("a number from 1 on", value);
+  options.release = *number;
+  return {};
+}
+
 Result<void> store_protocol_min(Options& options, std::string_view value) {
   if (value != "1" && value != "2") return must_be("1 or 2", value);
   options.protocol_min = value == "1" ? 1 : 2;
@@ -331,6 +338,14 @@ constexpr std::array kOptions{
               .commands = kInstall,
               .configurable = false,
               .store = store_text<&Options::sha256>},
+    OptionRow{
+        .name = "release",
+        .kind = ValueKind::text,
+        .placeholder = "NUMBER",
+        .doc = "the release's number, as its signed document says: no older one is installed by updates",
+        .commands = kInstall,
+        .configurable = false,
+        .store = store_release},
     OptionRow{.name = "no-start",
               .doc = "enable the service and do not start it",
               .commands = kInstall | kClean,

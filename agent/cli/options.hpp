@@ -85,6 +85,7 @@ struct Options {
   std::chrono::seconds update_delay{5};
   // Installing, and removing.
   std::string sha256;
+  std::int64_t release = 0;
   bool no_start = false;
   bool keep_state = false;
   // Who tells this machine its name and its app, if not the configuration.

@@ -11,6 +11,7 @@
 #include "agent/control/pid_file.hpp"
 #include "agent/install/files.hpp"
 #include "agent/install/service.hpp"
+#include "agent/update/trust_file.hpp"
 #include "base/file_read.hpp"
 #include "base/text.hpp"
 #include "update/journal.hpp"
@@ -129,6 +130,15 @@ Result<void> switch_by_hand(const Service& service, const Site& site, const std:
   return layout.switch_to(name);
 }
 
+// As an update does it that was confirmed. Without release keys there are no updates that it could be for.
+Result<void> note_number(const Site& site, std::uint64_t number, const Say& say) {
+  if (number == 0) return {};
+  const auto noted = updating::raise_floor(site.at(site.state_dir), number);
+  if (!noted && noted.error().code() != ErrorCode::not_found)
+    say("it cannot be noted that this is release " + std::to_string(number) + ": " + noted.error().message());
+  return {};
+}
+
 // Whether another version runs: of one that was there before, or of an install that was killed.
 bool is_outdated(const Site& site, const std::string& name) {
   const auto pid = control::PidFile::holder(control::pid_path(site.state_dir));
@@ -199,6 +209,7 @@ Result<std::string> install(const InstallOptions& options, const Say& say) {
       {"placing " + *name, [&] { return place_release(options, *manifest, *name); }},
       {"placing the launcher", [&] { return place_launcher(site, layout.version_folder(*name)); }},
       {"making it the current version", [&] { return switch_by_hand(service, site, *name); }},
+      {"noting which releases are older", [&] { return note_number(site, options.number, say); }},
       {"placing the service",
        [&]() -> Result<void> {
          auto put = service.put(layout.version_folder(*name) + "/share");

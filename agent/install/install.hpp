@@ -4,6 +4,7 @@
 // each other. Blocks for as long as the service takes to start; any thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -23,6 +24,7 @@ struct InstallOptions {
   std::string release;  // the folder that holds bin/, lib/, share/ and the manifest
   std::string sha256;   // of the archive; empty: the release lies in versions/ already, and has its name
   bool start = true;
+  std::uint64_t number = 0;  // the release's: nothing older is believed from now on. 0: it is not known
 };
 
 // Answers the version's folder name.

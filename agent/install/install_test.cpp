@@ -11,7 +11,9 @@
 #include "agent/install/manifest.hpp"
 #include "agent/install/service.hpp"
 #include "agent/install/uninstall.hpp"
+#include "agent/update/trust_file.hpp"
 #include "base/sha256.hpp"
+#include "tests/support/release_documents.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "update/journal.hpp"
 
@@ -155,7 +157,7 @@ TEST_CASE("an uninstall that is killed before any of its steps is completed by t
   for (int nth = 1;; ++nth) {
     Image image(false);
     REQUIRE(image.install_problem() == "");
-    image.scratch.write("image/etc/opsagent.conf", "");
+    image.scratch.write("image/etc/opsagent.conf", std::string(kBootstrapMark) + "\n");
     image.scratch.write("image/etc/opsagent.conf.new", "");
     image.scratch.write("image/opt/opsagent/staging/half/x", "");
     if (!killed_at(nth, [&](const Say& say) { (void)uninstall({.site = image.site}, say); })) break;
@@ -173,7 +175,7 @@ TEST_CASE("uninstall takes all that is ours, state and logs too, and keeps and n
   for (const char* ours :
        {"etc/opsagent.conf", "var/log/opsagent-bootstrap.log", "var/log/opsagent.log",
         "var/log/opsagent.12.log", "var/lib/opsagent/spool/1", "var/lib/opsagent/update/root.json"})
-    scratch.write(std::string("image/") + ours, "ours");
+    scratch.write(std::string("image/") + ours, std::string(kBootstrapMark) + "\nours\n");
   const std::vector<std::string> foreign{"opt/opsagent/notes",
                                          std::string("opt/opsagent/versions/") + kName + "/bin/mine",
                                          "opt/opsagent/versions/readme.txt/x",
@@ -212,6 +214,54 @@ TEST_CASE("state can be kept; of a folder that the configuration names only what
   const Kept kept = image.removed();
   CHECK(image.scratch.count("image/srv/agent") == 1);
   CHECK(kept == Kept{"/srv/agent/photos: we did not put it there"});
+}
+
+TEST_CASE("a configuration that the bootstrap did not write is kept and named") {
+  for (const bool is_link : {false, true}) {
+    Image image;
+    REQUIRE(image.install_problem() == "");
+    const std::string own = "ws_uri = wss://mine/agent/\n# " + std::string(kBootstrapMark) + "\n";
+    image.scratch.write(is_link ? "image/etc/mine" : "image/etc/opsagent.conf",
+                        is_link ? std::string(kBootstrapMark) : own);
+    if (is_link) fs::create_symlink("mine", image.scratch / "image/etc/opsagent.conf");
+    CHECK(image.removed() == Kept{"/etc/opsagent.conf: the bootstrap script did not write it"});
+    CHECK(image.scratch.exists("image/etc/opsagent.conf"));
+  }
+}
+
+TEST_CASE("the mask that a removed package leaves is no obstacle; a unit of the package is") {
+  Image image;
+  image.scratch.folder("image/etc/systemd/system");
+  fs::create_symlink("/dev/null", image.scratch / "image/etc/systemd/system/opsagent.service");
+  CHECK(image.install_problem() == "");
+  check_installed(image);
+  CHECK(fs::is_regular_file(fs::symlink_status(image.scratch / "image/etc/systemd/system/opsagent.service")));
+  Image packaged;
+  packaged.scratch.write("image/usr/lib/systemd/system/opsagent.service", kUnitText);
+  packaged.scratch.folder("image/etc/systemd/system");
+  fs::create_symlink("/dev/null", packaged.scratch / "image/etc/systemd/system/opsagent.service");
+  CHECK(has(packaged.install_problem(), "apt purge opsagent"));
+}
+
+TEST_CASE("who is told the release's number believes no older one, and is never told less") {
+  Image image;
+  const std::string state = image.site.at(kStateFolder);
+  InstallOptions options = image.options();
+  options.number = 7;
+  const release::SigningKey key = release::testing::new_key();
+  REQUIRE(install(options, nobody_listens));  // no keys, no updates
+  CHECK_FALSE(image.scratch.exists("image/var/lib/opsagent/update/trusted"));
+  image.scratch.write("image/var/lib/opsagent/update/root.json",
+                      release::write(release::testing::root_of(1, {&key}, 1, {&key}, {&key})));
+  REQUIRE(install(options, nobody_listens));
+  CHECK(agent::updating::load_trust(state)->memory().floor == 7);
+  options.number = 5;
+  REQUIRE(install(options, nobody_listens));
+  CHECK(agent::updating::load_trust(state)->memory().floor == 7);
+  image.scratch.write("image/var/lib/opsagent/update/trusted", "damaged");
+  options.number = 9;
+  CHECK(install(options, nobody_listens));
+  CHECK(image.scratch.read("image/var/lib/opsagent/update/trusted") == "damaged");
 }
 
 TEST_CASE("a reinstall keeps who the machine is and whom it trusts") {

@@ -116,14 +116,17 @@ bool Service::is_ours(const char* path) const {
 
 std::string Service::obstacle() const {
   const char* path = init_ == Init::systemd ? kUnit : kInitScript;
-  if (is_there(site_.at(path)) && !is_ours(path))
+  // A package that was removed, but not purged, leaves its unit masked. That is nobody's any more.
+  const bool is_mask = init_ == Init::systemd && link_target(site_.at(path)) == "/dev/null";
+  if (is_there(site_.at(path)) && !is_mask && !is_ours(path))
     return std::string(path) + " is there and does not start " + site_.prefix +
            "/launch: remove it first, it is not of this installation";
   for (const char* package :
        {"/usr/lib/systemd/system/opsagent.service", "/lib/systemd/system/opsagent.service"})
     if (is_there(site_.at(package)))
       return std::string(package) +
-             " is there: opsagent is installed as a package. Remove that first (apt remove opsagent)";
+             " is there: opsagent is installed as a package. Remove that first (apt remove opsagent, or apt "
+             "purge opsagent if its state is not to be kept)";
   return {};
 }
 

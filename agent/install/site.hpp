@@ -16,6 +16,8 @@ inline constexpr const char* kStateFolder = "/var/lib/opsagent";
 inline constexpr const char* kCommandLink = "/usr/local/bin/opsagent";
 inline constexpr const char* kUnit = "/etc/systemd/system/opsagent.service";
 inline constexpr const char* kUnitWanted = "/etc/systemd/system/multi-user.target.wants/opsagent.service";
+// The first line of what the bootstrap script writes (bootstrap/userdata.sh).
+inline constexpr std::string_view kBootstrapMark = "# Written by the bootstrap script of OpsAgent.";
 inline constexpr const char* kInitScript = "/etc/init.d/opsagent";
 
 struct Site {
@@ -35,6 +37,7 @@ struct Site {
 enum class Kind {
   service,      // by its own means (service.hpp); what it starts is ours
   file,         // by its name
+  marked_file,  // begins with the bootstrap's mark
   log,          // by its name, and with a number behind it
   link,         // leads where ours does
   scratch,      // a folder that nobody else may use: with all that is in it

@@ -48,6 +48,8 @@ constexpr std::array<std::string_view, 8> kKeptByReinstall{"identity.pem", "iden
                                                            "token",        "update"};
 constexpr std::array<std::string_view, 2> kKeptOfUpdates{"root.json", "trusted"};
 
+constexpr std::size_t kLargestMarked = 1024 * 1024;
+
 bool is_among(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
@@ -87,12 +89,15 @@ class Removal {
   Result<void> remove(const Place& place) {
     const std::string path = path_of(place, site_);
     const std::string real = site_.at(path);
-    if (place.kind != Kind::service && is_there(real)) say_("removing " + path);
+    const bool is_said_there = place.kind == Kind::service || place.kind == Kind::marked_file;
+    if (!is_said_there && is_there(real)) say_("removing " + path);
     switch (place.kind) {
       case Kind::service:
         return remove_service();
       case Kind::file:
         return remove_file(path);
+      case Kind::marked_file:
+        return remove_marked(path);
       case Kind::log:
         return remove_logs(path);
       case Kind::link:
@@ -138,6 +143,20 @@ class Removal {
     }
     if (auto removed = remove_name(site_.at(path)); !removed) return removed;
     return remove_name(site_.at(path) + ".new");
+  }
+
+  // What somebody wrote by hand is theirs.
+  Result<void> remove_marked(const std::string& path) {
+    const std::string real = site_.at(path);
+    if (is_there(real)) {
+      const auto text = base::read_file(real, kLargestMarked);
+      if (!link_target(real).empty() || !text || !text->starts_with(kBootstrapMark)) {
+        kept_.push_back(path + ": the bootstrap script did not write it");
+        return remove_name(real + ".new");
+      }
+    }
+    say_("removing " + path);
+    return remove_file(path);
   }
 
   // "opsagent.log", and "opsagent.1.log" as the log calls its older ones.

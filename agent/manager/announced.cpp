@@ -38,12 +38,28 @@ Announced to_announced(metadata::Metadata found) {
           .join_token = std::move(found.join_token)};
 }
 
+void say_which_app(const DaemonSettings& settings, const Announced& announced) {
+  const std::string& configured = settings.backend->identity.app_id;
+  if (const std::string text = app_conflict(configured, announced); !text.empty())
+    settings.log(Level::warning, text);
+}
+
 }  // namespace
+
+std::string app_conflict(const std::string& configured, const Announced& announced) {
+  if (announced.app_id.empty() || configured.empty() || configured == announced.app_id) return {};
+  return "the identity source says that this machine is of the app '" + announced.app_id +
+         "', and the configuration says '" + configured +
+         "': the identity source's is used (identity_source = none lets the configuration decide)";
+}
 
 Result<Announced> first_announced(const DaemonSettings& settings) {
   const metadata::SourceOptions& source = settings.backend->source;
   if (source.names.empty()) return Announced{};
-  if (auto kept = kept_announced(settings.state_dir)) return std::move(*kept);
+  if (auto kept = kept_announced(settings.state_dir)) {
+    say_which_app(settings, *kept);
+    return std::move(*kept);
+  }
   settings.log(Level::info, "asking who this machine is: " + base::join(source.names, ", "));
   auto found = metadata::read_metadata(source, metadata::kFirstBoot, is_asked_to_end);
   if (!found) {
@@ -57,6 +73,7 @@ Result<Announced> first_announced(const DaemonSettings& settings) {
   Announced announced = to_announced(std::move(*found));
   if (auto kept = keep_announced(settings.state_dir, announced); !kept)
     settings.log(Level::warning, kept.error().message());
+  say_which_app(settings, announced);
   return announced;
 }
 
@@ -93,7 +110,7 @@ IdentityOptions with_announced(IdentityOptions options, const Announced& announc
 }
 
 MembershipOptions with_announced(MembershipOptions options, const Announced& announced) {
-  if (!announced.join_token.empty()) options.join_token = announced.join_token;
+  options.announced_token = announced.join_token;
   return options;
 }
 

@@ -30,6 +30,9 @@ base::Result<Announced> ask_announced(const metadata::SourceOptions& source, bas
 std::optional<Announced> kept_announced(const std::string& state_dir);  // nothing: it was never heard
 base::Result<void> keep_announced(const std::string& state_dir, const Announced& announced);
 
+// Which app wins when the two differ, as a sentence for the log; empty: they do not.
+std::string app_conflict(const std::string& configured, const Announced& announced);
+
 // The configuration with what was announced in the place of its own.
 IdentityOptions with_announced(IdentityOptions options, const Announced& announced);
 MembershipOptions with_announced(MembershipOptions options, const Announced& announced);

@@ -287,15 +287,21 @@ void Connector::ask_source_again() {
 // Another app, or another token: the next connection is made with these.
 void Connector::take(Announced said) {
   if (said.app_id == live_.announced.app_id && said.join_token == live_.announced.join_token) return;
+  if (!said.join_token.empty()) {
+    const auto offered = live_.membership->offer_token(said.join_token, *settings_.redactor);
+    if (!offered) {
+      // Nothing of what it says is believed then. It says it at every question: one line will do.
+      settings_.log(said.join_token == refused_token_ ? Level::debug : Level::warning,
+                    offered.error().message());
+      refused_token_ = said.join_token;
+      return;
+    }
+  }
   const std::string before = live_.identity.app_id;
   if (auto kept = keep_announced(settings_.state_dir, said); !kept)
     settings_.log(Level::warning, kept.error().message());
   live_.announced = std::move(said);
   live_.identity_options = with_announced(backend_.identity, live_.announced);
-  if (!live_.announced.join_token.empty())
-    if (auto offered = live_.membership->offer_token(live_.announced.join_token, *settings_.redactor);
-        !offered)
-      settings_.log(Level::warning, offered.error().message());
   if (auto identity = load_identity(live_.identity_options)) live_.identity = std::move(*identity);
   settings_.log(Level::info, "the identity source says something new: the app is " + live_.identity.app_id +
                                  (before == live_.identity.app_id ? "" : " and was " + before));

@@ -90,6 +90,7 @@ class Connector {
   bool is_secure_ = false;  // the connection, or the attempt
   bool is_gathering_ = false;
   bool is_asking_ = false;         // the identity source
+  std::string refused_token_;      // that it announced last
   bool is_somebody_else_ = false;  // it has said something new since the last attempt began
   Clock::time_point asked_{};
   bool is_ending_ = false;

@@ -24,6 +24,7 @@ base::Result<std::unique_ptr<LiveParts>> LiveParts::open(const DaemonSettings& f
   from.redactor->add(identity->token);
   auto membership = Membership::open(with_announced(from.backend->membership, said), *from.redactor);
   if (!membership) return std::move(membership).error();
+  if (const std::string& why = (*membership)->refused_token(); !why.empty()) from.log(Level::warning, why);
   auto spool = Spool::open(from.state_dir + "/spool");
   if (!spool) return std::move(spool).error().with_context("the report spool");
   for (const std::string& problem : (*spool)->problems())

@@ -1,5 +1,7 @@
 #include "agent/manager/membership.hpp"
 
+#include <algorithm>
+
 #include "base/file_read.hpp"
 #include "base/lasting_file.hpp"
 #include "base/text.hpp"
@@ -37,27 +39,49 @@ Result<std::unique_ptr<Membership>> Membership::open(MembershipOptions options, 
   const MembershipOptions& given = membership->options_;
   if (const auto used = base::read_file(given.state_dir + kUsedToken, kLargestFile))
     membership->used_token_ = base::trim(*used);
-  if (!given.join_token.empty()) {
-    auto token = read_token(given.join_token);
-    // A file that was removed after the enrolment is not missed.
-    if (!token && !membership->credentials_) return std::move(token).error().with_context("join_token");
-    if (token) {
-      redactor.add(token->secret);
-      membership->token_ = std::move(*token);
-    }
-  }
   if (!given.ca_file.empty()) {
     auto content = base::read_file(given.ca_file, kLargestFile);
     if (!content) return std::move(content).error().with_context("ca_file");
     membership->trusted_ = std::move(*content);
   }
+  if (auto taken = membership->take_first_token(redactor); !taken) return std::move(taken).error();
   return membership;
+}
+
+Result<void> Membership::take_first_token(base::Redactor& redactor) {
+  if (!options_.announced_token.empty()) {
+    const auto offered = offer_token(options_.announced_token, redactor);
+    if (offered) return {};
+    refused_token_ = offered.error().message();
+  }
+  if (options_.join_token.empty()) return {};
+  auto token = read_token(options_.join_token);
+  // A file that was removed after the enrolment is not missed.
+  if (!token && !credentials_) return std::move(token).error().with_context("join_token");
+  if (token) {
+    redactor.add(token->secret);
+    token_ = std::move(*token);
+  }
+  return {};
 }
 
 Result<void> Membership::offer_token(const std::string& text, base::Redactor& redactor) {
   auto token = pki::parse_join_token(text);
   if (!token) return std::move(token).error();
   redactor.add(token->secret);
+  // A metadata service is asked without any proof of who answers. At first there is nothing better;
+  // afterwards it must not hand the machine to somebody else.
+  if (credentials_) {
+    const auto known = pki::Certificate::parse_chain(authorities());
+    if (!known) return known.error();
+    const bool is_known = std::ranges::any_of(
+        *known, [&](const pki::Certificate& each) { return each.public_hash() == token->ca_hash; });
+    if (!is_known)
+      return Error(ErrorCode::permission,
+                   "the identity source has a join token of another authority than the one that this machine "
+                   "trusts; it is not used. If the machine is to move to another backend, set join_token in "
+                   "its own configuration, or run 'opsagent clean' and install it anew");
+  }
   token_ = std::move(*token);
   return {};
 }

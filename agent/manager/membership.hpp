@@ -24,6 +24,9 @@ struct MembershipOptions {
   std::string state_dir;
   std::string join_token;  // the token, or the path of a file that holds it
   std::string ca_file;     // empty: the authority that enrolled us
+  // What the identity source has said, which may be anybody on the network: instead of join_token, unless it
+  // would lead an enrolled machine to another authority.
+  std::string announced_token = {};
 };
 
 class Membership {
@@ -52,8 +55,12 @@ class Membership {
   base::Result<protocol::CertRequest> ask_to_enrol(std::string app_id, std::string instance_id);
   base::Result<protocol::CertRequest> ask_to_renew();
 
-  // A token that came later than the configuration, from the identity source. The error: it is not one.
+  // A token that came later than the configuration, from the identity source. The error: it is not one, or
+  // this machine is enrolled and the token is of another authority. Nothing changes then.
   base::Result<void> offer_token(const std::string& text, base::Redactor& redactor);
+
+  // Why the token that was announced before the start is not used; empty: it is, or there was none.
+  const std::string& refused_token() const { return refused_token_; }
 
   // The token was refused for good: it is not tried again while there is a certificate.
   void token_refused();
@@ -72,13 +79,15 @@ class Membership {
     std::string ca_hash;  // of an enrolment
   };
 
+  base::Result<void> take_first_token(base::Redactor& redactor);
   base::Result<void> check(const Pending& asked, const std::vector<pki::Certificate>& chain) const;
   base::Result<void> note_token();
 
   const MembershipOptions options_;
   std::optional<pki::JoinToken> token_;
   std::string used_token_;  // the id of the last one that led to an answer
-  std::string trusted_;     // the content of ca_file
+  std::string refused_token_;
+  std::string trusted_;  // the content of ca_file
   std::optional<Credentials> credentials_;
   std::optional<Pending> pending_;
   // For the certificate that we have: it resumes sessions, and costs more to make than a handshake.

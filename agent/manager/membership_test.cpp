@@ -144,6 +144,39 @@ TEST_CASE("an enrolment believes only the authority of its token") {
   CHECK_FALSE(membership->credentials());
 }
 
+TEST_CASE("an identity source cannot lead an enrolled machine to another authority") {
+  Machine machine;
+  const Machine foreign;
+  auto membership = machine.enrolled();
+  CHECK(refusal(membership->offer_token(foreign.token(), machine.redactor)).find("opsagent clean") !=
+        std::string::npos);
+  CHECK_FALSE(membership->must_enrol("default", now()));
+  REQUIRE(membership->offer_token(machine.token(), machine.redactor));
+  CHECK(membership->must_enrol("default", now()));  // a new one of its own authority
+
+  // Nor before the start, by what was kept of it; then the configuration's counts.
+  const auto opened = [&](std::string configured, std::string announced) {
+    auto made = Membership::open({.state_dir = machine.scratch.path(),
+                                  .join_token = std::move(configured),
+                                  .announced_token = std::move(announced)},
+                                 machine.redactor);
+    REQUIRE(made);
+    return std::move(*made);
+  };
+  CHECK(opened("", foreign.token())->refused_token() != "");
+  CHECK_FALSE(opened("", foreign.token())->must_enrol("default", now()));
+  CHECK(opened(machine.token(), foreign.token())->must_enrol("default", now()));
+  CHECK(opened("", machine.token())->refused_token() == "");
+  CHECK(opened("", machine.token())->must_enrol("default", now()));
+  CHECK(opened(foreign.token(), "")->must_enrol("default", now()));  // whoever owns the machine may
+
+  Machine fresh;  // that has nobody yet
+  auto first = Membership::open({.state_dir = fresh.scratch.path(), .announced_token = foreign.token()},
+                                fresh.redactor);
+  REQUIRE(first);
+  CHECK((*first)->must_enrol("default", now()));
+}
+
 TEST_CASE("a renewal has a new key; a new enrolment keeps the key by which the machine is known") {
   Machine machine;
   auto membership = machine.enrolled();

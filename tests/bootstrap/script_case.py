@@ -36,7 +36,7 @@ case $1 in
     cp "/opt/opsagent/versions/$name/bin/opsagent-launch" /opt/opsagent/launch
     printf '#!/bin/sh\\necho "$1" >>/init-calls\\n' >/etc/init.d/opsagent
     chmod 755 /etc/init.d/opsagent
-    echo >>/installs ;;
+    echo "${4-} ${5-}" >>/installs ;;
 esac
 """
 FILES = {"bin/opsagent": STAND_IN.encode(), "bin/opsagent-launch": b"#!/bin/sh\n", "share/data": random.Random(1).randbytes(400_000), "manifest": b"opsagent 1.4.0\n"}
@@ -89,9 +89,9 @@ class ScriptTest(unittest.TestCase):
         self.assertEqual(differences(before, self.machine.listing(ignore=[LOG])), [])
         self.assertEqual(self.machine.path(LOG).stat().st_mode & 0o777, 0o600)
 
-    def refuses(self, *reasons, options=(), **more):
+    def refuses(self, *reasons, options=(), wait=3, **more):
         """Status 1, the reasons everywhere, nothing installed."""
-        self.userdata(*options, **more)
+        self.userdata(*options, wait=wait, **more)
         before = self.machine.listing(ignore=[LOG])
         status, output = self.run_script()
         self.check_refusal(before, status, output, *reasons)

@@ -26,6 +26,7 @@ struct TarHeader {
   std::string magic = std::string("ustar\00000", 8);
   std::string prefix = "";
   bool right_checksum = true;
+  std::string uid = "0000000", gid = "0000000";
 };
 
 inline std::string tar_entry(const TarHeader& header, const std::string& content = "") {
@@ -33,8 +34,8 @@ inline std::string tar_entry(const TarHeader& header, const std::string& content
   const auto put = [&](std::size_t at, std::string_view text) { block.replace(at, text.size(), text); };
   put(0, header.name);
   put(100, header.mode);
-  put(108, "0000000");
-  put(116, "0000000");
+  put(108, header.uid);
+  put(116, header.gid);
   put(124, header.size.empty() ? octal(content.size(), 11) : header.size);
   put(136, "00000000000");
   put(148, "        ");
