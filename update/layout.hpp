@@ -48,12 +48,12 @@ class Layout {
   // Deletes all versions but those named and but what `current` leads to; nothing at all when `current` leads
   // nowhere. Each leaves versions/ by one rename, so that what is there is complete.
   base::Result<void> keep_only(const std::vector<std::string>& names) const;
+  // It leaves versions/ by one rename; nothing happens when it is not there. Never what is in use.
+  base::Result<void> discard(std::string_view name) const;
   // Empties staging/, but for `keep`: names in it that are still of use (a .part file).
   base::Result<void> sweep_staging(const std::vector<std::string>& keep = {}) const;
 
  private:
-  base::Result<void> discard(std::string_view name) const;
-
   std::string prefix_;
 };
 

@@ -121,7 +121,9 @@ Result<void> switch_by_hand(const Service& service, const Site& site, const std:
       noted.reason = "version " + name + " was installed by hand";
       noted.retryable = true;
     }
-    const bool leads_back = noted.phase == update::Phase::rolled_back && noted.to == name;
+    const bool leads_back =
+        (noted.phase == update::Phase::rolled_back || noted.phase == update::Phase::failed) &&
+        noted.to == name;
     if (leads_back) noted.from.clear();
     if (was_open || leads_back)
       if (auto written = update::write_journal(state, noted); !written) return written;

@@ -101,6 +101,19 @@ Result<void> check_manifest(const std::string& folder, const std::string& versio
 
 }  // namespace
 
+void distrust_installed(const Settings& settings, Candidate& candidate, const std::string& own,
+                        base::Interrupt& interrupt) {
+  if (!candidate.is_installed || candidate.folder == own) return;
+  const Layout layout(settings.prefix);
+  const std::string folder = layout.version_folder(candidate.folder);
+  auto whole = check_manifest(folder, candidate.version);
+  if (whole) whole = run_self_test(settings, folder, interrupt);
+  if (whole || whole.error().code() == ErrorCode::cancelled) return;
+  const auto current = layout.current();
+  if (!current || *current == candidate.folder) return;
+  if (layout.discard(candidate.folder)) candidate.is_installed = false;
+}
+
 Attempt<std::monostate> fetch_archive(const Settings& settings, ReleaseSource& source,
                                       const Candidate& candidate,
                                       const std::function<void(int percent)>& progress) {
