@@ -8,11 +8,13 @@
 //   starts over
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/unique_fd.hpp"
 
 namespace update {
 
@@ -30,6 +32,10 @@ class Layout {
 
   // "<version>-<sha8>"
   static std::string folder_name(std::string_view version, std::string_view sha256);
+
+  // Held by whoever adds or removes versions: an install, an uninstall, the agent. Waits so long for others;
+  // ErrorCode::exists: they are still at work.
+  base::Result<base::UniqueFd> lock(std::chrono::milliseconds patience) const;
 
   // Whether this can be the name of a folder in versions/: no path leads out of it.
   static bool is_name(std::string_view name);

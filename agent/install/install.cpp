@@ -162,13 +162,9 @@ std::optional<std::string> own_release() {
 }
 
 Result<base::UniqueFd> lock_prefix(const Site& site) {
-  const std::string prefix = site.at(site.prefix);
-  base::UniqueFd fd(::open(prefix.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd) return base::os_error(errno, prefix);
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
-  if (errno != EWOULDBLOCK) return base::os_error(errno, "locking " + prefix);
-  return Error(ErrorCode::exists,
-               "another install or uninstall is at work in " + prefix + ": wait for its end");
+  // The agent takes it for moments, when it clears away what an update has left.
+  constexpr std::chrono::seconds kPatience{2};
+  return site.layout().lock(kPatience);
 }
 
 Result<std::string> install(const InstallOptions& options, const Say& say) {

@@ -66,7 +66,7 @@ Stumble Updater::interrupted_by_start(bool is_new) {
   if (is_closed(record_->phase) || is_new == is_on_trial(*record_)) return {};
   if (is_new) return {.reason = "the new version was started before it was to be tried"};
   const auto current = layout_.current();
-  const bool is_switched = !current || *current != own_;
+  const bool is_switched = current && *current == record_->to;
   if (is_switched && !own_.empty())
     if (auto back = hold_place(); !back) log(Level::error, back.error().message());
   if (!is_switched && record_->attempts == 0) return {.reason = "interrupted before the switch"};
@@ -104,6 +104,14 @@ std::optional<std::string> Updater::why_not(const protocol::AgentUpdate& update)
   if (update.version == settings_.version) return std::nullopt;
   if (record_ && (!record_->is_reported || is_floor_due_))
     return "the update to " + record_->version + " is being closed: ask again in a moment";
+  // A backend of version 1 repeats itself at every handshake: to it no version may be tried again.
+  const bool may_repeat =
+      record_ && record_->retryable && (record_->phase == Phase::failed || !update.action_id.empty());
+  const bool is_bad = record_ && record_->version == update.version && !may_repeat &&
+                      (record_->phase == Phase::rolled_back || record_->phase == Phase::failed);
+  if (is_bad)
+    return "this version was tried before (" + record_->reason +
+           ") and is not tried again until another one is asked for";
   if (!settings_.is_launched)
     return "installed as a package or started by hand: update it the way it was installed";
   if (own_.empty())
@@ -111,11 +119,6 @@ std::optional<std::string> Updater::why_not(const protocol::AgentUpdate& update)
            "/versions: set 'prefix' to where the agent is installed";
   if (settings_.release_base.empty())
     return "the agent's configuration has no release_base: set it to where releases are published";
-  const bool is_bad = record_ && record_->version == update.version && !record_->retryable &&
-                      (record_->phase == Phase::rolled_back || record_->phase == Phase::failed);
-  if (is_bad)
-    return "this version was tried before (" + record_->reason +
-           ") and is not tried again until another one is asked for";
   return std::nullopt;
 }
 

@@ -263,6 +263,9 @@ void Updater::clean() {
   if (own_.empty()) return;
   const bool is_confirmed = record_ && record_->phase == Phase::confirmed && own_ == record_->to;
   work_.submit([layout = layout_, from = is_confirmed ? record_->from : "", is_confirmed](base::Interrupt&) {
+    // Whoever installs by hand has something in staging/, or is about to make it current.
+    const auto lock = layout.lock(std::chrono::milliseconds(0));
+    if (!lock) return;
     if (is_confirmed) (void)layout.keep_only({from});
     (void)layout.sweep_staging();
   });
