@@ -118,10 +118,12 @@ base::Result<void> WorkerLoop::take_over() {
   for (StateResult& leftover : recovery.others)
     report_leftover(std::move(leftover));
   begun_ = std::move(recovery.begun);
+  const auto kept = cursor_.find(recipe_->digest());
+  has_cursor_ = kept.has_value();
   if (resume_ && place_.round == 0 && !begun_.empty())
     first_ = std::ranges::min(begun_, {}, &Journal::Entry::index).index;
   else if (resume_ && place_.round == 0)
-    first_ = std::min(cursor_.find(recipe_->digest()).value_or(0), recipe_->states().size());
+    first_ = std::min(kept.value_or(0), recipe_->states().size());
   return {};
 }
 
@@ -220,6 +222,14 @@ void WorkerLoop::keep_place(RoundExit exit) {
   if (!kept) notice(Notice::Level::warning, kept.error().message());
 }
 
+// A place that was kept moves with the round that continues there: a version on trial that is ended in the
+// middle must not leave behind where it began. What was done before is reported first.
+void WorkerLoop::move_place(std::size_t next) {
+  if (!has_cursor_ || !committer_.flush()) return;
+  if (auto kept = cursor_.keep(recipe_->digest(), next); !kept)
+    notice(Notice::Level::warning, kept.error().message());
+}
+
 WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
   const std::vector<recipe::State>& states = recipe_->states();
   for (std::size_t index = first_; index < states.size(); ++index) {
@@ -252,6 +262,7 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
       last_failure_ = result;
     }
     committer_.submit(std::move(result));
+    if (success) move_place(index + 1);
     if (!success) {
       --end.not_reached;
       inbox_.drain();

@@ -47,6 +47,7 @@ class WorkerLoop final : private states::Waits {
   RoundExit run_round();
   RoundExit run_states(RoundEnd& end);
   void keep_place(RoundExit exit);
+  void move_place(std::size_t next);
   void count(const StateResult& result, RoundEnd& end);
   bool take_back_unsynced(RoundEnd& end);
   std::chrono::milliseconds back_off(const StateResult& failed);
@@ -77,6 +78,7 @@ class WorkerLoop final : private states::Waits {
   bool resume_ = true;
   RunRound place_;
   std::size_t first_ = 0;              // where the round starts
+  bool has_cursor_ = false;            // a place in this recipe is on disk
   std::size_t stopped_at_ = 0;         // the state that a stopped round did not get to, or not through
   std::vector<Journal::Entry> begun_;  // of this recipe, by a run that was killed, and not reached since
   bool in_round_ = false;              // the lock is ours

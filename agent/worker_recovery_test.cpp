@@ -348,6 +348,29 @@ TEST_CASE(
   text << file.rdbuf();
   CHECK(text.str().starts_with("0\n1\n2\n3\n"));
 
+  SUBCASE("and so is the one that continues, however it is ended") {
+    fs::remove(log);
+    bench.run(recipe);
+    REQUIRE(bench.next<StateResult>());
+    bench.send(Stop{.when = Stop::When::wait, .keeps_place = true});
+    bench.stop();
+    bench.run(recipe);
+    const auto second = bench.next<RoundStarted>();
+    REQUIRE(second);
+    REQUIRE(bench.next<StateResult>());
+    bench.send(Stop{.when = Stop::When::wait});
+    bench.stop();
+    bench.run(recipe);
+    const auto third = bench.next<RoundStarted>();
+    REQUIRE(third);
+    CHECK(third->first > second->first);
+    REQUIRE(bench.next<RoundEnd>());
+    bench.stop();
+    std::ifstream again(log);
+    std::stringstream written;
+    written << again.rdbuf();
+    CHECK(written.str().starts_with("0\n1\n2\n3\n"));
+  }
   SUBCASE("once: the round after it, and the next start, begin with the first") {
     bench.run(recipe);
     CHECK(bench.next<RoundStarted>()->first == 0);

@@ -78,8 +78,9 @@ int Launch::run() {
   if (!take_lock()) return kFailure;
   while (true) {
     if (!wait_for_other_agent()) return 0;
-    const Sight sight = look();
-    const Decision decision = deadline_passed_ ? decide_after_deadline(sight) : decide(sight);
+    Sight sight = look();
+    if (deadline_passed_ && !sight.journal_problem.empty()) sight.record = trial_record_;
+    Decision decision = deadline_passed_ ? decide_after_deadline(sight) : decide(sight);
     deadline_passed_ = false;
     perform(decision);
     if (const auto status = run_agent(decision)) return *status;
@@ -138,13 +139,18 @@ Sight Launch::look() {
   return sight;
 }
 
-void Launch::perform(const Decision& decision) {
+void Launch::perform(Decision& decision) {
   for (const std::string& line : decision.say)
     if (!line.empty()) log_.warning(line);
   if (decision.write) {
     auto on_disk = read_journal(options_.state_dir);
     if (auto written = write_journal(options_.state_dir, *decision.write); written) {
       unwritten_.reset();
+    } else if (!decision.start_uncounted.empty()) {
+      log_.error(written.error().message() +
+                 "; the attempt cannot be counted, so the version before is started");
+      decision.start = decision.start_uncounted;
+      decision.deadline.reset();
     } else {
       log_.error(written.error().message());
       unwritten_ = Unwritten{on_disk ? *on_disk : std::nullopt, *decision.write};
@@ -161,6 +167,9 @@ std::optional<int> Launch::run_agent(const Decision& decision) {
     if (!pause(restarts_.after_nothing())) return 0;
     return std::nullopt;
   }
+  trial_record_ = decision.deadline ? decision.write : std::nullopt;
+  // The version on trial may hang before it says so itself: the deadline is ours, not the service manager's.
+  if (decision.deadline) notify_.ready();
   if (!decision.deadline) {
     trial_until_.reset();
   } else if (!trial_until_ || trial_of_ != decision.start) {
@@ -220,15 +229,19 @@ bool Launch::start(const std::string& folder) {
 
 AgentEnd Launch::watch(std::optional<Instant> deadline) {
   const Instant started = now();
+  // A version on trial that hangs does not feed the service manager's watchdog, which would end us.
+  bool must_feed = deadline.has_value();
   kill_at_.reset();
   while (true) {
     hear_signals();
     if (auto end = reap(started)) return *end;
     const Instant time = now();
     if (deadline && time >= *deadline && !deadline_passed_) {
-      const auto record = read_journal(options_.state_dir);
-      if (record && *record && is_on_trial(**record)) end_agent_late(time);
-      deadline.reset();  // confirmed, or being ended
+      if (is_trial_over())
+        must_feed = false;
+      else
+        end_agent_late(time);
+      deadline.reset();
     }
     if (kill_at_ && time >= *kill_at_) {
       ::kill(child_, SIGKILL);
@@ -237,9 +250,20 @@ AgentEnd Launch::watch(std::optional<Instant> deadline) {
     int wait = -1;
     if (const auto next = kill_at_ ? kill_at_ : deadline)
       wait = static_cast<int>(std::max<milliseconds>(*next - now(), 0ms).count()) + 1;
+    if (must_feed) {
+      notify_.alive();
+      const int period = static_cast<int>(feed_period().count());
+      wait = wait < 0 ? period : std::min(wait, period);
+    }
     pollfd poll_for{signals_.get(), POLLIN, 0};
     ::poll(&poll_for, 1, wait);
   }
+}
+
+// A journal that cannot be read says nothing new: the trial is still what it was when it was counted.
+bool Launch::is_trial_over() {
+  const auto record = read_journal(options_.state_dir);
+  return record && (!*record || !is_on_trial(**record));
 }
 
 void Launch::end_agent_late(Instant time) {
@@ -257,7 +281,7 @@ std::optional<AgentEnd> Launch::reap(Instant started) {
   while ((gone = ::waitpid(-1, &status, WNOHANG)) > 0) {
     if (gone != child_) continue;
     child_ = -1;
-    last_end_ = end_text(status);
+    if (!deadline_passed_) last_end_ = end_text(status);
     end = AgentEnd{.ran = now() - started, .was_asked_to_stop = asked_to_stop_};
     if (WIFEXITED(status)) end->status = WEXITSTATUS(status);
   }
@@ -268,8 +292,11 @@ void Launch::hear_signals() {
   signalfd_siginfo heard{};
   while (::read(signals_.get(), &heard, sizeof heard) == sizeof heard) {
     const int number = static_cast<int>(heard.ssi_signo);
-    if (number == SIGTERM || number == SIGINT) asked_to_stop_ = true;
-    if (number != SIGCHLD && child_ > 0) ::kill(child_, number);
+    const bool is_end = number == SIGTERM || number == SIGINT;
+    // Not the agent's to say: it also ends for an update, and then we go on.
+    if (is_end && !asked_to_stop_) notify_.stopping();
+    if (is_end) asked_to_stop_ = true;
+    if ((is_end || number == SIGHUP) && child_ > 0) ::kill(child_, number);
   }
 }
 
@@ -282,7 +309,9 @@ bool Launch::pause(milliseconds wait) {
     if (asked_to_stop_) return false;
     const milliseconds left = until - now();
     if (left <= 0ms) return true;
-    // The service manager's watchdog is the agent's to feed; while there is none, ours.
+    // The service manager's watchdog is the agent's to feed; while there is none, ours. The same goes for its
+    // patience with our start: an agent that could not start is ours to start again.
+    notify_.ready();
     notify_.alive();
     pollfd poll_for{signals_.get(), POLLIN, 0};
     ::poll(&poll_for, 1, static_cast<int>(std::min(left, feed_period()).count()));

@@ -41,11 +41,12 @@ class Launch {
   bool take_lock();
   bool wait_for_other_agent();
   Sight look();
-  void perform(const Decision& decision);
+  void perform(Decision& decision);
   std::optional<int> run_agent(const Decision& decision);
   bool is_used_up();
   bool start(const std::string& folder);
   AgentEnd watch(std::optional<Instant> deadline);
+  bool is_trial_over();
   std::optional<AgentEnd> reap(Instant started);
   void end_agent_late(Instant now);
   // Hears signals for so long, or until one says something. False: asked to stop while no agent runs.
@@ -73,7 +74,8 @@ class Launch {
   bool deadline_passed_ = false;
   std::optional<Instant> kill_at_;  // the agent does not end by itself
   std::optional<Instant> trial_until_;
-  std::string trial_of_;  // the folder that trial_until_ is about
+  std::string trial_of_;                // the folder that trial_until_ is about
+  std::optional<Record> trial_record_;  // as it was counted last, should the journal become unreadable
   std::optional<Unwritten> unwritten_;
   std::string last_end_;
   Restarts restarts_;

@@ -1,8 +1,11 @@
 // The real launcher with small scripts for agents.
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <functional>
@@ -10,6 +13,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/unique_fd.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "update/journal.hpp"
 #include "update/layout.hpp"
@@ -97,6 +101,36 @@ class Bench {
 
  public:
   const update::Layout layout{folder_ / "prefix"};
+};
+
+// Listens where the launcher reports, for as long as it lives.
+class ServiceManager {
+ public:
+  explicit ServiceManager(const std::string& path, std::chrono::microseconds watchdog = {})
+      : fd_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    REQUIRE(path.size() < sizeof address.sun_path);
+    path.copy(address.sun_path, path.size());
+    REQUIRE(::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    ::setenv("NOTIFY_SOCKET", path.c_str(), 1);
+    if (watchdog.count() > 0) ::setenv("WATCHDOG_USEC", std::to_string(watchdog.count()).c_str(), 1);
+  }
+  ~ServiceManager() {
+    ::unsetenv("NOTIFY_SOCKET");
+    ::unsetenv("WATCHDOG_USEC");
+  }
+  // What came since the last time, each with a ';' behind it.
+  std::string heard() const {
+    std::string all;
+    std::array<char, 256> text{};
+    for (ssize_t size = 0; (size = ::recv(fd_.get(), text.data(), text.size(), 0)) > 0;)
+      all += std::string(text.data(), static_cast<std::size_t>(size)) + ";";
+    return all;
+  }
+
+ private:
+  base::UniqueFd fd_;
 };
 
 Record trial(Phase phase, std::chrono::seconds deadline = 180s) {
@@ -250,17 +284,96 @@ TEST_CASE("a damaged journal and a current that leads nowhere: an agent runs all
   CHECK(bench.said().find("falling back to") != std::string::npos);
 }
 
-TEST_CASE("a state folder that cannot be written: a trial still ends after three attempts") {
+TEST_CASE("an attempt that cannot be counted on disk is not made: the version before is started") {
   Bench bench;
-  bench.version("2-bb", "exit 3");
   REQUIRE(bench.layout.switch_to("2-bb"));
   bench.journal(trial(Phase::restarting));
   // Root writes wherever it likes, but not over a folder.
   bench.folder().folder("state/update/journal.new/x");
   bench.launch();
+  REQUIRE(wait_until([&] { return bench.agent() > 0; }));
+  CHECK(bench.starts("1-aa") == 1);
+  CHECK(bench.starts("2-bb") == 0);
+  CHECK(bench.journal() == trial(Phase::restarting));
+  CHECK(bench.said().find("cannot be counted") != std::string::npos);
+
+  SUBCASE("and made when it can") {
+    std::filesystem::remove_all(bench.folder() / "state/update/journal.new");
+    ::kill(bench.agent(), SIGKILL);
+    CHECK(wait_until([&] { return bench.starts("2-bb") == 1; }));
+    CHECK(bench.journal().attempts == 1);
+  }
+}
+
+TEST_CASE("without the version before, a trial that cannot be counted on disk is counted in memory") {
+  Bench bench;
+  bench.version("2-bb", "echo $$ > $HERE/pid; exit 3");
+  REQUIRE(bench.layout.switch_to("2-bb"));
+  std::filesystem::remove_all(bench.folder() / "prefix/versions/1-aa");
+  bench.journal(trial(Phase::restarting));
+  bench.folder().folder("state/update/journal.new/x");
+  bench.launch();
+  CHECK(wait_until([&] { return bench.starts("2-bb") >= 3; }));
+  CHECK(
+      wait_until([&] { return bench.said().find("the version before is not there") != std::string::npos; }));
+}
+
+TEST_CASE("a journal that becomes unreadable during the trial does not end its deadline") {
+  Bench bench;
+  bench.version("2-bb", "echo rubbish > $HERE/state/update/journal; exec sleep 1000");
+  bench.journal(trial(Phase::switched, 1s));
+  REQUIRE(bench.layout.switch_to("2-bb"));
+  bench.launch();
   REQUIRE(wait_until([&] { return bench.starts("1-aa") == 1; }));
-  CHECK(bench.starts("2-bb") == 3);
   CHECK(*bench.layout.current() == "1-aa");
+  CHECK(bench.journal().phase == Phase::rolled_back);
+  CHECK(bench.starts("2-bb") == 1);
+}
+
+TEST_CASE("a failed switch whose rename was made is undone by the launcher") {
+  Bench bench;
+  REQUIRE(bench.layout.switch_to("2-bb"));
+  bench.journal(trial(Phase::failed));
+  bench.launch();
+  REQUIRE(wait_until([&] { return bench.agent() > 0; }));
+  CHECK(bench.starts("1-aa") == 1);
+  CHECK(bench.starts("2-bb") == 0);
+  CHECK(*bench.layout.current() == "1-aa");
+}
+
+TEST_CASE("the launcher tells the service manager itself when it stops, and nobody else is asked") {
+  Bench bench;
+  bench.version("1-aa", "trap 'exit 77' TERM; echo $$ > $HERE/pid; while :; do sleep 0.05; done");
+  const ServiceManager manager(bench.folder() / "notify");
+  bench.launch();
+  REQUIRE(wait_until([&] { return bench.agent() > 0; }));
+  bench.signal(SIGUSR1);  // means nothing, to anybody
+  std::this_thread::sleep_for(100ms);
+  CHECK_FALSE(is_gone(bench.agent()));
+  CHECK(manager.heard() == "");
+  bench.signal(SIGTERM);
+  CHECK(bench.wait() == 0);
+  CHECK(manager.heard() == "STOPPING=1;");
+}
+
+TEST_CASE("a version on trial that hangs: the launcher is ready, and feeds the watchdog until it is over") {
+  Bench bench;
+  bench.journal(trial(Phase::switched, 1s));
+  REQUIRE(bench.layout.switch_to("2-bb"));
+  const ServiceManager manager(bench.folder() / "notify", 200ms);
+  bench.launch();
+  REQUIRE(wait_until([&] { return bench.starts("1-aa") == 1; }));
+  const std::string heard = manager.heard();
+  CHECK(heard.starts_with("READY=1;"));
+  std::size_t fed = 0;
+  for (std::size_t at = heard.find("WATCHDOG=1"); at != std::string::npos;
+       at = heard.find("WATCHDOG=1", at + 1))
+    ++fed;
+  CHECK(fed >= 7);
+  CHECK(fed <= 30);
+  // The old one is to feed it itself.
+  std::this_thread::sleep_for(500ms);
+  CHECK(manager.heard() == "");
 }
 
 TEST_CASE("with nothing to start the launcher waits, says so, and goes on when there is something") {

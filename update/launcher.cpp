@@ -28,13 +28,17 @@ Decision roll_back(const Record& record, std::string reason, bool retryable) {
   return decision;
 }
 
-Decision try_once_more(const Record& record) {
+Decision try_once_more(const Sight& sight) {
+  const Record& record = *sight.record;
   Record counted = record;
   counted.phase = Phase::trial;
   ++counted.attempts;
   counted.retryable = false;  // until the agent says that it only waits for the backend
   counted.reason.clear();
-  return {.write = counted, .start = record.to, .deadline = record.deadline};
+  return {.write = counted,
+          .start = record.to,
+          .start_uncounted = is_complete(sight, record.from) ? record.from : "",
+          .deadline = record.deadline};
 }
 
 std::string many_ends(const Sight& sight) {
@@ -48,7 +52,7 @@ Decision on_trial(const Sight& sight) {
   const Record& record = *sight.record;
   const bool has_way_back = is_complete(sight, record.from);
   if (sight.current == record.to) {
-    if (record.attempts < kMostAttempts) return try_once_more(record);
+    if (record.attempts < kMostAttempts) return try_once_more(sight);
     if (has_way_back) return roll_back(record, many_ends(sight), false);
     return {.say = {"version " + record.version + " is not healthy, and the version before is not there"},
             .start = record.to};
@@ -67,12 +71,20 @@ Decision on_trial(const Sight& sight) {
     return decision;
   }
   if (is_complete(sight, record.to)) {
-    Decision decision = try_once_more(record);
+    Decision decision = try_once_more(sight);
     decision.switch_to = record.to;
     decision.say = {sight.current_problem, "the version before is not there: going on with the new one"};
     return decision;
   }
   return {};
+}
+
+// Closed, but killed before `current` was switched back; or the switch itself failed half-way.
+bool must_go_back(const Sight& sight) {
+  if (!sight.record) return false;
+  const Record& record = *sight.record;
+  return (record.phase == Phase::rolled_back || record.phase == Phase::failed) &&
+         sight.current == record.to && record.from != record.to && is_complete(sight, record.from);
 }
 
 // `current` leads nowhere: what the journal knows to have worked, else what was installed last.
@@ -96,10 +108,7 @@ Decision decide(const Sight& sight) {
   Decision decision;
   if (sight.record && is_on_trial(*sight.record)) decision = on_trial(sight);
   if (decision.start.empty()) {
-    // Closed, but killed before `current` was switched back.
-    const bool must_go_back = sight.record && sight.record->phase == Phase::rolled_back &&
-                              sight.current == sight.record->to && is_complete(sight, sight.record->from);
-    if (must_go_back)
+    if (must_go_back(sight))
       decision = {.switch_to = sight.record->from, .start = sight.record->from};
     else if (sight.current)
       decision = {.start = *sight.current};
@@ -116,9 +125,15 @@ Decision decide_after_deadline(const Sight& sight) {
       !is_complete(sight, sight.record->from))
     return decide(sight);
   const Record& record = *sight.record;
-  const std::string why = "it was not healthy within " + std::to_string(record.deadline.count()) + " s" +
-                          (record.reason.empty() ? "" : ": " + record.reason);
-  return roll_back(record, why, record.retryable);
+  // What the last one waited for excuses nothing when others have ended before it.
+  const bool has_ended_before = record.attempts > 1;
+  std::string why = "it was not healthy within " + std::to_string(record.deadline.count()) + " s";
+  if (has_ended_before)
+    why += ", in " + std::to_string(record.attempts) + " starts" +
+           (sight.last_end.empty() ? "" : "; the last one's end: " + sight.last_end);
+  else if (!record.reason.empty())
+    why += ": " + record.reason;
+  return roll_back(record, why, record.retryable && !has_ended_before);
 }
 
 std::chrono::milliseconds Restarts::next() {
@@ -129,8 +144,8 @@ std::chrono::milliseconds Restarts::next() {
 
 AfterEnd Restarts::after(const AgentEnd& end) {
   if (end.ran >= kGoodRun) pause_ = kFirst;
-  constexpr int kFailed = 1;
-  if (end.was_asked_to_stop) return {.end_with = end.status.value_or(kFailed)};
+  // It was asked for: however the agent took it, a service manager has nothing to put right.
+  if (end.was_asked_to_stop) return {.end_with = 0};
   if (end.was_last_attempt) {
     pause_ = kFirst;
     return {};

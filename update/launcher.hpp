@@ -23,7 +23,7 @@ struct Sight {
   std::optional<std::string> current;  // leads to this folder, which has a program
   std::string current_problem;
   std::vector<std::string> complete;  // folders that have a program, newest first
-  std::string last_end;               // how the last agent of ours ended; empty: not known
+  std::string last_end;               // how the last agent of ours ended by itself; empty: not known
 };
 
 // What to do, in this order.
@@ -32,6 +32,9 @@ struct Decision {
   std::optional<Record> write;           // the journal
   std::optional<std::string> switch_to;  // `current`
   std::string start;                     // this folder's program; empty: there is none
+  // Started instead when the attempt cannot be counted on disk: a start that nobody counts may be one of
+  // many. Empty: there is nothing better than to start it all the same.
+  std::string start_uncounted;
   // The trial ends this long after it began: the agent has confirmed by then, or the way back is taken.
   std::optional<std::chrono::seconds> deadline;
 

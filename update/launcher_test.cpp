@@ -45,11 +45,11 @@ Record closed(Record base, Phase phase, std::string reason, bool retryable) {
 
 TEST_CASE("no update under way: what is current is started") {
   CHECK(decide(sight({}, "1-aa")) == Decision{.start = "1-aa"});
-  for (const Phase phase : {Phase::requested, Phase::metadata, Phase::downloading, Phase::verifying,
-                            Phase::staged, Phase::draining, Phase::failed, Phase::refused})
+  for (const Phase phase :
+       {Phase::requested, Phase::metadata, Phase::downloading, Phase::verifying, Phase::staged,
+        Phase::draining, Phase::failed, Phase::refused, Phase::rolled_back})
     CHECK(decide(sight(record(phase), "1-aa")) == Decision{.start = "1-aa"});
   CHECK(decide(sight(record(Phase::confirmed), "2-bb")) == Decision{.start = "2-bb"});
-  CHECK(decide(sight(record(Phase::rolled_back), "1-aa")) == Decision{.start = "1-aa"});
 }
 
 TEST_CASE("armed, but not switched: interrupted, and it may be tried again") {
@@ -61,15 +61,19 @@ TEST_CASE("armed, but not switched: interrupted, and it may be tried again") {
 
 TEST_CASE("switched, whatever the journal got to say of it: an attempt is counted before the start") {
   for (const Phase phase : {Phase::armed, Phase::switched, Phase::restarting}) {
-    CHECK(decide(sight(record(phase), "2-bb")) ==
-          Decision{.write = record(Phase::trial, 1), .start = "2-bb", .deadline = 180s});
+    CHECK(decide(sight(record(phase), "2-bb")) == Decision{.write = record(Phase::trial, 1),
+                                                           .start = "2-bb",
+                                                           .start_uncounted = "1-aa",
+                                                           .deadline = 180s});
   }
   for (std::uint32_t attempts = 1; attempts < update::kMostAttempts; ++attempts) {
     Record before = record(Phase::trial, attempts);
     before.retryable = true;
     before.reason = "waiting for the backend";
-    CHECK(decide(sight(before, "2-bb")) ==
-          Decision{.write = record(Phase::trial, attempts + 1), .start = "2-bb", .deadline = 180s});
+    CHECK(decide(sight(before, "2-bb")) == Decision{.write = record(Phase::trial, attempts + 1),
+                                                    .start = "2-bb",
+                                                    .start_uncounted = "1-aa",
+                                                    .deadline = 180s});
   }
 }
 
@@ -93,6 +97,14 @@ TEST_CASE("after three attempts the old version comes back, and the new one is n
 
 TEST_CASE("a way back that was journalled but not switched is finished") {
   CHECK(decide(sight(record(Phase::rolled_back), "2-bb")) == Decision{.switch_to = "1-aa", .start = "1-aa"});
+  // The switch had failed, after its rename.
+  CHECK(decide(sight(record(Phase::failed), "2-bb")) == Decision{.switch_to = "1-aa", .start = "1-aa"});
+
+  SUBCASE("but not when the new version was installed by hand since: the record has no version before") {
+    Record by_hand = record(Phase::failed);
+    by_hand.from.clear();
+    CHECK(decide(sight(by_hand, "2-bb")) == Decision{.start = "2-bb"});
+  }
 }
 
 TEST_CASE("switched back without a word in the journal: closed, not tried") {
@@ -124,6 +136,7 @@ TEST_CASE("without the old version a trial goes on, because there is nothing bet
   CHECK(decide(alone).start == "2-bb");
   CHECK(decide(alone).switch_to == "2-bb");
   CHECK(decide(alone).write->attempts == 2);
+  CHECK(decide(alone).start_uncounted.empty());
 }
 
 TEST_CASE("the deadline: back to the old version; whether to try again is what the agent has said") {
@@ -137,6 +150,15 @@ TEST_CASE("the deadline: back to the old version; whether to try again is what t
   CHECK(decision.start == "1-aa");
   CHECK_FALSE(decide_after_deadline(sight(record(Phase::trial, 1), "2-bb")).write->retryable);
 
+  SUBCASE("an agent that ended before is not excused by what the last one waited for") {
+    Sight second = sight(waiting, "2-bb");
+    second.record->attempts = 2;
+    second.last_end = "exit status 3";
+    const Decision after_crash = decide_after_deadline(second);
+    CHECK_FALSE(after_crash.write->retryable);
+    CHECK(after_crash.write->reason ==
+          "it was not healthy within 180 s, in 2 starts; the last one's end: exit status 3");
+  }
   SUBCASE("confirmed in the last moment stays") {
     CHECK(decide_after_deadline(sight(record(Phase::confirmed, 1), "2-bb")) == Decision{.start = "2-bb"});
   }
@@ -198,10 +220,12 @@ TEST_CASE("after the last attempt of a trial nothing is waited for") {
   CHECK(restarts.after({.status = 1, .ran = 10ms}) == AfterEnd{.wait = 1s});
 }
 
-TEST_CASE("asked to stop, it ends with the agent's status; an agent that ends by itself is started again") {
+TEST_CASE(
+    "asked to stop, it ends well, however the agent took it; an agent that ends by itself is started again") {
   Restarts restarts;
   CHECK(restarts.after({.status = 0, .ran = 5s, .was_asked_to_stop = true}) == AfterEnd{.end_with = 0});
-  CHECK(restarts.after({.status = 3, .ran = 5s, .was_asked_to_stop = true}) == AfterEnd{.end_with = 3});
-  CHECK(restarts.after({.ran = 5s, .was_asked_to_stop = true}) == AfterEnd{.end_with = 1});
+  CHECK(restarts.after({.status = 3, .ran = 5s, .was_asked_to_stop = true}) == AfterEnd{.end_with = 0});
+  CHECK(restarts.after({.status = 77, .ran = 5s, .was_asked_to_stop = true}) == AfterEnd{.end_with = 0});
+  CHECK(restarts.after({.ran = 5s, .was_asked_to_stop = true}) == AfterEnd{.end_with = 0});
   CHECK(restarts.after({.status = 0, .ran = 5s}) == AfterEnd{.wait = 1s});
 }

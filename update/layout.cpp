@@ -1,6 +1,7 @@
 #include "update/layout.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <thread>
 
 #include "base/lasting_file.hpp"
 
@@ -62,6 +64,21 @@ std::string Layout::staging() const {
 
 std::string Layout::launcher() const {
   return prefix_ + "/launch";
+}
+
+Result<base::UniqueFd> Layout::lock(std::chrono::milliseconds patience) const {
+  constexpr std::chrono::milliseconds kLookEvery{50};
+  base::UniqueFd fd(::open(prefix_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return os_error(errno, prefix_);
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return os_error(errno, "locking " + prefix_);
+    if (std::chrono::steady_clock::now() >= end)
+      return Error(ErrorCode::exists,
+                   "another install or uninstall is at work in " + prefix_ + ": wait for its end");
+    std::this_thread::sleep_for(kLookEvery);
+  }
+  return fd;
 }
 
 std::string Layout::folder_name(std::string_view version, std::string_view sha256) {

@@ -8,11 +8,13 @@
 //   starts over
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/unique_fd.hpp"
 
 namespace update {
 
@@ -31,6 +33,10 @@ class Layout {
   // "<version>-<sha8>"
   static std::string folder_name(std::string_view version, std::string_view sha256);
 
+  // Held by whoever adds or removes versions: an install, an uninstall, the agent. Waits so long for others;
+  // ErrorCode::exists: they are still at work.
+  base::Result<base::UniqueFd> lock(std::chrono::milliseconds patience) const;
+
   // Whether this can be the name of a folder in versions/: no path leads out of it.
   static bool is_name(std::string_view name);
 
@@ -48,12 +54,12 @@ class Layout {
   // Deletes all versions but those named and but what `current` leads to; nothing at all when `current` leads
   // nowhere. Each leaves versions/ by one rename, so that what is there is complete.
   base::Result<void> keep_only(const std::vector<std::string>& names) const;
+  // It leaves versions/ by one rename; nothing happens when it is not there. Never what is in use.
+  base::Result<void> discard(std::string_view name) const;
   // Empties staging/, but for `keep`: names in it that are still of use (a .part file).
   base::Result<void> sweep_staging(const std::vector<std::string>& keep = {}) const;
 
  private:
-  base::Result<void> discard(std::string_view name) const;
-
   std::string prefix_;
 };
 

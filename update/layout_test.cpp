@@ -132,3 +132,16 @@ TEST_CASE("staging is swept but for what is kept") {
   CHECK(prefix.count("staging") == 0);
   CHECK(std::filesystem::exists("/etc"));
 }
+
+TEST_CASE("who changes what is installed excludes others, who wait for a while") {
+  const ScratchFolder prefix;
+  const Layout layout(prefix.path());
+  {
+    const auto first = layout.lock(std::chrono::milliseconds(0));
+    REQUIRE(first);
+    const auto second = layout.lock(std::chrono::milliseconds(100));
+    REQUIRE_FALSE(second);
+    CHECK(second.error().code() == base::ErrorCode::exists);
+  }
+  CHECK(layout.lock(std::chrono::milliseconds(0)));
+}

@@ -18,30 +18,36 @@ constexpr std::array kTransitions{
     Transition{P::requested,    E::begun,             P::metadata,    T::read_documents},
     Transition{P::requested,    E::failed,            P::failed,      T::tell},
     Transition{P::requested,    E::restarted_as_old,  P::requested,   T::acknowledge},
+    Transition{P::requested,    E::restarted_as_new,  P::failed,      T::tell},
     // 2 metadata: done again after a kill
     Transition{P::metadata,     E::trusted,           P::downloading, T::download},
     Transition{P::metadata,     E::is_installed,      P::verifying,   T::verify},
     Transition{P::metadata,     E::refused,           P::refused,     T::tell},
     Transition{P::metadata,     E::failed,            P::failed,      T::tell},
     Transition{P::metadata,     E::restarted_as_old,  P::metadata,    T::read_documents},
+    Transition{P::metadata,     E::restarted_as_new,  P::failed,      T::tell},
     // 3 downloading: what is there of it is resumed; where it lies is in the documents
     Transition{P::downloading,  E::downloaded,        P::verifying,   T::verify},
     Transition{P::downloading,  E::refused,           P::refused,     T::tell},
     Transition{P::downloading,  E::failed,            P::failed,      T::tell},
     Transition{P::downloading,  E::restarted_as_old,  P::metadata,    T::read_documents},
+    Transition{P::downloading,  E::restarted_as_new,  P::failed,      T::tell},
     // 4 verifying: again from 3
     Transition{P::verifying,    E::verified,          P::staged,      T::adopt},
     Transition{P::verifying,    E::refused,           P::refused,     T::tell},
     Transition{P::verifying,    E::failed,            P::failed,      T::tell},
     Transition{P::verifying,    E::restarted_as_old,  P::metadata,    T::read_documents},
+    Transition{P::verifying,    E::restarted_as_new,  P::failed,      T::tell},
     // 5 staged: staging is swept; what is in versions/ is complete, and found there
     Transition{P::staged,       E::adopted,           P::draining,    T::drain},
     Transition{P::staged,       E::failed,            P::failed,      T::tell},
     Transition{P::staged,       E::restarted_as_old,  P::metadata,    T::read_documents},
+    Transition{P::staged,       E::restarted_as_new,  P::failed,      T::tell},
     // 6 draining: the old version goes on and tries again
     Transition{P::draining,     E::drained,           P::armed,       T::switch_current},
     Transition{P::draining,     E::failed,            P::failed,      T::tell},
     Transition{P::draining,     E::restarted_as_old,  P::draining,    T::drain},
+    Transition{P::draining,     E::restarted_as_new,  P::failed,      T::tell},
     // 7 armed: not switched is interrupted (the launcher says so, if there is one); switched is a trial
     Transition{P::armed,        E::current_switched,  P::switched,    T::leave},
     Transition{P::armed,        E::failed,            P::failed,      T::tell},

@@ -37,7 +37,7 @@ TEST_CASE("every (phase, event) has one row or is refused") {
         CHECK(taken == found->second);
       }
     }
-  CHECK(rows.size() == 47);
+  CHECK(rows.size() == 53);
   CHECK(refused == static_cast<std::size_t>(kPhases * kEvents) - rows.size());
 }
 
@@ -75,8 +75,10 @@ TEST_CASE("a start finds a way on from every phase, as the version that can be r
   for (int i = 0; i < kPhases; ++i) {
     const auto phase = static_cast<Phase>(i);
     CHECK_MESSAGE(step(phase, Event::restarted_as_old), name_of(phase));
-    // Before the switch the new version does not run.
-    CHECK(step(phase, Event::restarted_as_new).has_value() == (phase >= Phase::armed));
+    // Before the switch the new version does not run, unless somebody starts it by hand.
+    const auto as_new = step(phase, Event::restarted_as_new);
+    REQUIRE_MESSAGE(as_new, name_of(phase));
+    if (phase < Phase::armed) CHECK(*as_new == Step{Phase::failed, Todo::tell});
   }
 }
 

@@ -122,7 +122,9 @@ Result<void> switch_by_hand(const Service& service, const Site& site, const std:
       noted.reason = "version " + name + " was installed by hand";
       noted.retryable = true;
     }
-    const bool leads_back = noted.phase == update::Phase::rolled_back && noted.to == name;
+    const bool leads_back =
+        (noted.phase == update::Phase::rolled_back || noted.phase == update::Phase::failed) &&
+        noted.to == name;
     if (leads_back) noted.from.clear();
     if (was_open || leads_back)
       if (auto written = update::write_journal(state, noted); !written) return written;
@@ -170,13 +172,9 @@ std::optional<std::string> own_release() {
 }
 
 Result<base::UniqueFd> lock_prefix(const Site& site) {
-  const std::string prefix = site.at(site.prefix);
-  base::UniqueFd fd(::open(prefix.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd) return base::os_error(errno, prefix);
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
-  if (errno != EWOULDBLOCK) return base::os_error(errno, "locking " + prefix);
-  return Error(ErrorCode::exists,
-               "another install or uninstall is at work in " + prefix + ": wait for its end");
+  // The agent takes it for moments, when it clears away what an update has left.
+  constexpr std::chrono::seconds kPatience{2};
+  return site.layout().lock(kPatience);
 }
 
 Result<std::string> install(const InstallOptions& options, const Say& say) {

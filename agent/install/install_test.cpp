@@ -334,11 +334,14 @@ TEST_CASE("a version that is installed by hand is not undone by what an update h
   CHECK(closed.action_id == "a");
   noted.phase = update::Phase::confirmed;
   CHECK(noted_after(noted) == noted);
-  noted.phase = update::Phase::rolled_back;
   noted.to = kName;
-  const update::Record back = noted_after(noted);
-  CHECK(back.phase == update::Phase::rolled_back);
-  CHECK(back.from.empty());
+  for (const update::Phase phase : {update::Phase::rolled_back, update::Phase::failed}) {
+    noted.phase = phase;
+    noted.from = "0.0.1-00000001";
+    const update::Record back = noted_after(noted);
+    CHECK(back.phase == phase);
+    CHECK(back.from.empty());
+  }
 }
 
 TEST_CASE("two installs at once exclude each other") {

@@ -22,26 +22,17 @@ using base::Result;
 
 // What the agent keeps in its state folder (docs/formats.md). In a folder that the configuration names
 // instead of the usual one only these are removed: a wrong state_dir must not cost somebody their files.
-constexpr std::array<std::string_view, 20> kStateNames{"apply.journal",
-                                                       "apt-lists-refreshed",
-                                                       "control.sock",
-                                                       "identity.pem",
-                                                       "identity_source",
-                                                       "instance_id",
-                                                       "join-token",
-                                                       "join_token_id",
-                                                       "lock",
-                                                       "opsagent.pid",
-                                                       "pending.key",
-                                                       "recipe",
-                                                       "run.journal",
-                                                       "settings",
-                                                       "spool",
-                                                       "tmp",
-                                                       "token",
-                                                       "update",
-                                                       "waits",
-                                                       "watch"};
+constexpr std::array<std::string_view, 22> kStateNames{"apply.journal",   "apt-lists-refreshed",
+                                                       "control.sock",    "identity.pem",
+                                                       "identity_source", "instance_id",
+                                                       "join-token",      "join_token_id",
+                                                       "launch.lock",     "lock",
+                                                       "opsagent.pid",    "pending.key",
+                                                       "recipe",          "run.cursor",
+                                                       "run.journal",     "settings",
+                                                       "spool",           "tmp",
+                                                       "token",           "update",
+                                                       "waits",           "watch"};
 // Who the machine is, and whose releases it trusts.
 constexpr std::array<std::string_view, 8> kKeptByReinstall{"identity.pem", "identity_source", "instance_id",
                                                            "join-token",   "join_token_id",   "pending.key",

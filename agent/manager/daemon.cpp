@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 
 #include "agent/control/control_address.hpp"
 #include "agent/control/control_server.hpp"
@@ -44,7 +45,8 @@ class Daemon {
     loop_.run();
     control_.reset();
     if (!asked_to_stop_) return DaemonEnd::failed;
-    return for_update_ ? DaemonEnd::switched : restart_ ? DaemonEnd::restart : DaemonEnd::stopped;
+    if (for_update_) return is_drained_ ? DaemonEnd::switched : DaemonEnd::failed;
+    return restart_ ? DaemonEnd::restart : DaemonEnd::stopped;
   }
 
  private:
@@ -87,6 +89,12 @@ class Daemon {
   }
 
   // ---- updates
+
+  // By the launcher, which is the service's main process and says itself when it is stopping.
+  bool is_launched() const {
+    const char* mark = std::getenv(update::kLaunchedMark);
+    return mark && std::string_view(mark) == "1";
+  }
 
   updating::Updater::Hooks updater_hooks() {
     return {.log = settings_.log,
@@ -142,7 +150,7 @@ class Daemon {
 
   // The worker has stopped: what it said last should still reach the backend.
   Task<> end() {
-    if (for_update_) updater_->drained();
+    if (for_update_) is_drained_ = updater_->drained();
     if (connector_)
       co_await connector_->end(for_update_ ? "updating" : restart_ ? "restarting" : "stopping", kFarewell);
     // What still waits (a name that is being looked up, clients of the control socket) is of no interest.
@@ -179,7 +187,7 @@ class Daemon {
   void stop(std::optional<Stop> request) {
     if (!request) return;
     asked_to_stop_ = true;
-    if (!restart_ && !for_update_) notify_.stopping();
+    if (!restart_ && !for_update_ && !is_launched()) notify_.stopping();
     settings_.log(Level::info, request->when == Stop::When::now ? "stopping now"
                                : request->when == Stop::When::end
                                    ? "stopping when the recipe is through"
@@ -248,6 +256,7 @@ class Daemon {
   bool asked_to_stop_ = false;
   bool restart_ = false;
   bool for_update_ = false;  // the launcher starts what is current then
+  bool is_drained_ = false;  // and the updater has noted all that it must know
   bool worker_is_over_ = false;
 };
 

@@ -29,6 +29,8 @@ using update::Layout;
 constexpr std::uint64_t kUnpacked = 3;
 constexpr std::uint64_t kNeededInodes = 256;
 constexpr mode_t kFolderMode = 0755;
+// Somebody installs by hand meanwhile: no more than unpacked files to copy.
+constexpr std::chrono::seconds kOthersInstall{20};
 
 std::string part_name(const Candidate& candidate) {
   return candidate.folder + ".part";
@@ -59,6 +61,8 @@ Result<void> make_room(const Settings& settings, const Candidate& candidate) {
     return Error(ErrorCode::unsupported,
                  layout.staging() + " and " + versions + " must be on the same file system");
   // What others have left makes room; what there is of this archive is of use.
+  const auto lock = layout.lock(kOthersInstall);
+  if (!lock) return lock.error();
   if (auto swept = layout.sweep_staging({part_name(candidate)}); !swept) return swept;
   struct statvfs space {};
   if (::statvfs(layout.staging().c_str(), &space) != 0) return os_error(errno, layout.staging());
@@ -100,6 +104,21 @@ Result<void> check_manifest(const std::string& folder, const std::string& versio
 }
 
 }  // namespace
+
+void distrust_installed(const Settings& settings, Candidate& candidate, const std::string& own,
+                        base::Interrupt& interrupt) {
+  if (!candidate.is_installed || candidate.folder == own) return;
+  const Layout layout(settings.prefix);
+  const std::string folder = layout.version_folder(candidate.folder);
+  auto whole = check_manifest(folder, candidate.version);
+  if (whole) whole = run_self_test(settings, folder, interrupt);
+  if (whole || whole.error().code() == ErrorCode::cancelled) return;
+  const auto current = layout.current();
+  if (!current || *current == candidate.folder) return;
+  const auto lock = layout.lock(kOthersInstall);
+  if (!lock) return;
+  if (layout.discard(candidate.folder)) candidate.is_installed = false;
+}
 
 Attempt<std::monostate> fetch_archive(const Settings& settings, ReleaseSource& source,
                                       const Candidate& candidate,
@@ -150,6 +169,8 @@ Attempt<std::monostate> verify_archive(const Settings& settings, const Candidate
 
 Attempt<std::monostate> adopt_version(const Settings& settings, const Candidate& candidate) {
   const Layout layout(settings.prefix);
+  const auto lock = layout.lock(kOthersInstall);
+  if (!lock) return failed(lock.error());
   if (!candidate.is_installed) {
     if (auto adopted = layout.adopt(staged_path(settings, candidate), candidate.folder); !adopted)
       return failed(adopted.error());

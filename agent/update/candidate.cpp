@@ -32,15 +32,32 @@ release::Instant clock_now() {
   return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
 }
 
+// Object stores answer so for what is not there.
+bool is_absent(const Error& error) {
+  return error.code() == ErrorCode::not_found || error.code() == ErrorCode::permission;
+}
+
+// `take` of a document and its signatures; both are fetched once more before a bad signature is believed.
+template <class Take>
+auto take_signed(ReleaseSource& source, const release::Trust& trust, const std::string& path,
+                 ReleaseSource::Signed paper, const Take& take) {
+  auto taken = take(paper);
+  if (taken || trust.last_refusal() != release::Refusal::bad_signature) return taken;
+  const auto again = source.document_again(path);
+  return again ? take(*again) : taken;
+}
+
 // A root that is believed is kept before anything else is asked: the one before may be a stolen one.
 std::optional<Stumble> follow_roots(const Settings& settings, ReleaseSource& source, release::Trust& trust) {
   for (int i = 0; i < kMostRoots; ++i) {
     const std::string name = std::to_string(trust.next_root()) + ".root.json";
     const auto next = source.document(name);
-    if (!next && next.error().code() == ErrorCode::not_found) return std::nullopt;
+    if (!next && is_absent(next.error())) return std::nullopt;
     if (!next) return failed(next.error().with_context(name));
-    if (auto taken = trust.take_root(next->document, next->signatures); !taken)
-      return refused(name + ": " + taken.error().message());
+    const auto taken = take_signed(source, trust, name, *next, [&](const ReleaseSource::Signed& paper) {
+      return trust.take_root(paper.document, paper.signatures);
+    });
+    if (!taken) return refused(name + ": " + taken.error().message());
     if (auto stored = store_trust(settings.state_dir, trust); !stored) return failed(stored.error());
   }
   return refused("there are more than " + std::to_string(kMostRoots) + " new root documents");
@@ -55,7 +72,10 @@ Attempt<Candidate> read_documents(const Settings& settings, ReleaseSource& sourc
   if (auto stumble = follow_roots(settings, source, *trust)) return *stumble;
   const auto stamp = source.document("timestamp.json");
   if (!stamp) return failed(stamp.error().with_context("timestamp.json"));
-  const auto timestamp = trust->take_timestamp(stamp->document, stamp->signatures, clock_now());
+  const auto timestamp =
+      take_signed(source, *trust, "timestamp.json", *stamp, [&](const ReleaseSource::Signed& paper) {
+        return trust->take_timestamp(paper.document, paper.signatures, clock_now());
+      });
   if (!timestamp) return refused(timestamp.error().message());
   if (auto stored = store_trust(settings.state_dir, *trust); !stored) return failed(stored.error());
   const release::Machine machine = this_machine(settings);
@@ -63,7 +83,11 @@ Attempt<Candidate> read_documents(const Settings& settings, ReleaseSource& sourc
   if (!offer) return refused(offer.error().message());
   const auto paper = source.document(offer->path);
   if (!paper) return failed(paper.error().with_context(offer->path));
-  auto target = trust->take_release(*offer, paper->document, paper->signatures, machine, clock_now());
+  auto target =
+      take_signed(source, *trust, offer->path, *paper, [&](const ReleaseSource::Signed& signed_paper) {
+        return trust->take_release(*offer, signed_paper.document, signed_paper.signatures, machine,
+                                   clock_now());
+      });
   if (!target) return refused(target.error().message());
   if (auto stored = store_trust(settings.state_dir, *trust); !stored) return failed(stored.error());
   Candidate candidate{.version = offer->version, .release = offer->number, .target = std::move(*target)};

@@ -27,6 +27,11 @@ struct Candidate {
 Attempt<Candidate> read_documents(const Settings& settings, ReleaseSource& source,
                                   const std::string& version);
 
+// What is in versions/ already and does not pass its self-test was damaged there: unless it is in use
+// (`current`, or `own`, that runs) it goes, to be fetched anew.
+void distrust_installed(const Settings& settings, Candidate& candidate, const std::string& own,
+                        base::Interrupt& interrupt);
+
 // Step 3: free space first; continues what is there of it.
 Attempt<std::monostate> fetch_archive(const Settings& settings, ReleaseSource& source,
                                       const Candidate& candidate,

@@ -66,6 +66,11 @@ Result<ReleaseSource::Signed> ReleaseSource::document(const std::string& path) {
   return Signed{std::move(*text), std::move(*signatures)};
 }
 
+Result<ReleaseSource::Signed> ReleaseSource::document_again(const std::string& path) {
+  if (!sleep_unless(interrupt_, kFirstPause)) return Error(ErrorCode::cancelled, "the agent ends");
+  return document(path);
+}
+
 Result<void> ReleaseSource::archive(const std::string& path, const std::string& file, std::uint64_t size,
                                     const std::function<void(std::uint64_t)>& progress) {
   const transport::DownloadRequest request{

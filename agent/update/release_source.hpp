@@ -24,6 +24,8 @@ class ReleaseSource {
     std::string signatures;
   };
   base::Result<Signed> document(const std::string& path);
+  // After a moment: they are two files, and whoever reads while they are replaced has one of each.
+  base::Result<Signed> document_again(const std::string& path);
 
   // Into `file`, of which a beginning may be there.
   base::Result<void> archive(const std::string& path, const std::string& file, std::uint64_t size,

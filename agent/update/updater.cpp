@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "agent/reports.hpp"
+#include "base/lasting_file.hpp"
 #include "release/documents.hpp"
 
 namespace agent::updating {
@@ -15,9 +16,6 @@ using update::Record;
 using update::Todo;
 
 namespace {
-
-// What could not be written is tried again: a full disk is not the end of an update.
-constexpr std::chrono::seconds kWriteAgain{5};
 
 std::string report_name(const Record& record, std::string_view phase) {
   return "update/" + record.action_id + "/" + std::string(phase);
@@ -44,7 +42,9 @@ Updater::Updater(transport::Loop& loop, Settings settings, Spool& spool, Hooks h
       spool_(spool),
       hooks_(std::move(hooks)),
       delay_(loop),
-      trial_(loop) {}
+      trial_(loop),
+      telling_(loop),
+      raising_(loop) {}
 
 void Updater::start(const std::string& problem) {
   auto read = update::read_journal(settings_.state_dir);
@@ -57,9 +57,21 @@ void Updater::start(const std::string& problem) {
   if (!is_closed(record_->phase))
     log(Level::info,
         "an update to " + record_->version + " is under way: " + std::string(name_of(record_->phase)));
-  const Stumble interrupted{.reason = "interrupted before the switch"};
-  const bool was_interrupted = !is_new && is_on_trial(*record_);
-  take(update::event_of_start(is_new), was_interrupted ? &interrupted : nullptr);
+  const Stumble interrupted = interrupted_by_start(is_new);
+  take(update::event_of_start(is_new), interrupted.reason.empty() ? nullptr : &interrupted);
+}
+
+// Why an update does not go on where this start finds it; no reason when it does.
+Stumble Updater::interrupted_by_start(bool is_new) {
+  if (is_closed(record_->phase) || is_new == is_on_trial(*record_)) return {};
+  if (is_new) return {.reason = "the new version was started before it was to be tried"};
+  const auto current = layout_.current();
+  const bool is_switched = current && *current == record_->to;
+  if (is_switched && !own_.empty())
+    if (auto back = hold_place(); !back) log(Level::error, back.error().message());
+  if (!is_switched && record_->attempts == 0) return {.reason = "interrupted before the switch"};
+  // The launcher has started us instead, because it could not note the attempt.
+  return {.reason = "the launcher could not write the update journal", .retryable = record_->attempts == 0};
 }
 
 // ---- requests
@@ -68,12 +80,13 @@ void Updater::ask(const protocol::AgentUpdate& update) {
   const bool is_under_way = record_ && !is_closed(record_->phase);
   if (record_ && !update.action_id.empty() && record_->action_id == update.action_id) {
     log(Level::debug, "the backend repeats its request for an update to " + update.version);
-    if (!is_under_way && !is_answer_on_its_way()) report(record_->phase, "");
+    if (!is_under_way && record_->is_reported && !is_answer_on_its_way()) report(record_->phase, "");
     return;
   }
   if (is_under_way && update.action_id.empty() && update.version == record_->version) return;
-  if (auto why = why_not(update)) return turn_down(update, *why);
-  if (update.version == settings_.version) return end_as_is(update);
+  if (auto why = why_not(update)) return answer(update, Phase::refused, *why);
+  if (update.version == settings_.version)
+    return answer(update, Phase::confirmed, "this version runs already");
   begin(update);
 }
 
@@ -89,6 +102,16 @@ std::optional<std::string> Updater::why_not(const protocol::AgentUpdate& update)
     return "an update is under way, to " + record_->version + ": ask again when it has ended";
   if (!release::is_version(update.version)) return "'" + update.version + "' is not a version";
   if (update.version == settings_.version) return std::nullopt;
+  if (record_ && (!record_->is_reported || is_floor_due_))
+    return "the update to " + record_->version + " is being closed: ask again in a moment";
+  // A backend of version 1 repeats itself at every handshake: to it no version may be tried again.
+  const bool may_repeat =
+      record_ && record_->retryable && (record_->phase == Phase::failed || !update.action_id.empty());
+  const bool is_bad = record_ && record_->version == update.version && !may_repeat &&
+                      (record_->phase == Phase::rolled_back || record_->phase == Phase::failed);
+  if (is_bad)
+    return "this version was tried before (" + record_->reason +
+           ") and is not tried again until another one is asked for";
   if (!settings_.is_launched)
     return "installed as a package or started by hand: update it the way it was installed";
   if (own_.empty())
@@ -96,39 +119,29 @@ std::optional<std::string> Updater::why_not(const protocol::AgentUpdate& update)
            "/versions: set 'prefix' to where the agent is installed";
   if (settings_.release_base.empty())
     return "the agent's configuration has no release_base: set it to where releases are published";
-  const bool is_bad = record_ && record_->version == update.version && !record_->retryable &&
-                      (record_->phase == Phase::rolled_back || record_->phase == Phase::failed);
-  if (is_bad)
-    return "this version was tried before (" + record_->reason +
-           ") and is not tried again until another one is asked for";
   return std::nullopt;
 }
 
 // Answered without a record: what is on disk about another update stays.
-void Updater::turn_down(const protocol::AgentUpdate& update, const std::string& why, Phase phase) {
-  log(Level::warning, "an update to " + update.version + " is " + std::string(name_of(phase)) + ": " + why);
+void Updater::answer(const protocol::AgentUpdate& update, Phase phase, const std::string& why) {
+  const bool is_good = phase == Phase::confirmed;
+  log(is_good ? Level::info : Level::warning,
+      "an update to " + update.version + " is " + std::string(name_of(phase)) + ": " + why);
   if (update.action_id.empty()) return;  // version 1 has no word for an answer
   Spool::Entry entry = to_entry(protocol::UpdateStatus{.action_id = update.action_id,
                                                        .version = update.version,
                                                        .phase = std::string(name_of(phase)),
-                                                       .error = why});
+                                                       .error = is_good ? "" : why});
   entry.key = "update/" + update.action_id + "/" + std::string(name_of(phase));
   if (auto appended = spool_.append({&entry, 1}); !appended)
     return log(Level::error, appended.error().message());
   hooks_.spooled();
 }
 
-// The version that was asked for runs.
-void Updater::end_as_is(const protocol::AgentUpdate& update) {
-  record_ = Record{.phase = Phase::confirmed,
-                   .action_id = update.action_id,
-                   .version = update.version,
-                   .reason = "this version runs already"};
-  tell();
-}
-
 void Updater::begin(const protocol::AgentUpdate& update) {
   log(Level::info, "the backend asks for an update to " + update.version);
+  // What is noted about the update before may be all that leads away from a bad version.
+  if (auto held = hold_place(); !held) return answer(update, Phase::failed, held.error().message());
   Record fresh{.phase = record_ ? record_->phase : Phase::confirmed,
                .action_id = update.action_id,
                .version = update.version,
@@ -141,7 +154,16 @@ void Updater::begin(const protocol::AgentUpdate& update) {
   // Not even that could be written: as if nobody had asked.
   record_ = before;
   delay_.cancel();
-  turn_down(update, "the update journal cannot be written", Phase::failed);
+  forget_request(before);
+  answer(update, Phase::failed, "the update journal cannot be written");
+}
+
+// The write may have failed after the rename, and a restart would go on with what was answered as failed.
+void Updater::forget_request(const std::optional<Record>& before) {
+  if (before)
+    (void)write(*before);
+  else
+    (void)base::remove_lasting_file(update::journal_path(settings_.state_dir));
 }
 
 // ---- the machine
@@ -169,7 +191,7 @@ void Updater::take(Event event, const Stumble* why) {
 }
 
 void Updater::again_later(Event event, const Stumble* why) {
-  delay_.expires_after(kWriteAgain);
+  delay_.expires_after(kAgain);
   delay_.async_wait([this, event, kept = why ? std::optional(*why) : std::nullopt](const auto& failed) {
     if (!failed) take(event, kept ? &*kept : nullptr);
   });
@@ -206,8 +228,9 @@ void Updater::perform(Todo todo) {
   }
 }
 
-void Updater::drained() {
+bool Updater::drained() {
   if (record_ && record_->phase == Phase::draining) take(Event::drained);
+  return record_ && record_->phase != Phase::draining;
 }
 
 // ---- what lasts
@@ -248,8 +271,8 @@ void Updater::tell() {
     record_ = std::move(told);
     return;
   }
-  delay_.expires_after(kWriteAgain);
-  delay_.async_wait([this](const auto& failed) {
+  telling_.expires_after(kAgain);
+  telling_.async_wait([this](const auto& failed) {
     if (!failed) tell();
   });
 }

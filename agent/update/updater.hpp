@@ -41,9 +41,9 @@ class Updater {
   void ask(const protocol::AgentUpdate& update);
   // A backend has accepted our handshake.
   void welcomed();
-  // The worker has stopped because of Hooks::drain; the process ends next, for the launcher to start
-  // `current`.
-  void drained();
+  // The worker has stopped because of Hooks::drain; the process ends next. True: for the launcher to start
+  // `current` at once; false: not even the journal could be written, so that the next one drains again.
+  bool drained();
 
   const std::optional<update::Record>& record() const { return record_; }
 
@@ -52,11 +52,11 @@ class Updater {
   void perform(update::Todo todo);
   void again_later(update::Event event, const Stumble* why);
   std::optional<std::string> why_not(const protocol::AgentUpdate& update) const;
-  void turn_down(const protocol::AgentUpdate& update, const std::string& why,
-                 update::Phase phase = update::Phase::refused);
+  void answer(const protocol::AgentUpdate& update, update::Phase phase, const std::string& why);
   bool is_answer_on_its_way() const;
+  Stumble interrupted_by_start(bool is_new);
   void begin(const protocol::AgentUpdate& update);
-  void end_as_is(const protocol::AgentUpdate& update);
+  void forget_request(const std::optional<update::Record>& before);
 
   // The steps, updater_steps.cpp.
   void begin_after_delay();
@@ -68,6 +68,9 @@ class Updater {
   void switch_current();
   void watch_health();
   void consider_health();
+  void note_waiting(bool retryable, std::string reason);
+  base::Result<void> hold_place() const;
+  void raise();
   void give_up(std::string reason);
   void settle();
   void clean();
@@ -79,6 +82,9 @@ class Updater {
   base::Result<void> write(const update::Record& record);
   bool report(update::Phase phase, const std::string& key, std::optional<double> progress = {});
   void log(manager::Level level, const std::string& text) const { hooks_.log(level, text); }
+
+  // What could not be written is tried again: a full disk is not the end of an update.
+  static constexpr std::chrono::seconds kAgain{5};
 
   transport::Loop& loop_;
   const Settings settings_;
@@ -92,6 +98,9 @@ class Updater {
   std::optional<Candidate> candidate_;     // since the documents were read
   transport::asio::steady_timer delay_;
   transport::asio::steady_timer trial_;
+  transport::asio::steady_timer telling_;  // the closing report could not be written
+  transport::asio::steady_timer raising_;  // nor the floor
+  bool is_floor_due_ = false;
   bool is_welcomed_ = false;
   bool is_self_tested_ = false;
   bool is_old_enough_ = false;

@@ -18,6 +18,9 @@ namespace {
 constexpr std::chrono::seconds kDrainAgain{2};
 // Progress is reported in steps of so many per cent.
 constexpr int kProgressStep = 25;
+// Why a version on trial is not confirmed yet.
+constexpr const char* kNotAccepted = "no backend has accepted it";
+constexpr const char* kNotHealthy = "a backend has accepted it, but it did not stay healthy";
 
 // Whom the system believes; none of the files: nobody.
 std::string system_authorities() {
@@ -38,7 +41,7 @@ std::string without_end_slash(std::string text) {
 
 template <class T>
 void Updater::run(std::function<Attempt<T>(base::Interrupt&)> job, std::function<void(T)> then) {
-  const bool is_taken = work_.submit([this, job = std::move(job), then](base::Interrupt& interrupt) {
+  const bool is_taken = work_.submit([this, job, then](base::Interrupt& interrupt) {
     auto done = std::make_shared<Attempt<T>>(job(interrupt));
     // What is posted to a loop that has ended never runs.
     transport::asio::post(loop_, [this, done, then] {
@@ -49,7 +52,12 @@ void Updater::run(std::function<Attempt<T>(base::Interrupt&)> job, std::function
       }
     });
   });
-  if (!is_taken) log(Level::error, "the update's thread is busy");
+  if (is_taken) return;
+  log(Level::warning, "the update's thread is busy: trying again");
+  delay_.expires_after(kAgain);
+  delay_.async_wait([this, job, then](const auto& failed) {
+    if (!failed) run<T>(job, then);
+  });
 }
 
 ReleaseSource Updater::source(base::Interrupt& interrupt, const std::string& authorities) const {
@@ -75,7 +83,10 @@ void Updater::read() {
   run<Candidate>(
       [this, version = record_->version, authorities = hooks_.authorities()](base::Interrupt& interrupt) {
         ReleaseSource from = source(interrupt, authorities);
-        return read_documents(settings_, from, version);
+        auto read = read_documents(settings_, from, version);
+        if (auto* candidate = std::get_if<Candidate>(&read))
+          distrust_installed(settings_, *candidate, own_, interrupt);
+        return read;
       },
       [this](Candidate candidate) {
         record_->from = own_;
@@ -126,17 +137,28 @@ void Updater::drain() {
     const Stumble gone{.reason = layout_.version_folder(record_->to) + " is not there any more"};
     return take(Event::failed, &gone);
   }
-  if (!is_resumed) return hooks_.drain();
-  delay_.expires_after(kDrainAgain);
-  delay_.async_wait([this](const auto& failed) {
-    if (!failed) hooks_.drain();
+  // The record is written once more, as it is: a worker that has stopped for an update which cannot be noted
+  // has stopped for nothing.
+  const auto writable = write(*record_);
+  if (!writable) log(Level::error, writable.error().message());
+  if (writable && !is_resumed) return hooks_.drain();
+  delay_.expires_after(writable ? kDrainAgain : kAgain);
+  delay_.async_wait([this, is_writable = static_cast<bool>(writable)](const auto& failed) {
+    if (failed) return;
+    if (is_writable)
+      hooks_.drain();
+    else
+      drain();
   });
 }
 
 void Updater::switch_current() {
   if (auto switched = layout_.switch_to(record_->to); !switched) {
     const Stumble why = failed(switched.error());
-    return take(Event::failed, &why);
+    // It may have failed after the rename. If `current` cannot be made to lead back, the record stays armed,
+    // and the launcher judges by what it finds.
+    if (auto back = hold_place(); back) return take(Event::failed, &why);
+    return log(Level::error, why.reason);
   }
   log(Level::info, "version " + record_->version + " is to be tried");
   take(Event::current_switched);
@@ -165,16 +187,24 @@ void Updater::watch_health() {
         if (!verdict) return give_up(verdict.error().message());
         is_self_tested_ = true;
         // Should it never be welcomed, that is nothing against this version.
-        record_->retryable = true;
-        record_->reason = "no backend has accepted it";
-        if (auto written = write(*record_); !written) log(Level::warning, written.error().message());
+        note_waiting(!is_welcomed_, is_welcomed_ ? kNotHealthy : kNotAccepted);
         consider_health();
       });
 }
 
 void Updater::welcomed() {
+  // From now on there is no excuse.
+  if (!is_welcomed_ && record_ && record_->phase == Phase::trial && !is_giving_up_)
+    note_waiting(false, kNotHealthy);
   is_welcomed_ = true;
   consider_health();
+}
+
+// What the launcher says of this version, should it take the way back.
+void Updater::note_waiting(bool retryable, std::string reason) {
+  record_->retryable = retryable;
+  record_->reason = std::move(reason);
+  if (auto written = write(*record_); !written) log(Level::warning, written.error().message());
 }
 
 void Updater::consider_health() {
@@ -198,11 +228,34 @@ void Updater::give_up(std::string reason) {
 
 // Floor, report, cleaning; each does nothing when it was done before.
 void Updater::settle() {
-  if (record_->release > 0)
-    if (auto raised = raise_floor(settings_.state_dir, record_->release); !raised)
-      log(Level::error, raised.error().message());
+  raise();
   tell();
   clean();
+}
+
+void Updater::raise() {
+  is_floor_due_ = false;
+  if (record_->release == 0) return;
+  const auto raised = raise_floor(settings_.state_dir, record_->release);
+  if (raised) return;
+  log(Level::error, raised.error().message());
+  is_floor_due_ = true;
+  raising_.expires_after(kAgain);
+  raising_.async_wait([this](const auto& failed) {
+    if (!failed) raise();
+  });
+}
+
+// `current` leads to the version that runs: the way back, whatever is noted next.
+base::Result<void> Updater::hold_place() const {
+  const auto leads_here = [this] {
+    const auto current = layout_.current();
+    return current && *current == own_;
+  };
+  if (leads_here()) return {};
+  auto switched = layout_.switch_to(own_);
+  if (leads_here()) return {};
+  return switched;
 }
 
 // Step 13, on the thread that may block; what cannot be removed now is removed another time.
@@ -210,6 +263,9 @@ void Updater::clean() {
   if (own_.empty()) return;
   const bool is_confirmed = record_ && record_->phase == Phase::confirmed && own_ == record_->to;
   work_.submit([layout = layout_, from = is_confirmed ? record_->from : "", is_confirmed](base::Interrupt&) {
+    // Whoever installs by hand has something in staging/, or is about to make it current.
+    const auto lock = layout.lock(std::chrono::milliseconds(0));
+    if (!lock) return;
     if (is_confirmed) (void)layout.keep_only({from});
     (void)layout.sweep_staging();
   });
