@@ -12,8 +12,9 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
-// tar fills its last record of 20 blocks with zeros; two of them are the end mark.
-constexpr std::size_t kMostZeros = 20 * 512;
+// tar fills its last record of 20 blocks with zeros, after two that are the end mark: 21 at most, and room to
+// see that nothing follows.
+constexpr std::size_t kMostZeros = 22 * 512;
 
 Error refused(const std::string& what) {
   return Error(ErrorCode::invalid, "the archive is not accepted: " + what);
