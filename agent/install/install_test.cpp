@@ -206,7 +206,7 @@ TEST_CASE("state can be kept; of a folder that the configuration names only what
   REQUIRE(image.install_problem() == "");
   CHECK(has(image.scratch.read("image/etc/systemd/system/opsagent.service"),
             "ExecStart=/opt/opsagent/launch --state-dir /srv/agent\n"));
-  for (const char* name : {"token", "spool/1", "settings.new", "photos/1.jpg"})
+  for (const char* name : {"token", "spool/1", "settings.new", "launch.lock", "run.cursor", "photos/1.jpg"})
     image.scratch.write(std::string("image/srv/agent/") + name, "x");
   CHECK(image.removed(true).size() == 1);
   CHECK(image.scratch.exists("image/srv/agent/token"));
@@ -267,15 +267,15 @@ TEST_CASE("who is told the release's number believes no older one, and is never 
 TEST_CASE("a reinstall keeps who the machine is and whom it trusts") {
   Image image;
   REQUIRE(image.install_problem() == "");
-  for (const char* name :
-       {"token", "identity.pem", "recipe", "spool/1", "update/root.json", "update/trusted", "update/journal"})
+  for (const char* name : {"token", "identity.pem", "recipe", "launch.lock", "run.cursor", "spool/1",
+                           "update/root.json", "update/trusted", "update/journal"})
     image.scratch.write(std::string("image/var/lib/opsagent/") + name, "x");
   image.scratch.write("image/opt/opsagent/versions/1.0.0-bbbbbbbb/bin/opsagent", "old");
   REQUIRE(reinstall(image.site, true, nobody_listens));
   check_installed(image);
   for (const char* name : {"token", "identity.pem", "update/root.json", "update/trusted"})
     CHECK_MESSAGE(image.scratch.exists(std::string("image/var/lib/opsagent/") + name), name);
-  for (const char* name : {"recipe", "spool", "update/journal"})
+  for (const char* name : {"recipe", "launch.lock", "run.cursor", "spool", "update/journal"})
     CHECK_MESSAGE(!image.scratch.exists(std::string("image/var/lib/opsagent/") + name), name);
   CHECK(image.scratch.count("image/opt/opsagent/versions") == 1);
   image.scratch.write(std::string("image/opt/opsagent/versions/") + kName + "/lib/libx.so.1", "A library");
