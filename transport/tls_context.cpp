@@ -78,7 +78,7 @@ base::Result<void> use_identity(SSL_CTX* context, const TlsIdentity& identity) {
   return {};
 }
 
-base::Result<std::vector<X509Certificate>> parse_certificates(const std::string& pem) {
+base::Result<std::vector<X509Certificate>> parse_certificates(const std::string& pem, std::size_t most) {
   std::vector<X509Certificate> result;
   if (pem.empty()) return result;
   ::ERR_clear_error();
@@ -86,9 +86,9 @@ base::Result<std::vector<X509Certificate>> parse_certificates(const std::string&
   while (text) {
     X509Certificate one(::PEM_read_bio_X509(text.get(), nullptr, no_password, nullptr));
     if (!one) break;
-    if (result.size() >= kMaxCertificates)
+    if (result.size() >= most)
       return base::Error(base::ErrorCode::limit,
-                         "more than " + std::to_string(kMaxCertificates) + " certificates in one text");
+                         "more than " + std::to_string(most) + " certificates in one text");
     result.push_back(std::move(one));
   }
   const bool at_end = ERR_GET_REASON(::ERR_peek_last_error()) == PEM_R_NO_START_LINE;
@@ -98,7 +98,7 @@ base::Result<std::vector<X509Certificate>> parse_certificates(const std::string&
 }
 
 base::Result<X509Store> make_store(const std::string& pem) {
-  auto certificates = parse_certificates(pem);
+  auto certificates = parse_certificates(pem, kMaxAuthorities);
   if (!certificates) return std::move(certificates).error();
   X509Store store(::X509_STORE_new());
   if (!store) return failed("preparing trust");

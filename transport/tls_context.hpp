@@ -34,9 +34,11 @@ base::Result<SslContext> make_context(const SSL_METHOD* method);
 // Checks that key and certificate belong together.
 base::Result<void> use_identity(SSL_CTX* context, const TlsIdentity& identity);
 
-// At most kMaxCertificates. An empty text has none; any other that does not hold one is an error.
+// At most `most`. An empty text has none; any other that does not hold one is an error.
 inline constexpr std::size_t kMaxCertificates = 64;
-base::Result<std::vector<X509Certificate>> parse_certificates(const std::string& pem);
+inline constexpr std::size_t kMaxAuthorities = 1024;  // a system's bundle has about 150
+base::Result<std::vector<X509Certificate>> parse_certificates(const std::string& pem,
+                                                              std::size_t most = kMaxCertificates);
 // Any of them is trusted, also one that somebody else signed.
 base::Result<X509Store> make_store(const std::string& pem);
 

@@ -82,6 +82,15 @@ TEST_CASE("a client trusts the CA that it was given, and says whose hash it saw 
   CHECK(has(bench.ask(TlsBench::make_client({.ca = twin.pem(), .ca_hash = {}})), "error: "));
 }
 
+TEST_CASE("a client may trust as many authorities as a system has, the right one among them") {
+  const TlsBench bench;
+  const std::string another = tests::TestAuthority("another").pem();
+  std::string bundle;
+  for (int i = 0; i < 200; ++i)
+    bundle += another;
+  CHECK(bench.ask(TlsBench::make_client({.ca = bundle + bench.authority.pem(), .ca_hash = {}})) == "nobody");
+}
+
 TEST_CASE("a client that knows the hash of the CA's key needs no CA, and takes no other hash") {
   const TlsBench bench;
   CHECK(bench.ask(TlsBench::make_client({.ca = {}, .ca_hash = bench.authority.hash()})) == "nobody");

@@ -62,9 +62,12 @@ void Updater::run(std::function<Attempt<T>(base::Interrupt&)> job, std::function
 
 ReleaseSource Updater::source(base::Interrupt& interrupt, const std::string& authorities) const {
   transport::FetchOptions fetch{.proxies = settings_.proxies, .user_agent = "opsagent/" + settings_.version};
-  if (settings_.release_base.starts_with("https://"))
-    if (auto tls = transport::TlsClient::make({.ca = authorities + "\n" + system_authorities()}))
-      fetch.tls = std::move(*tls);
+  if (settings_.release_base.starts_with("https://")) {
+    auto tls = transport::TlsClient::make({.ca = authorities + "\n" + system_authorities()});
+    // A bundle of the system's that cannot be read is no reason to distrust our own backend.
+    if (!tls) tls = transport::TlsClient::make({.ca = authorities});
+    if (tls) fetch.tls = std::move(*tls);
+  }
   return ReleaseSource(without_end_slash(settings_.release_base), std::move(fetch), interrupt);
 }
 
