@@ -132,7 +132,10 @@ void Updater::answer(const protocol::AgentUpdate& update, Phase phase, const std
                                                        .version = update.version,
                                                        .phase = std::string(name_of(phase)),
                                                        .error = is_good ? "" : why});
-  entry.key = "update/" + update.action_id + "/" + std::string(name_of(phase));
+  const std::string key = "update/" + update.action_id + "/" + std::string(name_of(phase));
+  // Who asks again though the answer has arrived has lost it.
+  const bool was_lost = spool_.knows(key) && spool_.acknowledged() >= spool_.last_seq();
+  if (!was_lost) entry.key = key;
   if (auto appended = spool_.append({&entry, 1}); !appended)
     return log(Level::error, appended.error().message());
   hooks_.spooled();

@@ -76,6 +76,11 @@ TEST_CASE("the version that runs is confirmed at once, and what is known of a ba
   CHECK(bench.reports() == 1);
   CHECK(bench.last_report().find("\"confirmed\"") != std::string::npos);
   CHECK(bench.journal() == bad);
+  bench.ask("1.0.0", "b");  // the answer is on its way
+  CHECK(bench.reports() == 1);
+  bench.spool().acknowledge(1);
+  bench.ask("1.0.0", "b");
+  CHECK(bench.reports() == 2);
   bench.ask("2.0.0", "c");
   CHECK(bench.last_report().find("not tried again") != std::string::npos);
   CHECK(bench.journal() == bad);
