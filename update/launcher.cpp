@@ -126,7 +126,8 @@ Decision decide_after_deadline(const Sight& sight) {
     return decide(sight);
   const Record& record = *sight.record;
   // What the last one waited for excuses nothing when others have ended before it.
-  const bool has_ended_before = record.attempts > 1;
+  const bool has_given_up = record.attempts > kMostAttempts;  // and has said why
+  const bool has_ended_before = record.attempts > 1 && !has_given_up;
   std::string why = "it was not healthy within " + std::to_string(record.deadline.count()) + " s";
   if (has_ended_before)
     why += ", in " + std::to_string(record.attempts) + " starts" +

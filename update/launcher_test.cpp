@@ -92,6 +92,8 @@ TEST_CASE("after three attempts the old version comes back, and the new one is n
     third.record->reason = "its self-test failed";
     CHECK(decide(third).write->reason == "its self-test failed");
     CHECK(decide(third).switch_to == "1-aa");
+    CHECK(decide_after_deadline(third).write->reason ==
+          "it was not healthy within 180 s: its self-test failed");
   }
 }
 

@@ -66,6 +66,7 @@ void Manager::feed(SessionEvent event) {
       std::visit([this](auto& each) { perform(each); }, action);
   }
   stepping_ = false;
+  start_taken();
   if (!is_accepted_ && session_.version() > 0) {
     is_accepted_ = true;
     parts_.accepted();

@@ -112,6 +112,7 @@ class Manager : public std::enable_shared_from_this<Manager> {
 
   void append(protocol::AgentBody report);
   void refuse(std::string re, std::string error, bool retryable = false);
+  void start_taken();
   void send_to_worker(Command command);
   bool may(std::string_view what) const;
   void log(Level level, const std::string& text) { parts_.log(level, text); }
@@ -123,6 +124,7 @@ class Manager : public std::enable_shared_from_this<Manager> {
   transport::asio::steady_timer timers_[2];  // by protocol::at_agent::Timer
   std::deque<SessionEvent> events_;
   bool stepping_ = false;
+  std::optional<RunRecipe> taken_;  // that the worker is to be given
   bool is_accepted_ = false;
   bool is_numbered_anew_ = false;  // what the backend has acknowledged was another's
   std::size_t watchers_ = 0;

@@ -1,5 +1,6 @@
 // What the manager does about each action of its session.
 #include <algorithm>
+#include <utility>
 
 #include "agent/manager/manager.hpp"
 #include "agent/queries.hpp"
@@ -84,7 +85,9 @@ void Manager::perform(at::TakeRecipe& action) {
   }
   log(Level::info,
       "recipe version " + std::to_string(version) + ": " + std::to_string(parts_.desk.states()) + " states");
-  send_to_worker(std::get<RunRecipe>(std::move(taken)));
+  // The worker reports what it does by itself: it begins when "accepted" is in the spool, which is a step
+  // later.
+  taken_ = std::get<RunRecipe>(std::move(taken));
   if (before && before->version != version)
     append(protocol::RecipeStatus{.recipe_version = before->version,
                                   .status = protocol::RecipeProgress::superseded});
@@ -152,6 +155,7 @@ void Manager::perform(at::AcknowledgeReports& action) {
 
 void Manager::perform(at::AppendReport& action) {
   append(std::move(action.body));
+  start_taken();
 }
 
 // This state folder was put back from a copy: its numbers have been used for other reports. With a name of
@@ -284,7 +288,12 @@ void Manager::perform(at::WatchOutput& action) {
     --watchers_;
 }
 
+void Manager::start_taken() {
+  if (auto taken = std::exchange(taken_, std::nullopt)) send_to_worker(std::move(*taken));
+}
+
 void Manager::send_to_worker(Command command) {
+  start_taken();
   if (parts_.worker.send(std::move(command))) return;
   if (ended_.why.empty()) ended_.why = "the backend sends faster than the worker can take it";
   socket_->abort();

@@ -56,7 +56,7 @@ def lay_out(root, version, archive, backend, base):
     port = backend.listen.split(":")[1]
     conf = root / "etc/opsagent.conf"
     conf.write_text(f"ws_uri = wss://{HOST}:{port}/agent/\ninstance_id = {NAME}\njoin_token = /var/lib/opsagent/join-token\n"
-                    f"release_base = https://{HOST}:{port}/releases\nround_delay = 5\nupdate_trial = 3\nupdate_delay = 0\n")
+                    f"release_base = https://{HOST}:{port}/releases\nround_delay = 5\nupdate_trial = 6\nupdate_delay = 0\n")
     for private in (state / "update/root.json", state / "join-token", conf):
         private.chmod(0o600)
     (state / "update").chmod(0o700)
