@@ -260,7 +260,7 @@ TEST_CASE("a launcher that is killed during the trial goes on counting where it 
   for (int i = 0; i < 3; ++i) {
     const pid_t before = bench.agent();
     bench.launch();
-    REQUIRE(wait_until([&] { return bench.agent() != before; }));
+    REQUIRE(wait_until([&] { return bench.agent() > 0 && bench.agent() != before; }));
     bench.signal(SIGKILL);
     bench.wait();
     CHECK(bench.journal().attempts == static_cast<std::uint32_t>(i + 1));
