@@ -352,13 +352,16 @@ TEST_CASE(
     fs::remove(log);
     bench.run(recipe);
     REQUIRE(bench.next<StateResult>());
+    // To the end: what is cut in the middle is run again, and rightly.
     bench.send(Stop{.when = Stop::When::wait, .keeps_place = true});
+    REQUIRE(bench.next<Stopped>());
     bench.stop();
     bench.run(recipe);
     const auto second = bench.next<RoundStarted>();
     REQUIRE(second);
     REQUIRE(bench.next<StateResult>());
     bench.send(Stop{.when = Stop::When::wait});
+    REQUIRE(bench.next<Stopped>());
     bench.stop();
     bench.run(recipe);
     const auto third = bench.next<RoundStarted>();
@@ -369,6 +372,7 @@ TEST_CASE(
     std::ifstream again(log);
     std::stringstream written;
     written << again.rdbuf();
+    CAPTURE(written.str());
     CHECK(written.str().starts_with("0\n1\n2\n3\n"));
   }
   SUBCASE("once: the round after it, and the next start, begin with the first") {
