@@ -2,12 +2,6 @@
 
 namespace pki {
 
-base::Error openssl_error(std::string_view what) {
-  const char* reason = ERR_reason_error_string(ERR_peek_last_error());
-  return base::Error(base::ErrorCode::internal,
-                     std::string(what) + ": " + (reason ? reason : "OpenSSL failed"));
-}
-
 std::string text_of(BIO* bio) {
   char* data = nullptr;
   const long size = BIO_get_mem_data(bio, &data);

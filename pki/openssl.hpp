@@ -6,45 +6,25 @@
 #include <string>
 #include <string_view>
 
-#include <openssl/bio.h>
 #include <openssl/bn.h>
-#include <openssl/err.h>
-#include <openssl/evp.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
-#include "base/result.hpp"
+#include "base/openssl.hpp"
 
 namespace pki {
 
-template <auto kFree>
-struct Freed {
-  template <class T>
-  void operator()(T* object) const {
-    kFree(object);
-  }
-};
+using base::ErrorScope;
+using base::Freed;
+using base::openssl_error;
+using base::OwnedBio;
+using base::OwnedKey;
 
-using OwnedBio = std::unique_ptr<BIO, Freed<BIO_free>>;
-using OwnedKey = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 using OwnedCertificate = std::unique_ptr<X509, Freed<X509_free>>;
 using OwnedRequest = std::unique_ptr<X509_REQ, Freed<X509_REQ_free>>;
 using OwnedExtension = std::unique_ptr<X509_EXTENSION, Freed<X509_EXTENSION_free>>;
 using OwnedNames = std::unique_ptr<GENERAL_NAMES, Freed<GENERAL_NAMES_free>>;
 using OwnedNumber = std::unique_ptr<BIGNUM, Freed<BN_free>>;
-
-// What fails while this lives leaves nothing in the thread's error queue: TLS reads that queue to find out
-// what happened to a connection, and would take our leftovers for its own.
-class ErrorScope {
- public:
-  ErrorScope() { ERR_set_mark(); }
-  ~ErrorScope() { ERR_pop_to_mark(); }
-  ErrorScope(const ErrorScope&) = delete;
-  ErrorScope& operator=(const ErrorScope&) = delete;
-};
-
-// "what: OpenSSL's reason", for calls that fail only when memory or the library itself does.
-base::Error openssl_error(std::string_view what);
 
 // What was written to a memory BIO.
 std::string text_of(BIO* bio);

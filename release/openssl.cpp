@@ -2,12 +2,6 @@
 
 namespace release {
 
-base::Error openssl_error(std::string_view what) {
-  const char* reason = ERR_reason_error_string(ERR_peek_last_error());
-  return base::Error(base::ErrorCode::internal,
-                     std::string(what) + ": " + (reason ? reason : "OpenSSL failed"));
-}
-
 std::string to_base64(std::string_view bytes) {
   // EVP_EncodeBlock() adds a NUL.
   std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');
