@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "base/value.hpp"
+#include "terminal/option_store.hpp"
 
 namespace backend {
 
@@ -14,25 +15,9 @@ namespace {
 using base::Error;
 using base::ErrorCode;
 using base::Result;
-
-Error must_be(std::string_view what, std::string_view value) {
-  return Error(ErrorCode::invalid, "must be " + std::string(what) + ", not '" + std::string(value) + "'");
-}
-
-template <auto Member>
-Result<void> store_text(Options& options, std::string_view value) {
-  if (value.empty()) return Error(ErrorCode::invalid, "needs a value");
-  options.*Member = value;
-  return {};
-}
-
-template <auto Member>
-Result<void> store_flag(Options& options, std::string_view value) {
-  const auto given = value.empty() ? std::optional(true) : base::Value::string(value).as_bool();
-  if (!given) return must_be("true or false", value);
-  options.*Member = *given;
-  return {};
-}
+using terminal::must_be;
+using terminal::store_flag;
+using terminal::store_text;
 
 template <auto Member>
 Result<void> store_count(Options& options, std::string_view value) {

@@ -1,9 +1,16 @@
 // The rows of the options of `opsctl userdata` and `opsctl release`.
 #include <array>
 
-#include "ctl/option_store.hpp"
+#include "ctl/options.hpp"
+#include "terminal/option_store.hpp"
 
 namespace ctl {
+
+using terminal::must_be;
+using terminal::store_flag;
+using terminal::store_more;
+using terminal::store_number;
+using terminal::store_text;
 
 namespace {
 

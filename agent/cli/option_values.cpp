@@ -13,10 +13,6 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
-Error must_be(std::string_view what, std::string_view value) {
-  return Error(ErrorCode::invalid, "must be " + std::string(what) + ", not '" + std::string(value) + "'");
-}
-
 Result<void> store_color(Options& options, std::string_view value) {
   if (value == "auto")
     options.color = ColorWhen::automatic;

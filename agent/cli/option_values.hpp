@@ -9,14 +9,18 @@
 #include "agent/cli/options.hpp"
 #include "agent/identity.hpp"
 #include "base/text.hpp"
-#include "base/value.hpp"
+#include "terminal/option_store.hpp"
 
 namespace agent::cli {
 
 inline constexpr std::string_view kAllowable =
     "run query query:file query:journal query:processes query:unit";
 
-base::Error must_be(std::string_view what, std::string_view value);
+using terminal::must_be;
+using terminal::store_flag;
+using terminal::store_more;
+using terminal::store_text;
+
 base::Result<void> store_color(Options& options, std::string_view value);
 base::Result<void> store_log_level(Options& options, std::string_view value);
 base::Result<void> store_on_change(Options& options, std::string_view value);
@@ -30,28 +34,6 @@ base::Result<void> store_protocol_min(Options& options, std::string_view value);
 base::Result<void> store_allow(Options& options, std::string_view value);
 base::Result<void> store_identity_source(Options& options, std::string_view value);
 base::Result<void> store_metadata_url(Options& options, std::string_view value);
-
-template <auto Member>
-base::Result<void> store_text(Options& options, std::string_view value) {
-  if (value.empty()) return base::Error(base::ErrorCode::invalid, "needs a value");
-  options.*Member = value;
-  return {};
-}
-
-template <auto Member>
-base::Result<void> store_more(Options& options, std::string_view value) {
-  if (value.empty()) return base::Error(base::ErrorCode::invalid, "needs a value");
-  (options.*Member).emplace_back(value);
-  return {};
-}
-
-template <auto Member>
-base::Result<void> store_flag(Options& options, std::string_view value) {
-  const auto given = value.empty() ? std::optional(true) : base::Value::string(value).as_bool();
-  if (!given) return must_be("true or false", value);
-  options.*Member = *given;
-  return {};
-}
 
 template <auto Member, std::int64_t least>
 base::Result<void> store_update_time(Options& options, std::string_view value) {
