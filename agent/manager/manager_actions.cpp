@@ -83,6 +83,7 @@ void Manager::perform(at::TakeRecipe& action) {
       log(Level::error, problem);
     return feed(at::RecipeRefused{version, std::move(*problems)});
   }
+  parts_.progress.take_up();
   log(Level::info,
       "recipe version " + std::to_string(version) + ": " + std::to_string(parts_.desk.states()) + " states");
   // The worker reports what it does by itself: it begins when "accepted" is in the spool, which is a step

@@ -20,10 +20,8 @@ std::optional<protocol::RecipeStatus> Progress::hear(const Event& event, Instant
     round_ = started->round;
     next_round_.reset();
     // The spool has heard of it from the committer, in its place before the first result.
-    if (started->round == 1) {
-      moved_to_.reset();
-      (void)change_to(started->version, protocol::RecipeProgress::running);
-    }
+    if (started->round == 1)
+      (void)change_to(moved_to_.value_or(started->version), protocol::RecipeProgress::running);
   } else if (const auto* state = std::get_if<StateStarted>(&event)) {
     running_ = {state->id, base::utc_text(now)};
   } else if (const auto* result = std::get_if<StateResult>(&event)) {

@@ -41,10 +41,19 @@ TEST_CASE(
   CHECK(hear(progress, kept(1)) == converged(3));
 }
 
+TEST_CASE("a version that moves before the first round is heard of is the one that is told at its end") {
+  Progress progress;
+  progress.take_up();
+  CHECK_FALSE(progress.move_to(3));
+  hear(progress, RoundStarted{.version = 1, .round = 1});
+  CHECK(hear(progress, kept(1)) == converged(3));
+}
+
 TEST_CASE("a new recipe has a version of its own") {
   Progress progress;
   hear(progress, RoundStarted{.version = 1, .round = 1});
   progress.move_to(3);
+  progress.take_up();
   hear(progress, RoundStarted{.version = 4, .round = 1});
   CHECK(hear(progress, kept(4)) == converged(4));
 }
