@@ -52,10 +52,19 @@ pid_t launched_agent_in(const std::string& pid_file) {
   return std::ranges::find(variables, mark) != variables.end() ? static_cast<pid_t>(*pid) : 0;
 }
 
+// Where there is a service manager, whether it has a watchdog is its business.
+std::optional<std::chrono::seconds> own_watchdog(std::chrono::seconds wanted) {
+  if (wanted <= 0s || std::getenv("NOTIFY_SOCKET")) return std::nullopt;
+  return wanted;
+}
+
 }  // namespace
 
 Launch::Launch(LaunchOptions options)
-    : options_(std::move(options)), layout_(options_.prefix), notify_(base::Notify::from_environment()) {}
+    : options_(std::move(options)),
+      layout_(options_.prefix),
+      notify_(base::Notify::from_environment()),
+      pulse_(own_watchdog(options_.watchdog)) {}
 
 Launch::Instant Launch::now() {
   timespec time{};
@@ -214,12 +223,16 @@ bool Launch::start(const std::string& folder) {
     log_.error("cannot start the agent: " + base::os_text(errno));
     return false;
   }
-  if (child_ > 0) return true;
+  if (child_ > 0) {
+    pulse_.begin(child_);
+    return true;
+  }
   // A launcher that is killed takes its agent with it; one that was killed just now has done so already.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != launcher) ::_exit(kFailure);
   ::setpgid(0, 0);  // a terminal's ^C reaches the agent once, through us
   ::setenv(kLaunchedMark, "1", 1);
+  pulse_.set_environment();
   if (::getenv("WATCHDOG_PID")) ::setenv("WATCHDOG_PID", std::to_string(::getpid()).c_str(), 1);
   ::sigprocmask(SIG_SETMASK, &inherited_, nullptr);
   ::execv(program.c_str(), argv.data());
@@ -247,17 +260,31 @@ AgentEnd Launch::watch(std::optional<Instant> deadline) {
       ::kill(child_, SIGKILL);
       kill_at_.reset();
     }
-    int wait = -1;
-    if (const auto next = kill_at_ ? kill_at_ : deadline)
-      wait = static_cast<int>(std::max<milliseconds>(*next - now(), 0ms).count()) + 1;
+    pulse_.hear();
+    if (pulse_.is_gone(Pulse::Clock::now())) {
+      log_.warning("the agent does not answer any more: killing it");
+      ::kill(child_, SIGKILL);
+    }
+    std::optional<Instant> next = kill_at_ ? kill_at_ : deadline;
     if (must_feed) {
       notify_.alive();
-      const int period = static_cast<int>(feed_period().count());
-      wait = wait < 0 ? period : std::min(wait, period);
+      next = std::min(next.value_or(Instant::max()), time + feed_period());
     }
-    pollfd poll_for{signals_.get(), POLLIN, 0};
-    ::poll(&poll_for, 1, wait);
+    wait_for_news(next);
   }
+}
+
+// Until a signal, a word of the agent, or the time has come.
+void Launch::wait_for_news(std::optional<Instant> until) {
+  std::optional<milliseconds> left;
+  if (until) left = *until - now();
+  if (const auto look = pulse_.next()) {
+    const auto pulse = std::chrono::ceil<milliseconds>(*look - Pulse::Clock::now());
+    left = std::min(left.value_or(pulse), pulse);
+  }
+  pollfd poll_for[] = {{signals_.get(), POLLIN, 0}, {pulse_.descriptor(), POLLIN, 0}};
+  ::poll(poll_for, std::size(poll_for),
+         left ? static_cast<int>(std::max<milliseconds>(*left, 0ms).count()) + 1 : -1);
 }
 
 // A journal that cannot be read says nothing new: the trial is still what it was when it was counted.

@@ -18,6 +18,7 @@
 #include "update/launch_log.hpp"
 #include "update/launcher.hpp"
 #include "update/layout.hpp"
+#include "update/pulse.hpp"
 
 namespace update {
 
@@ -25,6 +26,9 @@ struct LaunchOptions {
   std::string prefix;
   std::string state_dir = "/var/lib/opsagent";
   std::vector<std::string> arguments;  // for the agent, after "run"
+  // An agent that was well and is silent for so long is killed and started again; 0: never. Only where no
+  // service manager does it.
+  std::chrono::seconds watchdog{60};
 };
 
 class Launch {
@@ -49,6 +53,7 @@ class Launch {
   bool is_trial_over();
   std::optional<AgentEnd> reap(Instant started);
   void end_agent_late(Instant now);
+  void wait_for_news(std::optional<Instant> until);
   // Hears signals for so long, or until one says something. False: asked to stop while no agent runs.
   bool pause(std::chrono::milliseconds wait);
   void hear_signals();
@@ -63,6 +68,7 @@ class Launch {
   const LaunchOptions options_;
   const Layout layout_;
   const base::Notify notify_;
+  Pulse pulse_;
   LaunchLog log_;
   base::UniqueFd signals_;
   base::UniqueFd lock_;

@@ -1,10 +1,11 @@
-// opsagent-launch [--prefix DIR] [--state-dir DIR] [-- ARGUMENTS OF THE AGENT]
+// opsagent-launch [--prefix DIR] [--state-dir DIR] [--watchdog SECONDS] [-- ARGUMENTS OF THE AGENT]
 #include <unistd.h>
 
 #include <array>
 #include <cstdio>
 #include <string_view>
 
+#include "base/text.hpp"
 #include "update/launch.hpp"
 
 namespace {
@@ -22,8 +23,10 @@ std::string own_folder() {
 
 int usage() {
   std::fputs(
-      "usage: opsagent-launch [--prefix DIR] [--state-dir DIR] [-- ARGUMENT...]\n"
-      "Starts DIR/current/bin/opsagent run ARGUMENT..., and starts it again whenever it ends.\n",
+      "usage: opsagent-launch [--prefix DIR] [--state-dir DIR] [--watchdog SECONDS] [-- ARGUMENT...]\n"
+      "Starts DIR/current/bin/opsagent run ARGUMENT..., and starts it again whenever it ends or, where no "
+      "service\n"
+      "manager watches, is silent for SECONDS (default 60; 0: never).\n",
       stderr);
   return kUsage;
 }
@@ -38,6 +41,13 @@ int main(int argc, char** argv) {
     if (word == "--") {
       ++at;
       break;
+    }
+    if (word == "--watchdog") {
+      constexpr std::int64_t kLongest = 86'400;
+      const auto seconds = at + 1 < argc ? base::parse_integer(argv[++at]) : std::nullopt;
+      if (!seconds || *seconds < 0 || *seconds > kLongest) return usage();
+      options.watchdog = std::chrono::seconds(*seconds);
+      continue;
     }
     std::string* const value = word == "--prefix"      ? &options.prefix
                                : word == "--state-dir" ? &options.state_dir

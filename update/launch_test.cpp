@@ -17,6 +17,7 @@
 #include "tests/support/scratch_folder.hpp"
 #include "update/journal.hpp"
 #include "update/layout.hpp"
+#include "update/pulse.hpp"
 
 using namespace std::chrono_literals;
 using tests::ScratchFolder;
@@ -62,14 +63,14 @@ class Bench {
   }
   void journal(const Record& record) { REQUIRE(update::write_journal(state(), record)); }
   Record journal() { return **update::read_journal(state()); }
-  void launch() {
+  void launch(const char* watchdog = "60") {
     const std::string program = launcher_path();
     const std::string error = folder_ / "err";
     pid_ = ::fork();
     if (pid_ == 0) {
       ::freopen(error.c_str(), "a", stderr);
       ::execl(program.c_str(), "launch", "--prefix", (folder_ / "prefix").c_str(), "--state-dir",
-              state().c_str(), "--", "--x", nullptr);
+              state().c_str(), "--watchdog", watchdog, "--", "--x", nullptr);
       ::_exit(99);
     }
   }
@@ -374,6 +375,38 @@ TEST_CASE("a version on trial that hangs: the launcher is ready, and feeds the w
   // The old one is to feed it itself.
   std::this_thread::sleep_for(500ms);
   CHECK(manager.heard() == "");
+}
+
+TEST_CASE("without a service manager an agent that was well and falls silent is killed and started again") {
+  Bench bench;
+  // It says that it lives, goes on doing so through a child of its own, which does not count, and does
+  // nothing more.
+  bench.folder().write(
+      "agent.py",
+      "import os, socket, time\n"
+      "name = os.environ['NOTIFY_SOCKET'].replace('@', '\\0', 1)\n"
+      "say = lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'WATCHDOG=1', name)\n"
+      "assert os.environ['WATCHDOG_USEC'] == '1000000'\n"
+      "say()\n"
+      "agent = os.getpid()\n"
+      "if os.fork() == 0:\n"
+      "  while os.getppid() == agent: say(); time.sleep(0.1)\n"
+      "  os._exit(0)\n"
+      "time.sleep(1000)\n");
+  bench.version("1-aa", "exec python3 $HERE/agent.py");
+  bench.launch("1");
+  CHECK(wait_until([&] { return bench.starts("1-aa") == 2; }));
+  CHECK(bench.said().find("does not answer any more") != std::string::npos);
+  bench.signal(SIGTERM);
+  CHECK(bench.wait() == 0);
+}
+
+TEST_CASE("an agent that never says that it lives is not judged by that") {
+  Bench bench;
+  bench.launch("1");
+  REQUIRE(wait_until([&] { return bench.starts("1-aa") == 1; }));
+  std::this_thread::sleep_for(1s + update::Pulse::kGrace + 1s);
+  CHECK(bench.starts("1-aa") == 1);
 }
 
 TEST_CASE("with nothing to start the launcher waits, says so, and goes on when there is something") {
