@@ -2,7 +2,8 @@
 
 The guest sees the file `front`. Writes go there and are remembered; a flush (or a write with FUA) puts them on the file
 `platter`. cut() is the power cut: of what was not flushed an arbitrary part has reached the platter, in any order, sector by
-sector; the rest is gone, and `front` is what the platter has.
+sector; the rest is gone, and `front` is what the platter has. A flush takes as long as on a disk that turns: many cuts come while one
+is under way.
 """
 
 import contextlib
@@ -10,6 +11,7 @@ import os
 import socket
 import struct
 import threading
+import time
 
 SECTOR = 512
 NBD_MAGIC = 0x4E42444D41474943
@@ -21,6 +23,7 @@ ACK, REPLY_INFO, UNSUPPORTED = 1, 3, 0x80000001
 HAS_FLAGS, SEND_FLUSH, SEND_FUA = 1, 4, 8
 READ, WRITE, DISCONNECT, FLUSH = 0, 1, 2, 3
 FUA = 1
+FLUSH_TIME = 0.02  # seconds
 
 
 def receive(peer, size):
@@ -128,6 +131,8 @@ class Disk:
                 return
             data = receive(peer, length) if kind == WRITE else b""
             answer = b""
+            if kind == FLUSH and self.pending:
+                time.sleep(FLUSH_TIME)
             with self.lock:
                 if self.is_off:
                     return

@@ -250,3 +250,35 @@ class UpdateTest(LiveTest):
     def assert_runs(self, version, name="m1", seconds=60):
         self.assertTrue(wait_until(lambda: self.is_online(name) and self.runs(name) == version, seconds),
                         f"{name} runs {self.runs(name)}, online: {self.is_online(name)}")
+
+
+class BadVersionTest(UpdateTest):
+    """N runs, N+1 (0.3.0) is bad in one way or another: N must be back, and say why, once."""
+
+    def tried(self, run, self_test="exit 0", expected="rolled_back", seconds=90):
+        self.bench = self.machine()
+        self.base.publish_bad("0.3.0", run, self_test)
+        return self.ends_as(expected, seconds)
+
+    def ends_as(self, expected, seconds=90):
+        """Asks for what was published. Answers why it was not confirmed."""
+        before = self.bench.current()
+        action = self.ask("0.3.0")
+        closed = self.wait_closed(action, seconds)
+        self.assertEqual(closed["phase"], expected, closed)
+        self.assert_runs(self.bench.version)
+        self.assertEqual(self.bench.current(), before)
+        self.assert_closed_once(action, expected)
+        return closed["error"]
+
+    def assert_refused_again(self):
+        starts = self.bench.log.read_text().count("on trial")
+        again = self.wait_closed(self.ask("0.3.0"))
+        self.assertEqual(again["phase"], "refused")
+        self.assertIn("not tried again", again["error"])
+        self.assertEqual(self.bench.log.read_text().count("on trial"), starts)
+
+    def assert_another_may_come(self):
+        version = self.base.publish_next()
+        self.assertEqual(self.wait_closed(self.ask(version))["phase"], "confirmed")
+        self.assert_runs(version)
