@@ -50,6 +50,15 @@ std::string reason_to_stop(std::span<const RingCounts> rings) {
   }
   if (rings.front().rolled_back >= kTooManyCanaries)
     return std::to_string(rings.front().rolled_back) + " canaries rolled back";
+  // What canaries have not shown: measured against the rings that were begun, so that an early one of many is
+  // not taken for many.
+  std::size_t size = 0, rolled_back = 0;
+  for (const RingCounts& ring : rings.subspan(1)) {
+    if (ring.told > 0) size += ring.size;
+    rolled_back += ring.rolled_back;
+  }
+  if (rolled_back > share_down(size, kMostFailed))
+    return of(rolled_back, size, "after the canaries rolled back");
   // One failure is chance; it is more when it is all that there is, which decide() sees.
   if (failed > std::max<std::size_t>(1, share_down(told, kMostFailed)))
     return of(failed, told, "that were told failed");

@@ -176,6 +176,50 @@ TEST_CASE("more than 2 per cent of those told that failed stop it") {
   CHECK(said.reason == "2 of 20 machines that were told failed");
 }
 
+TEST_CASE("after the canaries more than 2 per cent that rolled back stop it, of the rings that were begun") {
+  const auto small =
+      decided(1, {whole(5), {.size = 15, .told = 15, .confirmed = 14, .rolled_back = 1}, {.size = 80}});
+  CHECK(small.kind == Kind::stop);
+  CHECK(small.reason == "1 of 15 machines after the canaries rolled back");
+  // A canary is one of five: it is not counted again here.
+  CHECK(decided(1, {{.size = 5, .told = 5, .confirmed = 4, .rolled_back = 1},
+                    {.size = 15, .told = 15},
+                    {.size = 80}})
+            .kind == Kind::nothing);
+  // The first of many that were told says less.
+  CHECK(decided(1, {whole(5), {.size = 95, .told = 3, .rolled_back = 1}, {.size = 400}}).kind ==
+        Kind::nothing);
+  CHECK(decided(2, {whole(5), whole(15), {.size = 80, .told = 3, .rolled_back = 1}, {.size = 100}}).kind ==
+        Kind::nothing);
+}
+
+TEST_CASE("with one of ten machines bad, a rollout to 200 stops in whatever order they are told") {
+  // All machines of a ring are told at once, and all have answered before anybody decides: the worst case.
+  constexpr std::size_t kOrders = 2000;
+  std::vector<std::size_t> stopped_in(4);
+  for (std::size_t order = 0; order < kOrders; ++order) {
+    const Rings rings = make_rings(machines(200), "1.0." + std::to_string(order), kPerCent);
+    std::vector<Ring> answered;
+    for (const std::size_t size : rings.sizes)
+      answered.push_back({.size = size});
+    Kind kind = Kind::nothing;
+    std::size_t ring = 0;
+    for (; ring < answered.size() && kind != Kind::stop; ++ring) {
+      for (const RolloutTarget& target : rings.targets)
+        if (target.ring == ring) {
+          ++answered[ring].told;
+          ++(target.instance % 10 == 3 ? answered[ring].rolled_back : answered[ring].confirmed);
+        }
+      kind = decided(ring, answered).kind;
+    }
+    REQUIRE(kind == Kind::stop);
+    ++stopped_in[ring - 1];
+  }
+  MESSAGE("stopped in ring 1: " << stopped_in[0] << ", 2: " << stopped_in[1] << ", 3: " << stopped_in[2]);
+  CHECK(stopped_in[0] + stopped_in[1] > kOrders * 3 / 4);
+  CHECK(stopped_in[3] == 0);
+}
+
 TEST_CASE("5 per cent of those told that are lost stop it, but never one alone") {
   const auto at = [](std::size_t told, std::size_t lost) {
     return decided(2, {whole(5), whole(95), {.size = 400, .told = told - 100, .lost = lost}, {.size = 500}})
