@@ -173,7 +173,8 @@ void AgentConnection::malformed(const base::Error& error) {
 // ---- what is said
 
 void AgentConnection::send(transport::Text text, std::string_view slot) {
-  if (close_code_ != 0) return;
+  if (close_code_ != 0 || queue_.is_closed())
+    return;  // closed alone: the peer is gone, and the reader ends soon
   fleet_.metrics_.messages_sent.add();
   const bool taken = slot.empty() ? queue_.push(std::move(text)) : queue_.replace(slot, std::move(text));
   if (taken) return;

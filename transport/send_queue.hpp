@@ -40,6 +40,8 @@ class SendQueue {
   void clear();
   // No more push(); run() ends after what is queued.
   void close();
+  // By close(), or because the socket failed.
+  bool is_closed() const { return closed_; }
 
   // Waits until at most half of the limits is used; false when the queue was closed or its socket failed.
   Task<bool> room();

@@ -158,6 +158,8 @@ void Launch::perform(Decision& decision) {
     } else if (!decision.start_uncounted.empty()) {
       log_.error(written.error().message() +
                  "; the attempt cannot be counted, so the version before is started");
+      // It may have failed after the rename, and would be held against the version.
+      if (on_disk && *on_disk) (void)write_journal(options_.state_dir, **on_disk);
       decision.start = decision.start_uncounted;
       decision.deadline.reset();
     } else {
