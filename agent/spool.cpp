@@ -13,7 +13,7 @@
 
 #include "agent/private_folder.hpp"
 #include "base/file_read.hpp"
-#include "base/json.hpp"
+#include "base/lasting_file.hpp"
 #include "base/text.hpp"
 #include "base/token.hpp"
 
@@ -44,11 +44,6 @@ Result<void> lock(int folder_fd, const std::string& folder) {
   return {};
 }
 
-std::uint64_t number_at(const base::Value& object, std::string_view key) {
-  const base::Value* value = object.find(key);
-  return value ? static_cast<std::uint64_t>(value->as_integer().value_or(0)) : 0;
-}
-
 std::optional<SpoolRecord> read(const SpoolSegment::File& file, const Item& item) {
   std::string bytes(item.size, '\0');
   if (::pread(file->get(), bytes.data(), bytes.size(), static_cast<off_t>(item.offset)) !=
@@ -58,11 +53,6 @@ std::optional<SpoolRecord> read(const SpoolSegment::File& file, const Item& item
 }
 
 }  // namespace
-
-bool Spool::Marks::hides(const Item& item) const {
-  return item.seq <= acknowledged || item.seq <= all_dropped_through ||
-         (item.importance == Importance::kept && item.seq <= kept_dropped_through);
-}
 
 Spool::Spool(std::string folder, SpoolLimits limits, UniqueFd folder_fd)
     : folder_(std::move(folder)),
@@ -133,18 +123,10 @@ Result<void> Spool::load_marks() {
   auto text = base::read_file(folder_ + "/" + kMarks, kLargestSmallFile);
   if (!text && text.error().code() == base::ErrorCode::not_found) return {};
   if (!text) return std::move(text).error();
-  base::Arena arena;
-  const auto parsed = base::parse_json(*text, arena);
-  const auto* object = std::get_if<base::Value>(&parsed);
-  if (!object) {
+  if (const auto marks = parse_marks(*text))
+    marks_ = *marks;
+  else
     problems_.push_back(folder_ + "/" + kMarks + " is damaged: some reports may be sent again");
-    return {};
-  }
-  marks_ = {.acknowledged = number_at(*object, "acknowledged"),
-            .kept_dropped_through = number_at(*object, "kept_dropped_through"),
-            .all_dropped_through = number_at(*object, "all_dropped_through"),
-            .dropped = {.kept = number_at(*object, "dropped_kept"),
-                        .others = number_at(*object, "dropped_others")}};
   return {};
 }
 
@@ -166,33 +148,17 @@ Result<void> Spool::renew_uid() {
 }
 
 // A small file: as it was or as it is to be, whatever happens.
-Result<void> Spool::store(const char* name, std::string_view text) {
-  const std::string scratch = std::string(name) + ".tmp";
-  const UniqueFd fd(::openat(folder_fd_.get(), scratch.c_str(),
-                             O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
-  const bool stored = fd &&
-                      ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-                      ::fdatasync(fd.get()) == 0 &&
-                      ::renameat(folder_fd_.get(), scratch.c_str(), folder_fd_.get(), name) == 0 &&
-                      ::fsync(folder_fd_.get()) == 0;
-  if (!stored) return base::os_error(errno, "cannot write " + folder_ + "/" + name);
-  return {};
+Result<void> Spool::store(const char* name, std::string_view text) const {
+  return base::write_lasting_file(folder_ + "/" + name, text);
 }
 
 Result<void> Spool::store_marks() {
-  Marks marks;
+  SpoolMarks marks;
   {
     const std::lock_guard guard(mutex_);
     marks = marks_;
   }
-  const auto field = [](std::string_view name, std::uint64_t number) {
-    return base::json_quote(name) + ":" + std::to_string(number);
-  };
-  return store(kMarks, "{" + field("acknowledged", marks.acknowledged) + "," +
-                           field("kept_dropped_through", marks.kept_dropped_through) + "," +
-                           field("all_dropped_through", marks.all_dropped_through) + "," +
-                           field("dropped_kept", marks.dropped.kept) + "," +
-                           field("dropped_others", marks.dropped.others) + "}\n");
+  return store(kMarks, to_text(marks));
 }
 
 Result<void> Spool::append(std::span<const Entry> entries) {
@@ -403,7 +369,7 @@ std::uint64_t Spool::bytes() const {
   return sum;
 }
 
-Spool::Dropped Spool::dropped() const {
+SpoolDropped Spool::dropped() const {
   const std::lock_guard guard(mutex_);
   return marks_.dropped;
 }

@@ -21,6 +21,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "agent/spool_marks.hpp"
 #include "agent/spool_segment.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
@@ -38,10 +39,6 @@ class Spool {
     Importance importance = Importance::normal;
     std::string key;  // see knows(); empty: every such report is another one
     std::string payload;
-  };
-  struct Dropped {  // since the spool was made
-    std::uint64_t kept = 0;
-    std::uint64_t others = 0;
   };
 
   // Opens the spool in this folder, or makes one, 0700. Waits a moment for another process to let go of it.
@@ -65,7 +62,7 @@ class Spool {
   std::uint64_t last_seq() const;      // of the newest report; 0: there never was one
   std::uint64_t acknowledged() const;  // 0: none
   std::uint64_t bytes() const;         // on disk
-  Dropped dropped() const;
+  SpoolDropped dropped() const;
   // Readable when something was appended since the last read_after().
   int appended_fd() const { return appended_.get(); }
 
@@ -79,15 +76,6 @@ class Spool {
   const std::vector<std::string>& problems() const { return problems_; }
 
  private:
-  // What is at or below a mark is not there any more, even if it is still in a file.
-  struct Marks {
-    std::uint64_t acknowledged = 0;
-    std::uint64_t kept_dropped_through = 0;
-    std::uint64_t all_dropped_through = 0;
-    Dropped dropped;
-    bool hides(const SpoolSegment::Item& item) const;
-  };
-
   struct Place {
     SpoolSegment::File file;
     SpoolSegment::Item item;
@@ -97,7 +85,7 @@ class Spool {
   base::Result<void> load();
   base::Result<void> load_marks();
   base::Result<void> load_uid();
-  base::Result<void> store(const char* name, std::string_view text);
+  base::Result<void> store(const char* name, std::string_view text) const;
   base::Result<void> store_marks();
   std::vector<Place> places_after(std::uint64_t seq, std::size_t most_records, std::size_t most_bytes) const;
   // All of these: called with append_mutex_ held and without mutex_.
@@ -118,7 +106,7 @@ class Spool {
   mutable std::mutex mutex_;           // held for moments
   std::deque<SpoolSegment> segments_;  // changed with both held, so read with either; oldest first
   std::uint64_t last_seq_ = 0;         // as segments_
-  Marks marks_;                        // guarded by mutex_
+  SpoolMarks marks_;                   // guarded by mutex_
   std::string uid_;                    // guarded by mutex_
 };
 

@@ -39,7 +39,7 @@ void add_backend(JsonText& json, const LiveParts& live) {
         .member("digest", recipe->digest)
         .member("states", live.desk.states())
         .end_object();
-  const Spool::Dropped dropped = live.spool->dropped();
+  const SpoolDropped dropped = live.spool->dropped();
   json.key("spool")
       .begin_object()
       .member("waiting", live.spool->last_seq() - live.spool->acknowledged())
