@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -57,6 +58,30 @@ inline RawServer::Answer says(std::string text) {
   return [text = std::move(text)](const RawPeer& peer, const std::string&) { peer.send(text); };
 }
 
+// The beginning, then `piece` for ever.
+inline RawServer::Answer never_ends(std::string beginning, std::string piece) {
+  while (piece.size() < 4096)
+    piece += piece;
+  return
+      [beginning = std::move(beginning), piece = std::move(piece)](const RawPeer& peer, const std::string&) {
+        if (!peer.send(beginning)) return;
+        while (peer.send(piece)) {
+        }
+      };
+}
+
+// The beginning, then a byte at a time.
+inline RawServer::Answer trickles(std::string beginning, std::string rest, std::chrono::milliseconds pause) {
+  return [beginning = std::move(beginning), rest = std::move(rest), pause](const RawPeer& peer,
+                                                                           const std::string&) {
+    if (!peer.send(beginning)) return;
+    for (const char c : rest) {
+      if (!peer.send({&c, 1})) return;
+      std::this_thread::sleep_for(pause);
+    }
+  };
+}
+
 class Flag final : public base::Interrupt {
  public:
   bool requested() override { return raised; }
@@ -71,17 +96,24 @@ struct DownloadBench {
     return transport::download(request, options);
   }
   // The error of that, or "".
-  std::string problem(const std::string& url) {
-    const auto got = get(url);
-    if (got) return "";
-    code = got.error().code();
-    return got.error().message();
+  std::string problem(const std::string& url) { return noted(get(url)); }
+  // The same for a document of up to ten bytes.
+  std::string document_problem(const std::string& url) {
+    return noted(transport::fetch_small(url, static_cast<std::size_t>(request.limit), options));
   }
 
   ScratchFolder folder;
   transport::DownloadRequest request{.url = {}, .file = folder / "f.part", .limit = 10};
   transport::FetchOptions options;
-  base::ErrorCode code = base::ErrorCode::internal;
+  base::ErrorCode code = base::ErrorCode::internal;  // of the last problem
+
+ private:
+  template <class T>
+  std::string noted(const base::Result<T>& got) {
+    if (got) return "";
+    code = got.error().code();
+    return got.error().message();
+  }
 };
 
 }  // namespace tests
