@@ -67,8 +67,9 @@ Result<Memory> parse_memory(std::string_view text) {
   constexpr std::size_t kStart = kTitle.size() + 64 + 1;
   if (text.starts_with(kTitle) && text.size() > kStart && text[kStart - 1] == '\n') {
     const std::string_view lines = text.substr(kStart);
+    // One text for each memory: numbers with zeros in front, or a release that is there twice, nobody wrote.
     if (text.substr(kTitle.size(), 64) == base::sha256_hex(lines))
-      if (auto memory = parse_lines(lines)) return std::move(*memory);
+      if (auto memory = parse_lines(lines); memory && to_text(*memory) == text) return std::move(*memory);
   }
   return Error(ErrorCode::invalid,
                "the memory of what was trusted is damaged; nothing is updated without it. Bring it back from "

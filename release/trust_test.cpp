@@ -320,6 +320,31 @@ TEST_CASE("the memory is the same after it was written and read") {
   }
 }
 
+TEST_CASE("a memory that nobody wrote is damaged, whatever its checksum says") {
+  Fixture f;
+  f.memory.seen[7] = std::string(64, 'a');
+  f.memory.seen[9] = std::string(64, 'b');
+  const std::string good = to_text(f.memory);
+  const std::string lines = good.substr(good.find('\n') + 1);
+  const auto read = [](const std::string& text) {
+    return parse_memory("opsagent trusted 1 " + base::sha256_hex(text) + "\n" + text);
+  };
+  REQUIRE(read(lines));
+  const std::string seven = "seen 7 " + std::string(64, 'a') + "\n";
+  const std::string nine = "seen 9 " + std::string(64, 'b') + "\n";
+  const auto with = [&](const std::string& part, const std::string& instead) {
+    std::string changed = lines;
+    changed.replace(changed.find(part), part.size(), instead);
+    return static_cast<bool>(read(changed));
+  };
+  CHECK_FALSE(with("floor 0", "floor 00"));
+  CHECK_FALSE(with("floor 0", "floor -0"));
+  CHECK_FALSE(with("root ", "root 0"));
+  CHECK_FALSE(with(seven + nine, nine + seven));
+  CHECK_FALSE(with(seven, seven + "seen 7 " + std::string(64, 'c') + "\n"));
+  CHECK(with(seven, ""));
+}
+
 TEST_CASE("hashes of releases are remembered up to a limit") {
   Fixture f;
   for (std::uint64_t number = 100; number < 100 + kMostSeen; ++number)

@@ -1,94 +1,21 @@
 #include "transport/download.hpp"
 
-#include <atomic>
-#include <functional>
 #include <thread>
 
 #include <doctest/doctest.h>
 
-#include "tests/support/loopback.hpp"
-#include "tests/support/scratch_folder.hpp"
+#include "tests/support/download_bench.hpp"
 #include "tests/support/tls_bench.hpp"
 
 using namespace std::chrono_literals;
 using namespace transport;
-
-namespace {
-
-// Answers each connection with what `answer` sends; keeps the heads that it was sent.
-class RawServer {
- public:
-  using Answer = std::function<void(const tests::RawPeer&, const std::string& head)>;
-  explicit RawServer(Answer answer)
-      : thread_([this, answer = std::move(answer)] {
-          while (true) {
-            const tests::RawPeer peer = listener_.accept();
-            if (peer.fd() < 0) return;
-            const std::string head = peer.read_until("\r\n\r\n");
-            {
-              const std::scoped_lock lock(mutex_);
-              heads_.push_back(head);
-            }
-            answer(peer, head);
-          }
-        }) {}
-  RawServer(const RawServer&) = delete;
-  RawServer& operator=(const RawServer&) = delete;
-  ~RawServer() {
-    listener_.shutdown();
-    thread_.join();
-  }
-  std::string url(const std::string& path = "/f") const {
-    return "http://127.0.0.1:" + std::to_string(listener_.port()) + path;
-  }
-  std::vector<std::string> heads() const {
-    const std::scoped_lock lock(mutex_);
-    return heads_;
-  }
-
- private:
-  tests::RawListener listener_;
-  mutable std::mutex mutex_;
-  std::vector<std::string> heads_;
-  std::thread thread_;
-};
-
-// One fixed answer, then the server hangs up.
-RawServer::Answer says(std::string text) {
-  return [text = std::move(text)](const tests::RawPeer& peer, const std::string&) { peer.send(text); };
-}
-
-class Flag final : public base::Interrupt {
- public:
-  bool requested() override { return raised; }
-  int wait_fd() const override { return -1; }
-  std::atomic<bool> raised = false;
-};
-
-// Ten bytes, "0123456789", are what everybody wants.
-struct Bench {
-  base::Result<std::uint64_t> get(const std::string& url) {
-    request.url = url;
-    return download(request, options);
-  }
-  // The error of that, or "".
-  std::string problem(const std::string& url) {
-    const auto got = get(url);
-    if (got) return "";
-    code = got.error().code();
-    return got.error().message();
-  }
-
-  tests::ScratchFolder folder;
-  DownloadRequest request{.url = {}, .file = folder / "f.part", .limit = 10};
-  FetchOptions options;
-  base::ErrorCode code = base::ErrorCode::internal;
-};
-
-}  // namespace
+using tests::DownloadBench;
+using tests::RawPeer;
+using tests::RawServer;
+using tests::says;
 
 TEST_CASE("a file is downloaded whole, by length, in chunks, or until the server hangs up") {
-  Bench bench;
+  DownloadBench bench;
   std::string head;
   SUBCASE("length") {
     head = "Content-Length: 10\r\n\r\n0123456789";
@@ -114,7 +41,7 @@ TEST_CASE("a file is downloaded whole, by length, in chunks, or until the server
 
 TEST_CASE("a large body arrives whole, through memory that does not grow") {
   constexpr std::size_t kSize = 20'000'000;
-  Bench bench;
+  DownloadBench bench;
   bench.request.limit = kSize;
   std::string body(kSize, 'x');
   for (std::size_t i = 0; i < kSize; i += 7)
@@ -132,7 +59,7 @@ TEST_CASE("a large body arrives whole, through memory that does not grow") {
 }
 
 TEST_CASE("what is there already is not asked for again") {
-  Bench bench;
+  DownloadBench bench;
   bench.folder.write("f.part", "0123");
   SUBCASE("the server continues") {
     const RawServer server(says(
@@ -145,7 +72,7 @@ TEST_CASE("what is there already is not asked for again") {
     REQUIRE(bench.get(server.url()));
   }
   SUBCASE("416: it starts over, once") {
-    const RawServer server([](const tests::RawPeer& peer, const std::string& head) {
+    const RawServer server([](const RawPeer& peer, const std::string& head) {
       peer.send(has(head, "Range:") ? "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Length: 0\r\n\r\n"
                                     : "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789");
     });
@@ -166,8 +93,8 @@ TEST_CASE("what is there already is not asked for again") {
 }
 
 TEST_CASE("a download that breaks off is continued where it was") {
-  Bench bench;
-  const RawServer server([](const tests::RawPeer& peer, const std::string& head) {
+  DownloadBench bench;
+  const RawServer server([](const RawPeer& peer, const std::string& head) {
     peer.send(has(head, "Range: bytes=4-")
                   ? "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 4-9/10\r\n\r\n456789"
                   : "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123");
@@ -180,7 +107,7 @@ TEST_CASE("a download that breaks off is continued where it was") {
 }
 
 TEST_CASE("a server that lies is refused, and what it sent is thrown away") {
-  Bench bench;
+  DownloadBench bench;
   std::string answer;
   std::string words;
   base::ErrorCode code = base::ErrorCode::invalid;
@@ -267,8 +194,8 @@ TEST_CASE("a server that lies is refused, and what it sent is thrown away") {
 }
 
 TEST_CASE("a body without length or end costs no more than its limit") {
-  Bench bench;
-  const RawServer server([](const tests::RawPeer& peer, const std::string&) {
+  DownloadBench bench;
+  const RawServer server([](const RawPeer& peer, const std::string&) {
     peer.send("HTTP/1.1 200 OK\r\n\r\n");
     const std::string piece(65536, 'x');
     while (peer.send(piece)) {
@@ -279,12 +206,12 @@ TEST_CASE("a body without length or end costs no more than its limit") {
 }
 
 TEST_CASE("a server that is too slow is left, and what it sent is kept") {
-  Bench bench;
+  DownloadBench bench;
   bench.options.min_rate = 1000;
   bench.options.rate_window = 400ms;
   const auto start = std::chrono::steady_clock::now();
   SUBCASE("a byte now and then") {
-    const RawServer server([](const tests::RawPeer& peer, const std::string&) {
+    const RawServer server([](const RawPeer& peer, const std::string&) {
       peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n");
       for (int i = 0; i < 10 && peer.send(std::to_string(i)); ++i)
         std::this_thread::sleep_for(150ms);
@@ -294,13 +221,13 @@ TEST_CASE("a server that is too slow is left, and what it sent is kept") {
     CHECK_FALSE(bench.folder.read("f.part").empty());
   }
   SUBCASE("no answer") {
-    const RawServer server([](const tests::RawPeer& peer, const std::string&) { (void)peer.read_all(); });
+    const RawServer server([](const RawPeer& peer, const std::string&) { (void)peer.read_all(); });
     CHECK(has(bench.problem(server.url()), "that is too slow"));
   }
   SUBCASE("longer than all of it may take") {
     bench.options.rate_window = 1h;
     bench.options.deadline = 300ms;
-    const RawServer server([](const tests::RawPeer& peer, const std::string&) { (void)peer.read_all(); });
+    const RawServer server([](const RawPeer& peer, const std::string&) { (void)peer.read_all(); });
     CHECK(has(bench.problem(server.url()), "took longer than"));
   }
   CHECK(bench.code == base::ErrorCode::timed_out);
@@ -308,10 +235,10 @@ TEST_CASE("a server that is too slow is left, and what it sent is kept") {
 }
 
 TEST_CASE("a download can be interrupted") {
-  Bench bench;
-  Flag flag;
+  DownloadBench bench;
+  tests::Flag flag;
   bench.options.interrupt = &flag;
-  const RawServer server([&](const tests::RawPeer& peer, const std::string&) {
+  const RawServer server([&](const RawPeer& peer, const std::string&) {
     peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123");
     std::this_thread::sleep_for(100ms);
     flag.raised = true;
@@ -325,7 +252,7 @@ TEST_CASE("a download can be interrupted") {
 }
 
 TEST_CASE("what a server refuses is told from a server that is not there") {
-  Bench bench;
+  DownloadBench bench;
   const auto status = [&](const std::string& line) {
     const RawServer server(says("HTTP/1.1 " + line + "\r\nContent-Length: 0\r\n\r\n"));
     (void)bench.problem(server.url());
@@ -345,7 +272,7 @@ TEST_CASE("what a server refuses is told from a server that is not there") {
 }
 
 TEST_CASE("an absolute path is copied") {
-  Bench bench;
+  DownloadBench bench;
   bench.folder.write("source", "0123456789");
   bench.folder.write("f.part", "xx");
   REQUIRE(bench.get(bench.folder / "source"));
@@ -362,7 +289,7 @@ TEST_CASE("an absolute path is copied") {
 }
 
 TEST_CASE("a file that cannot be written says so") {
-  Bench bench;
+  DownloadBench bench;
   const RawServer server(says("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789"));
   bench.request.file = bench.folder / "none/f.part";
   CHECK(has(bench.problem(server.url()), "none/f.part"));
@@ -373,27 +300,9 @@ TEST_CASE("a file that cannot be written says so") {
   CHECK(has(bench.problem(server.url()), "is not a file"));
 }
 
-TEST_CASE("documents are fetched into memory, up to their limit") {
-  const FetchOptions options;
-  const RawServer server([](const tests::RawPeer& peer, const std::string& head) {
-    peer.send(head.starts_with("GET /none") ? "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
-                                            : "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789");
-  });
-  const auto got = fetch_small(server.url(), 10, options);
-  REQUIRE(got);
-  CHECK(*got == "0123456789");
-  CHECK(fetch_small(server.url(), 9, options).error().code() == base::ErrorCode::limit);
-  CHECK(fetch_small(server.url("/none"), 10, options).error().code() == base::ErrorCode::not_found);
-  const tests::ScratchFolder folder;
-  folder.write("d", "text");
-  CHECK(*fetch_small(folder / "d", 4, options) == "text");
-  CHECK(fetch_small(folder / "d", 3, options).error().code() == base::ErrorCode::limit);
-  CHECK(fetch_small(folder / "e", 3, options).error().code() == base::ErrorCode::not_found);
-}
-
 TEST_CASE("over TLS a file comes from a server that is trusted, and from no other") {
   const TlsBench server;
-  Bench bench;
+  DownloadBench bench;
   bench.request.limit = 4'000'000;
   const std::string url = "https://" + server.where() + "/large";
   CHECK(has(bench.problem(url), "which authority"));

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -24,17 +25,22 @@ constexpr std::size_t kLargestJournal = 64 * 1024;
 constexpr std::size_t kLongestValue = 4096;
 constexpr std::int64_t kLongestTrial = 24 * 3600;
 
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < ' ' || c == '\x7f';
+}
+
 // A value is the rest of its line.
 std::string one_line(std::string_view text, std::size_t most) {
   std::string line(text.substr(0, most));
-  for (char& c : line)
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
+  std::ranges::replace_if(line, is_control, ' ');
   return line;
 }
 
-bool take_text(std::string& into, std::string_view value) {
-  into = value;
-  return value.size() <= kLongestValue;
+// What is kept of a value is what would be written again. Control characters no version writes; reasons a
+// later one may allow to be longer, and that is no damage.
+bool take_text(std::string& into, std::string_view value, std::size_t kept = kLongestValue) {
+  into = value.substr(0, kept);
+  return value.size() <= kLongestValue && std::ranges::none_of(value, is_control);
 }
 
 bool take_folder(std::string& into, std::string_view value) {
@@ -96,7 +102,7 @@ constexpr std::array kFields{
             return fine;
           },
           [](const Record& r) { return std::to_string(r.deadline.count()); }},
-    Field{"reason", [](Record& r, std::string_view v) { return take_text(r.reason, v); },
+    Field{"reason", [](Record& r, std::string_view v) { return take_text(r.reason, v, kLongestReason); },
           [](const Record& r) { return r.reason; }},
     Field{"retryable", [](Record& r, std::string_view v) { return take_flag(r.retryable, v); },
           [](const Record& r) { return flag(r.retryable); }},

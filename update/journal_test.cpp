@@ -52,6 +52,26 @@ TEST_CASE("a reason with line breaks is one line, and not longer than it should 
   CHECK(read->reason.size() == update::kLongestReason);
 }
 
+TEST_CASE("what was read is what would be written: nothing changes when it is noted again") {
+  std::string text = to_text(sample());
+  const std::string reason = "because of this";
+  SUBCASE("a longer reason, of a later version, is cut at once") {
+    text.replace(text.find(reason), reason.size(), std::string(3000, 'x'));
+    const auto read = update::parse_record(text);
+    REQUIRE(read);
+    CHECK(read->reason == std::string(update::kLongestReason, 'x'));
+    CHECK(*update::parse_record(to_text(*read)) == *read);
+  }
+  SUBCASE("a control character is damage") {
+    for (const std::string at : {"a1b2", "1.4.0\n", "aaaa", "because"})
+      for (const char c : {'\t', '\r', '\0', '\x7f'}) {
+        std::string changed = text;
+        changed.insert(changed.find(at) + 1, 1, c);
+        CHECK_FALSE(update::parse_record(changed));
+      }
+  }
+}
+
 TEST_CASE("keys of later versions are kept") {
   std::string text = to_text(sample());
   text.insert(text.rfind("end\n"), "flavour plain vanilla\n");

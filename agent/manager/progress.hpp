@@ -24,8 +24,8 @@ class Progress {
   // The news about the recipe as a whole, if this event is some.
   std::optional<protocol::RecipeStatus> hear(const Event& event, Instant now);
 
-  // Another recipe was taken: under which versions the one before went on does not concern it. Not told by the
-  // worker's events, because those of a recipe may be heard after its version has moved.
+  // Another recipe was taken: under which versions the one before went on does not concern it. Not told by
+  // the worker's events, because those of a recipe may be heard after its version has moved.
   void take_up() { moved_to_.reset(); }
   // The same states go on under another version: what held for the old one holds for the new one.
   std::optional<protocol::RecipeStatus> move_to(std::int64_t version);

@@ -1,6 +1,6 @@
 // What the fuzz targets share. A target is one file with LLVMFuzzerTestOneInput(): it is given bytes, and
-// ends the process if something happens that must not. It does no input or output and keeps nothing between
-// calls.
+// ends the process if something happens that must not. It keeps nothing between calls, and does no input or
+// output, except in memory (archives.hpp).
 #pragma once
 
 #include <cstddef>

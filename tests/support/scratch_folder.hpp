@@ -20,9 +20,17 @@
 
 namespace tests {
 
+// A place for thousands of files that need not be on a disk, nor be programs: memory, if there is such a
+// place, else where temporary files go.
+inline std::string folder_in_memory() {
+  const char* const memory = "/dev/shm";
+  return ::access(memory, W_OK | X_OK) == 0 ? memory : std::filesystem::temp_directory_path().string();
+}
+
 class ScratchFolder {
  public:
-  ScratchFolder() : path_((std::filesystem::temp_directory_path() / "opsagent-test-XXXXXX").string()) {
+  ScratchFolder() : ScratchFolder(std::filesystem::temp_directory_path().string()) {}
+  explicit ScratchFolder(const std::string& below) : path_(below + "/opsagent-test-XXXXXX") {
     if (!::mkdtemp(path_.data())) throw std::runtime_error("mkdtemp failed");
     ::chmod(path_.c_str(), 0755);
   }
