@@ -194,7 +194,7 @@ void Updater::take(Event event, const Stumble* why) {
 }
 
 void Updater::again_later(Event event, const Stumble* why) {
-  delay_.expires_after(kAgain);
+  delay_.expires_after(record_->phase == Phase::trial ? kAgainOnTrial : kAgain);
   delay_.async_wait([this, event, kept = why ? std::optional(*why) : std::nullopt](const auto& failed) {
     if (!failed) take(event, kept ? &*kept : nullptr);
   });

@@ -85,6 +85,7 @@ class Updater {
 
   // What could not be written is tried again: a full disk is not the end of an update.
   static constexpr std::chrono::seconds kAgain{5};
+  static constexpr std::chrono::seconds kAgainOnTrial{1};  // there is a deadline
 
   transport::Loop& loop_;
   const Settings settings_;
