@@ -49,8 +49,8 @@ clean_up() {
   trap '' HUP INT TERM
   [ -z "$doing" ] || say "FAILED: ended while $doing"
   cd /
-  [ -z "$work" ] || rm -rf "$work" "$staged"
-  rmdir $prefix/staging 2>/dev/null || :
+  # Without a folder of ours in it the place is the agent's.
+  [ -z "$work" ] || { rm -rf "$work" "$staged" && rmdir $prefix/staging; } 2>/dev/null || :
   if [ $status != 0 ] && [ ! -L $prefix/current ]; then
     for path in $wrote; do rm -f "$path" "$path.new"; done
     for path in $made_dirs; do rmdir "$path" 2>/dev/null || :; done

@@ -78,6 +78,10 @@ std::string headline(const Value& rollout) {
   return terminal::printable(text);
 }
 
+std::string hint(const std::string& id, std::string_view what) {
+  return "'opsctl rollout show " + terminal::printable(id) + "' " + std::string(what);
+}
+
 // Follows it until it ends.
 Result<int> follow(Session& session, const std::string& id) {
   const auto end =
@@ -88,17 +92,21 @@ Result<int> follow(Session& session, const std::string& id) {
     if (!reply) return std::move(reply).error();
     const Value& rollout = reply->document.root();
     const std::string state = text_field(rollout, "state");
-    const std::string line = state + ", " + standing_text(rollout);
+    const std::string standing = standing_text(rollout);
+    const std::string line = standing.empty() ? state : state + ", " + standing;
     if (line != last && session.options.format == Format::table)
       session.console.out.line(terminal::printable(line));
     last = line;
     if (state != "running" && state != "paused") {
-      if (!show_document(session, rollout)) session.console.out.line(headline(rollout));
-      return state == "done" ? kOk : kFailed;
+      const bool is_done = state == "done";
+      if (!show_document(session, rollout)) {
+        session.console.out.line(headline(rollout));
+        if (!is_done) session.console.out.line(hint(id, "says what each machine has reported."));
+      }
+      return is_done ? kOk : kFailed;
     }
     if (std::chrono::steady_clock::now() >= end) {
-      session.console.complain("the rollout is not done yet; it goes on, 'opsctl rollout show " + id +
-                               "' says how");
+      session.console.complain("the rollout is not done yet; it goes on, " + hint(id, "says how"));
       return kFailed;
     }
     std::this_thread::sleep_for(kBetweenLooks);
@@ -169,8 +177,7 @@ Result<int> update_command(Session& session) {
     if (const auto already = number_field(root, "already"); already > 0)
       text += "; " + std::to_string(already) + " had it already";
     session.console.out.line(terminal::printable(text + "."));
-    if (!options.wait && machines > 0)
-      session.console.out.line("'opsctl rollout show " + terminal::printable(id) + "' says how it goes.");
+    if (!options.wait && machines > 0) session.console.out.line(hint(id, "says how it goes."));
   }
   if (options.wait) return follow(session, id);
   show_document(session, root);

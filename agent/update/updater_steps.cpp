@@ -37,6 +37,15 @@ std::string without_end_slash(std::string text) {
   return text;
 }
 
+// Versions that nobody will start again. One that was rolled back is no way back for anybody, and whoever
+// asks for it again fetches it again.
+void remove_versions(const update::Layout& layout, const Record& record, const std::string& own) {
+  if (record.phase == Phase::confirmed && own == record.to) (void)layout.keep_only({record.from});
+  if (record.phase != Phase::rolled_back || own != record.from || !update::Layout::is_name(record.to)) return;
+  const auto current = layout.current();
+  if (current && *current != record.to) (void)layout.discard(record.to);
+}
+
 }  // namespace
 
 template <class T>
@@ -264,12 +273,11 @@ base::Result<void> Updater::hold_place() const {
 // Step 13, on the thread that may block; what cannot be removed now is removed another time.
 void Updater::clean() {
   if (own_.empty()) return;
-  const bool is_confirmed = record_ && record_->phase == Phase::confirmed && own_ == record_->to;
-  work_.submit([layout = layout_, from = is_confirmed ? record_->from : "", is_confirmed](base::Interrupt&) {
+  work_.submit([layout = layout_, record = record_, own = own_](base::Interrupt&) {
     // Whoever installs by hand has something in staging/, or is about to make it current.
     const auto lock = layout.lock(std::chrono::milliseconds(0));
     if (!lock) return;
-    if (is_confirmed) (void)layout.keep_only({from});
+    if (record) remove_versions(layout, *record, own);
     (void)layout.sweep_staging();
   });
 }

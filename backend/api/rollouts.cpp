@@ -156,7 +156,7 @@ base::Result<Started> start_rollout(Store& store, Wish wish, const Actor& actor)
   if (!found) return std::move(found).error();
   if (found->machines.empty() && found->already == 0)
     return base::Error(base::ErrorCode::invalid,
-                       "no machine of " + rollout.app_id + " matches " + rollout.selector);
+                       "no machine of the app " + rollout.app_id + " matches " + rollout.selector);
   const auto may_be = [](const Candidate& machine) { return machine.may_be_canary; };
   if (wish.canary && !found->machines.empty() && std::ranges::none_of(found->machines, may_be))
     return base::Error(base::ErrorCode::invalid,

@@ -70,7 +70,7 @@ def root_document(keys, roles, version=1, expires=None, product="opsagent"):
 def archive(files):
     """A release's archive: {path: content}; what is in bin/ can be run."""
     packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz", format=tarfile.USTAR_FORMAT) as tar:
+    with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=1, format=tarfile.USTAR_FORMAT) as tar:
         folders = sorted({str(parent) for path in files for parent in pathlib.PurePath(path).parents if str(parent) != "."})
         for folder in folders:
             member = tarfile.TarInfo(folder)

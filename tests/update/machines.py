@@ -269,6 +269,7 @@ class BadVersionTest(UpdateTest):
         self.assert_runs(self.bench.version)
         self.assertEqual(self.bench.current(), before)
         self.assert_closed_once(action, expected)
+        self.assertTrue(wait_until(lambda: self.bench.versions() == [before]), self.bench.versions())
         return closed["error"]
 
     def assert_refused_again(self):
