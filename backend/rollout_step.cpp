@@ -75,7 +75,26 @@ Result<void> step(Store& store, Rollout& rollout, Millis now, RolloutNews& news)
   return {};
 }
 
+// As for one that begins: nobody is told two things at once.
+Result<void> may_resume(Store& store, const Rollout& rollout) {
+  auto rival = store.rival_of(rollout);
+  if (!rival) return std::move(rival).error();
+  if (!rival->empty())
+    return Error(ErrorCode::exists,
+                 "rollout " + *rival + " has machines of this one: wait until it is done, or abort it");
+  return check_pin(store, rollout);
+}
+
 }  // namespace
+
+Result<void> check_pin(Store& store, const Rollout& rollout) {
+  auto app = store.find_app(rollout.app_id);
+  if (!app) return std::move(app).error();
+  if (!app->agent_version.empty() && app->agent_version != rollout.version)
+    return Error(ErrorCode::exists, "the app " + app->app_id + " pins " + app->agent_version +
+                                        ": its machines would be told to go back; change the pin first");
+  return {};
+}
 
 Result<RolloutNews> step_rollouts(Store& store, Millis now) {
   RolloutNews news;
@@ -112,6 +131,7 @@ Result<Commanded> command_rollout(Store& store, const std::string& id, RolloutCo
     case RolloutCommand::resume:
       if (rollout.state != State::paused && rollout.state != State::stopped)
         return refuse("only one that is paused or stopped can be resumed");
+      if (auto may = may_resume(store, rollout); !may) return std::move(may).error();
       // Whoever resumes what has stopped has seen why: what has failed by now does not count any more.
       if (rollout.state == State::stopped)
         if (auto forgiven = store.forgive(rollout); !forgiven) return std::move(forgiven).error();

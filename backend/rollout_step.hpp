@@ -25,6 +25,9 @@ struct RolloutNews {
 
 base::Result<RolloutNews> step_rollouts(Store& store, Millis now);
 
+// An app's pin and a rollout to another version would tell machines two things.
+base::Result<void> check_pin(Store& store, const Rollout& rollout);
+
 // What people do; the error when it cannot be done in the state that it is in. The audit row is the caller's.
 enum class RolloutCommand { pause, resume, abort };
 struct Commanded {

@@ -81,13 +81,72 @@ TEST_CASE("a machine that stays silent is lost, and comes back when it speaks") 
     bench.answer(told[i].instance, "confirmed");
   bench.answer(told[0].instance, "downloading");
   CHECK(bench.step(899).lost.empty());
-  bench.answer(told[0].instance, "verifying");
+  bench.answer(told[0].instance, "restarting");
   CHECK(bench.step(899).lost.empty());
   const auto news = bench.step(2);
   REQUIRE(news.lost.size() == 1);
   CHECK(bench.state() == "done");  // four of five
   bench.answer(told[0].instance, "confirmed");
   CHECK(bench.in_phase("confirmed") == 5);
+}
+
+TEST_CASE("a machine that is connected and works on it is not silent; one that has gone is") {
+  Bench bench;
+  bench.join_all(5);
+  bench.start();
+  const auto told = bench.step().orders;
+  for (std::size_t i = 2; i < 5; ++i)
+    bench.answer(told[i].instance, "confirmed");
+  bench.answer(told[0].instance, "draining");  // its state takes hours
+  bench.answer(told[1].instance, "draining");
+  CHECK(bench.step(10'000).lost.empty());
+  for (const auto& [name, session] : bench.sessions)
+    if (session.instance == told[1].instance) must(bench->set_offline(session, bench.now));
+  const auto news = bench.step(1);
+  REQUIRE(news.lost.size() == 1);
+  bench.answer(told[0].instance, "confirmed");
+  CHECK(bench.in_phase("confirmed") == 4);
+}
+
+TEST_CASE("who was told and stays silent is lost, whatever became of the rollout") {
+  Bench bench;
+  bench.join_all(5);
+  bench.start();
+  REQUIRE(bench.step().orders.size() == 5);
+  bench.command(RolloutCommand::abort);
+  CHECK(bench.step(899).lost.empty());
+  CHECK(bench.step(2).lost.size() == 5);
+  CHECK(bench.state() == "aborted");
+  CHECK(bench.step(10'000).lost.empty());
+}
+
+TEST_CASE("what was stopped is not resumed beside another one, nor against a pin") {
+  Bench bench;
+  bench.join_all(20);
+  bench.start();
+  const auto canaries = bench.step().orders;
+  for (std::size_t i = 0; i < 4; ++i)  // the fifth was told, and has not answered yet
+    bench.answer(canaries[i].instance, i < 2 ? "rolled_back" : "confirmed");
+  bench.step(1);
+  REQUIRE(bench.state() == "stopped");
+  const auto resume = [&] {
+    return backend::command_rollout(*bench.store, "r1", RolloutCommand::resume, "ann", bench.now);
+  };
+  SUBCASE("another one has its machines") {
+    bench.start(60, 0, "r2");
+    const auto resumed = resume();
+    REQUIRE_FALSE(resumed);
+    CHECK(resumed.error().message().find("rollout r2 has machines of this one") != std::string::npos);
+    must(backend::command_rollout(*bench.store, "r2", RolloutCommand::abort, "ann", bench.now));
+    CHECK(resume());
+  }
+  SUBCASE("the app wants another version") {
+    backend::App app{.app_id = "default", .report = "all", .agent_version = "1.2.3"};
+    must(bench->put_app(app, std::nullopt, bench.now));
+    const auto resumed = resume();
+    REQUIRE_FALSE(resumed);
+    CHECK(resumed.error().message().find("pins 1.2.3") != std::string::npos);
+  }
 }
 
 TEST_CASE("two lost machines stop a small rollout") {

@@ -94,7 +94,12 @@ Result<Page<Rollout>> SqliteStore::list_rollouts(std::string_view app_id, const 
 }
 
 Result<std::vector<Rollout>> SqliteStore::open_rollouts() {
-  Query rows(database_, select_rollouts("WHERE state IN ('running', 'paused', 'pinned') ORDER BY number"));
+  // Whatever became of a rollout: who was told owes an answer, or is lost.
+  Query rows(database_,
+             select_rollouts("WHERE state IN ('running', 'paused', 'pinned') OR EXISTS (SELECT 1 FROM "
+                             "rollout_targets t WHERE t.rollout=number AND t.told>0 AND t.phase NOT IN "
+                             "('waiting', 'lost', 'superseded', 'confirmed', 'rolled_back', 'failed', "
+                             "'refused')) ORDER BY number"));
   std::vector<Rollout> found;
   auto done = for_each_row(rows, [&] { found.push_back(read_rollout(rows)); });
   if (!done) return std::move(done).error();
@@ -172,6 +177,18 @@ Result<std::string> SqliteStore::active_rollout_of(InstanceKey instance) {
   return *found ? row.text(0) : std::string();
 }
 
+Result<std::string> SqliteStore::rival_of(const Rollout& rollout) {
+  Query row(database_,
+            "SELECT r.id FROM rollout_targets t JOIN rollout_targets o ON o.instance=t.instance AND "
+            "o.rollout<>t.rollout JOIN rollouts r ON r.number=o.rollout WHERE t.rollout=? AND t.phase NOT IN "
+            "('superseded', 'confirmed', 'rolled_back', 'failed', 'refused') AND r.state IN ('running', "
+            "'paused') LIMIT 1",
+            rollout.number);
+  auto found = row.next();
+  if (!found) return std::move(found).error();
+  return *found ? row.text(0) : std::string();
+}
+
 // ---- ring by ring
 
 Result<void> SqliteStore::begin_ring(const Rollout& rollout, Millis now) {
@@ -238,18 +255,24 @@ Result<std::vector<RolloutTarget>> SqliteStore::lose_silent(const Rollout& rollo
   constexpr std::int64_t kMillis = 1000;
   // Who was connected when the turn came, and has not been since, holds nobody up either.
   const Millis before = now - rollout.timeout_s * kMillis;
-  auto absent = write(
-      "UPDATE rollout_targets SET absent=1 WHERE rollout=? AND phase=? AND due>0 AND due<? AND absent=0 AND "
-      "EXISTS (SELECT 1 FROM instances i WHERE i.id=instance AND i.online=0)",
-      rollout.number, kWaiting, before);
+  const bool is_open = rollout.is_active() || rollout.state == RolloutState::pinned;
+  auto absent = !is_open ? Result<void>()
+                         : write(
+                               "UPDATE rollout_targets SET absent=1 WHERE rollout=? AND phase=? AND due>0 "
+                               "AND due<? AND absent=0 AND "
+                               "EXISTS (SELECT 1 FROM instances i WHERE i.id=instance AND i.online=0)",
+                               rollout.number, kWaiting, before);
   if (!absent) return std::move(absent).error();
   std::vector<RolloutTarget> lost;
-  Query rows(database_,
-             "UPDATE rollout_targets SET phase='lost' WHERE rollout=? AND told>0 AND at<? AND phase NOT IN "
-             "('waiting', 'lost', 'superseded', 'confirmed', 'rolled_back', 'failed', 'refused') RETURNING "
-             "instance, "
-             "instance_id, ring",
-             rollout.number, before);
+  // A machine that is connected and works on it is not silent: a state that is waited for may take hours, a
+  // slow line nearly so. After the switch there is a deadline, and it has to come back.
+  Query rows(
+      database_,
+      "UPDATE rollout_targets SET phase='lost' WHERE rollout=? AND told>0 AND at<? AND phase NOT IN "
+      "('waiting', 'lost', 'superseded', 'confirmed', 'rolled_back', 'failed', 'refused') AND NOT (phase "
+      "IN ('requested', 'metadata', 'downloading', 'verifying', 'staged', 'draining') AND EXISTS (SELECT "
+      "1 FROM instances i WHERE i.id=instance AND i.online=1)) RETURNING instance, instance_id, ring",
+      rollout.number, before);
   auto done = for_each_row(rows, [&] {
     RolloutTarget& target = lost.emplace_back();
     target.instance = rows.integer(0);

@@ -101,6 +101,7 @@ class SqliteStore final : public Store {
   base::Result<Page<RolloutTarget>> list_rollout_targets(const Rollout& rollout, std::string_view phase,
                                                          const PageRequest& page) override;
   base::Result<std::string> active_rollout_of(InstanceKey instance) override;
+  base::Result<std::string> rival_of(const Rollout& rollout) override;
   base::Result<void> begin_ring(const Rollout& rollout, Millis now) override;
   base::Result<std::vector<UpdateOrder>> take_due(const Rollout& rollout, Millis now) override;
   base::Result<std::vector<UpdateOrder>> told_and_silent(const Rollout& rollout) override;

@@ -152,7 +152,8 @@ class Store {
   virtual base::Result<Rollout> find_rollout(std::string_view id) = 0;
   // Newest first. `app_id` "": of all apps.
   virtual base::Result<Page<Rollout>> list_rollouts(std::string_view app_id, const PageRequest& page) = 0;
-  virtual base::Result<std::vector<Rollout>> open_rollouts() = 0;                 // running, paused, pinned
+  // Running, paused, pinned, and any with a machine that was told and has not closed its update.
+  virtual base::Result<std::vector<Rollout>> open_rollouts() = 0;
   virtual base::Result<std::map<std::string, std::size_t>> count_rollouts() = 0;  // by state
   virtual base::Result<void> set_rollout(
       const Rollout& rollout) = 0;  // its state, reason, ring, next_at, ended
@@ -163,6 +164,8 @@ class Store {
                                                                  const PageRequest& page) = 0;
   // The one that runs or is paused and has this machine; "" if none.
   virtual base::Result<std::string> active_rollout_of(InstanceKey instance) = 0;
+  // The id of another one that runs or is paused and has a machine which this one is not through with; or "".
+  virtual base::Result<std::string> rival_of(const Rollout& rollout) = 0;
   // From now on it is the turn of the machines of rollout.ring, each at its moment.
   virtual base::Result<void> begin_ring(const Rollout& rollout, Millis now) = 0;
   // Those whose turn it is and who are connected; from now on they count as told.

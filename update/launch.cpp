@@ -29,6 +29,8 @@ constexpr int kFailure = 1;
 constexpr int kCannotStart = 127;
 // From TERM to KILL for an agent whose trial is over: it lets its state finish for 30 s.
 constexpr milliseconds kEndGrace = 40s;
+// The same for one whose launcher is asked to stop; less than a service manager waits for us.
+constexpr milliseconds kStopGrace = 50s;
 constexpr milliseconds kLookForOther = 200ms;
 
 std::string end_text(int status) {
@@ -64,16 +66,19 @@ Launch::Launch(LaunchOptions options)
     : options_(std::move(options)),
       layout_(options_.prefix),
       notify_(base::Notify::from_environment()),
-      pulse_(own_watchdog(options_.watchdog)) {}
+      pulse_(options_.state_dir + "/launch.sock", own_watchdog(options_.watchdog)) {}
 
 Launch::Instant Launch::now() {
   timespec time{};
-  ::clock_gettime(CLOCK_BOOTTIME, &time);
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
   return std::chrono::seconds(time.tv_sec) +
          std::chrono::duration_cast<milliseconds>(std::chrono::nanoseconds(time.tv_nsec));
 }
 
 int Launch::run() {
+  // Whoever started us may ignore its children, and then the kernel keeps ours from us.
+  ::signal(SIGCHLD, SIG_DFL);
+  inherited_pipe_ = ::signal(SIGPIPE, SIG_IGN);  // a log that nobody reads any more is no reason to end
   sigset_t heard;
   ::sigemptyset(&heard);
   for (const int number : kHeard)
@@ -88,7 +93,8 @@ int Launch::run() {
   while (true) {
     if (!wait_for_other_agent()) return 0;
     Sight sight = look();
-    if (deadline_passed_ && !sight.journal_problem.empty()) sight.record = trial_record_;
+    // What a version on trial has done to the journal does not end its trial: what was counted last decides.
+    if (trial_record_ && !sight.record) sight.record = trial_record_;
     Decision decision = deadline_passed_ ? decide_after_deadline(sight) : decide(sight);
     deadline_passed_ = false;
     perform(decision);
@@ -151,8 +157,10 @@ Sight Launch::look() {
 void Launch::perform(Decision& decision) {
   for (const std::string& line : decision.say)
     if (!line.empty()) log_.warning(line);
+  uncounted_.reset();
   if (decision.write) {
     auto on_disk = read_journal(options_.state_dir);
+    if (on_disk && decision.deadline) uncounted_ = *on_disk;
     if (auto written = write_journal(options_.state_dir, *decision.write); written) {
       unwritten_.reset();
     } else if (!decision.start_uncounted.empty()) {
@@ -188,6 +196,8 @@ std::optional<int> Launch::run_agent(const Decision& decision) {
     trial_of_ = decision.start;
   }
   if (!start(decision.start)) {
+    // The version cannot be blamed for it.
+    if (uncounted_) (void)write_journal(options_.state_dir, *uncounted_);
     if (!pause(restarts_.after_nothing())) return 0;
     return std::nullopt;
   }
@@ -236,6 +246,7 @@ bool Launch::start(const std::string& folder) {
   ::setenv(kLaunchedMark, "1", 1);
   pulse_.set_environment();
   if (::getenv("WATCHDOG_PID")) ::setenv("WATCHDOG_PID", std::to_string(::getpid()).c_str(), 1);
+  ::signal(SIGPIPE, inherited_pipe_);
   ::sigprocmask(SIG_SETMASK, &inherited_, nullptr);
   ::execv(program.c_str(), argv.data());
   log_.error("cannot start " + program + ": " + base::os_text(errno));
@@ -289,10 +300,11 @@ void Launch::wait_for_news(std::optional<Instant> until) {
          left ? static_cast<int>(std::max<milliseconds>(*left, 0ms).count()) + 1 : -1);
 }
 
-// A journal that cannot be read says nothing new: the trial is still what it was when it was counted.
+// A journal that cannot be read, or is gone, says nothing new: the trial is still what it was when it was
+// counted.
 bool Launch::is_trial_over() {
   const auto record = read_journal(options_.state_dir);
-  return record && (!*record || !is_on_trial(**record));
+  return record && *record && !is_on_trial(**record);
 }
 
 void Launch::end_agent_late(Instant time) {
@@ -326,6 +338,7 @@ void Launch::hear_signals() {
     if (is_end && !asked_to_stop_) notify_.stopping();
     if (is_end) asked_to_stop_ = true;
     if ((is_end || number == SIGHUP) && child_ > 0) ::kill(child_, number);
+    if (is_end && child_ > 0 && !kill_at_) kill_at_ = now() + kStopGrace;
   }
 }
 

@@ -39,7 +39,8 @@ class Launch {
   int run();
 
  private:
-  using Instant = std::chrono::milliseconds;  // since boot, time asleep included
+  using Instant =
+      std::chrono::milliseconds;  // since boot, without time asleep: the agent does not live then either
 
   static Instant now();
   bool take_lock();
@@ -73,16 +74,18 @@ class Launch {
   base::UniqueFd signals_;
   base::UniqueFd lock_;
   sigset_t inherited_{};
+  void (*inherited_pipe_)(int) = nullptr;
 
   pid_t child_ = -1;
   bool child_ended_ = false;
   bool asked_to_stop_ = false;
   bool deadline_passed_ = false;
-  std::optional<Instant> kill_at_;  // the agent does not end by itself
+  std::optional<Instant> kill_at_;  // should the agent not end by itself
   std::optional<Instant> trial_until_;
   std::string trial_of_;                // the folder that trial_until_ is about
   std::optional<Record> trial_record_;  // as it was counted last, should the journal become unreadable
   std::optional<Unwritten> unwritten_;
+  std::optional<Record> uncounted_;  // as the journal was before the attempt that is about to be made
   std::string last_end_;
   Restarts restarts_;
 };

@@ -1,5 +1,6 @@
 #include "update/launch_log.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -43,7 +44,11 @@ void LaunchLog::write(int priority, std::string_view text) {
   std::ranges::replace(line, '\n', ' ');
   const std::string shown = (is_journal_ ? "<" + std::to_string(priority) + ">" : std::string()) +
                             "opsagent-launch: " + line + "\n";
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, shown.data(), shown.size());
+  // A line is shorter than what a pipe takes at once: if it takes any, it takes this.
+  pollfd room{STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&room, 1, 0) == 1) {
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, shown.data(), shown.size());
+  }
   if (!is_journal_)
     send_to_system_log("<" + std::to_string(kDaemon | priority) + ">opsagent-launch[" +
                        std::to_string(::getpid()) + "]: " + line);

@@ -48,6 +48,13 @@ Result<void> rename_lasting(const std::string& from, const std::string& to) {
   return base::sync_folder_of(from);
 }
 
+bool is_at(int fd, const std::string& path) {
+  struct stat ours {};
+  struct stat there {};
+  return ::fstat(fd, &ours) == 0 && ::stat(path.c_str(), &there) == 0 && ours.st_ino == there.st_ino &&
+         ours.st_dev == there.st_dev;
+}
+
 }  // namespace
 
 std::string Layout::version_folder(std::string_view name) const {
@@ -66,19 +73,27 @@ std::string Layout::launcher() const {
   return prefix_ + "/launch";
 }
 
+// staging/ is what is locked, because nobody but its owner can open it: whoever can open a folder can lock
+// it.
 Result<base::UniqueFd> Layout::lock(std::chrono::milliseconds patience) const {
   constexpr std::chrono::milliseconds kLookEvery{50};
-  base::UniqueFd fd(::open(prefix_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd) return os_error(errno, prefix_);
+  constexpr mode_t kPrivate = 0700;
+  const std::string path = staging();
   const auto end = std::chrono::steady_clock::now() + patience;
-  while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK && errno != EINTR) return os_error(errno, "locking " + prefix_);
+  while (true) {
+    if (::mkdir(path.c_str(), kPrivate) != 0 && errno != EEXIST) return os_error(errno, "making " + path);
+    base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!fd || ::fchmod(fd.get(), kPrivate) != 0) return os_error(errno, path);
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK && errno != EINTR) return os_error(errno, "locking " + path);
+    } else if (is_at(fd.get(), path)) {
+      return fd;  // else who had it before has removed it
+    }
     if (std::chrono::steady_clock::now() >= end)
       return Error(ErrorCode::exists,
                    "another install or uninstall is at work in " + prefix_ + ": wait for its end");
     std::this_thread::sleep_for(kLookEvery);
   }
-  return fd;
 }
 
 std::string Layout::folder_name(std::string_view version, std::string_view sha256) {

@@ -145,3 +145,16 @@ TEST_CASE("who changes what is installed excludes others, who wait for a while")
   }
   CHECK(layout.lock(std::chrono::milliseconds(0)));
 }
+
+TEST_CASE("nobody but its owner can lock what is installed, and a lock of what was removed is none") {
+  const ScratchFolder prefix;
+  const Layout layout(prefix.path());
+  prefix.folder("staging");
+  ::chmod((prefix / "staging").c_str(), 0755);
+  auto lock = layout.lock(std::chrono::milliseconds(0));
+  REQUIRE(lock);
+  CHECK(prefix.mode("staging") == 0700);
+  std::filesystem::remove(prefix / "staging");  // an uninstall, which has it
+  CHECK(layout.lock(std::chrono::milliseconds(0)));
+  CHECK(prefix.mode("staging") == 0700);
+}

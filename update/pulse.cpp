@@ -1,10 +1,11 @@
 #include "update/pulse.hpp"
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <array>
-#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -14,20 +15,21 @@ namespace update {
 namespace {
 
 constexpr std::string_view kAlive = "WATCHDOG=1";
+constexpr int kMostWords = 64;  // at a time: there is other work
 
-// A name that the kernel chooses, in the abstract namespace: it needs no disk, and goes with the process.
-std::string bind_anywhere(int fd) {
+// For its owner only. What a launcher before us has left is replaced.
+bool bind_privately(int fd, const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  socklen_t length = sizeof address.sun_family;
+  if (path.size() >= sizeof address.sun_path) return false;
+  path.copy(address.sun_path, path.size());
   const int on = 1;
-  if (::setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0 ||
-      ::bind(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0)
-    return "";
-  length = sizeof address;
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) return "";
-  const std::size_t size = length - offsetof(sockaddr_un, sun_path);
-  return size > 1 ? "@" + std::string(address.sun_path + 1, size - 1) : "";
+  ::unlink(path.c_str());
+  const mode_t before = ::umask(0177);
+  const bool is_bound = ::setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0 &&
+                        ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  ::umask(before);
+  return is_bound;
 }
 
 // One datagram: who sent it, and whether it says that somebody lives. Nothing: there is none.
@@ -59,17 +61,20 @@ std::optional<Word> receive(int fd) {
 
 }  // namespace
 
-Pulse::Pulse(std::optional<std::chrono::seconds> limit) {
+Pulse::Pulse(const std::string& path, std::optional<std::chrono::seconds> limit) : path_(path) {
   if (!limit) return;
   limit_ = *limit;
   socket_.reset(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (socket_) address_ = bind_anywhere(socket_.get());
-  if (address_.empty()) socket_.reset();
+  if (socket_ && !bind_privately(socket_.get(), path_)) socket_.reset();
+}
+
+Pulse::~Pulse() {
+  if (socket_) ::unlink(path_.c_str());
 }
 
 void Pulse::set_environment() const {
   if (!socket_) return;
-  ::setenv("NOTIFY_SOCKET", address_.c_str(), 1);
+  ::setenv("NOTIFY_SOCKET", path_.c_str(), 1);
   ::setenv("WATCHDOG_USEC", std::to_string(std::chrono::microseconds(limit_).count()).c_str(), 1);
 }
 
@@ -81,7 +86,7 @@ void Pulse::begin(pid_t agent) {
 }
 
 void Pulse::hear() {
-  while (socket_) {
+  for (int i = 0; i < kMostWords && socket_; ++i) {
     const auto word = receive(socket_.get());
     if (!word) return;
     if (!word->is_alive || word->sender != agent_) continue;

@@ -20,8 +20,12 @@ class Pulse {
   // After the limit. A machine that was frozen as a whole (a paused container) thaws within this.
   static constexpr std::chrono::seconds kGrace{5};
 
-  // An agent that is silent for longer than `limit` is gone. None: nobody listens.
-  explicit Pulse(std::optional<std::chrono::seconds> limit);
+  // An agent that is silent for longer than `limit` is gone. None: nobody listens. The socket is root's
+  // alone: whoever could fill it could make the agent's words go unheard.
+  Pulse(const std::string& path, std::optional<std::chrono::seconds> limit);
+  ~Pulse();
+  Pulse(const Pulse&) = delete;
+  Pulse& operator=(const Pulse&) = delete;
 
   // In the child, before it becomes the agent: where to say it, and how often.
   void set_environment() const;
@@ -39,7 +43,7 @@ class Pulse {
  private:
   std::chrono::seconds limit_{};
   base::UniqueFd socket_;
-  std::string address_;  // "@name", as NOTIFY_SOCKET has it
+  const std::string path_;
   pid_t agent_ = -1;
   std::optional<Clock::time_point> due_;
   bool is_late_ = false;

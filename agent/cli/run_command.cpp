@@ -135,8 +135,6 @@ std::string environment(const char* name) {
 }
 
 updating::Settings update_settings(const Options& options) {
-  // All of it must be true in three times the time that it must last: 180 s, for 60.
-  constexpr int kPatience = 3;
   updating::Settings settings{.state_dir = options.state_dir,
                               .version = std::string(kVersion),
                               .prefix = options.prefix,
@@ -145,7 +143,6 @@ updating::Settings update_settings(const Options& options) {
                               .is_launched = environment(update::kLaunchedMark) == "1",
                               .self_test = {"--state-dir", options.state_dir},
                               .trial = options.update_trial,
-                              .trial_deadline = kPatience * options.update_trial,
                               .most_delay = options.update_delay};
   if (!options.config.empty()) {
     settings.self_test.emplace_back("--config");

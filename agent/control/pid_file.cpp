@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +13,8 @@
 namespace agent::control {
 
 namespace {
+
+constexpr mode_t kPrivate = 0600;
 
 std::optional<pid_t> pid_in(const std::string& path) {
   constexpr std::size_t kLongest = 64;
@@ -24,8 +27,10 @@ std::optional<pid_t> pid_in(const std::string& path) {
 }  // namespace
 
 base::Result<PidFile> PidFile::acquire(const std::string& path) {
-  base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
-  if (!fd) return base::os_error(errno, "cannot open " + path);
+  base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, kPrivate));
+  // Whoever can open it can lock it, and would keep every agent from starting: whatever made it, and under
+  // which umask.
+  if (!fd || ::fchmod(fd.get(), kPrivate) != 0) return base::os_error(errno, "cannot open " + path);
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return base::os_error(errno, "cannot lock " + path);
     const auto pid = pid_in(path);

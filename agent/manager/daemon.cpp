@@ -59,7 +59,7 @@ class Daemon {
                           .state_dir = settings_.state_dir,
                           .journal_name = "run",
                           .round_delay = settings_.round_delay};
-    std::optional<RunRecipe> first = settings_.recipe;
+    LiveParts::FirstRecipe first{.command = settings_.recipe};
     if (settings_.backend) {
       auto live = LiveParts::open(settings_);
       if (!live) return std::move(live).error();
@@ -71,14 +71,13 @@ class Daemon {
     }
     worker_ = std::make_unique<Worker>(std::move(worker), settings_.redactor);
     port_ = std::make_unique<WorkerPort>(*worker_, loop_.get_executor());
-    if (first) port_->send(std::move(*first));
+    if (first.command) port_->send(std::move(*first.command));
     if (live_) {
       updater_ = std::make_unique<updating::Updater>(loop_, settings_.backend->update, *live_->spool,
                                                      updater_hooks());
       connector_ = std::make_unique<Connector>(loop_, settings_, *live_, *port_, progress_, *updater_,
                                                [this](const std::string& text) { notify_.status(text); });
-      const bool is_recipe_lost = live_->desk.current() && !live_->desk.is_loaded();
-      updater_->start(is_recipe_lost ? "it cannot use the recipe that the version before has accepted" : "");
+      updater_->start(first.is_lost ? "it cannot use the recipe that the version before has accepted" : "");
     }
     auto control =
         control::ControlServer::listen(loop_, control::socket_path(settings_.state_dir),

@@ -40,18 +40,18 @@ base::Result<std::unique_ptr<LiveParts>> LiveParts::open(const DaemonSettings& f
   return parts;
 }
 
-std::optional<RunRecipe> LiveParts::first_recipe(const LogLine& log) {
+LiveParts::FirstRecipe LiveParts::first_recipe(const LogLine& log) {
   auto started = desk.start();
   if (auto* problems = std::get_if<Problems>(&started)) {
     for (const std::string& problem : *problems)
       log(Level::error, "the stored recipe cannot be used: " + problem);
-    return std::nullopt;
+    return {.command = std::nullopt, .is_lost = true};
   }
   std::optional<RunRecipe> recipe = std::get<std::optional<RunRecipe>>(std::move(started));
   if (recipe)
     log(Level::info, "starting with the stored recipe, version " + std::to_string(recipe->version) + ": " +
                          std::to_string(recipe->recipe->states().size()) + " states");
-  return recipe;
+  return {.command = std::move(recipe)};
 }
 
 ReportSink LiveParts::sink() {

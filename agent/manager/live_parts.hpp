@@ -24,7 +24,11 @@ class LiveParts {
   static base::Result<std::unique_ptr<LiveParts>> open(const DaemonSettings& settings);
 
   // The recipe that was accepted last, to go on with before anybody is connected.
-  std::optional<RunRecipe> first_recipe(const LogLine& log);
+  struct FirstRecipe {
+    std::optional<RunRecipe> command;
+    bool is_lost = false;  // there is one, and it cannot be used
+  };
+  FirstRecipe first_recipe(const LogLine& log);
   // Where the worker's reports go.
   ReportSink sink();
 

@@ -131,7 +131,11 @@ Attempt<std::monostate> fetch_archive(const Settings& settings, ReleaseSource& s
   };
   base::NoInterrupt never;
   for (bool is_resumed = size_of(part) > 0;; is_resumed = false) {
-    if (auto got = source.archive(target.path, part, target.size, tell); !got) return failed(got.error());
+    if (auto got = source.archive(target.path, part, target.size, tell); !got) {
+      // The room that it takes is what the report of this needs.
+      if (got.error().code() == ErrorCode::no_space) (void)base::remove_lasting_file(part);
+      return failed(got.error());
+    }
     if (!is_resumed) return std::monostate();
     // Its beginning may be what a power cut has left of it.
     const auto hash = sha256_of(part, never);
@@ -162,8 +166,11 @@ Attempt<std::monostate> verify_archive(const Settings& settings, const Candidate
     folder = staged;
   }
   if (auto right = check_manifest(folder, candidate.version); !right) return failed(right.error(), false);
-  if (auto healthy = run_self_test(settings, folder, interrupt); !healthy)
-    return failed(healthy.error(), false);
+  if (auto healthy = run_self_test(settings, folder, interrupt); !healthy) {
+    const ErrorCode code = healthy.error().code();
+    const bool is_its_own = code == ErrorCode::invalid || code == ErrorCode::timed_out;
+    return failed(healthy.error(), !is_its_own);
+  }
   return std::monostate();
 }
 

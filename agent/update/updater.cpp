@@ -71,7 +71,7 @@ Stumble Updater::interrupted_by_start(bool is_new) {
     if (auto back = hold_place(); !back) log(Level::error, back.error().message());
   if (!is_switched && record_->attempts == 0) return {.reason = "interrupted before the switch"};
   // The launcher has started us instead, because it could not note the attempt.
-  return {.reason = "the launcher could not write the update journal", .retryable = record_->attempts == 0};
+  return {.reason = "the launcher could not write the update journal"};
 }
 
 // ---- requests
@@ -149,7 +149,7 @@ void Updater::begin(const protocol::AgentUpdate& update) {
                .action_id = update.action_id,
                .version = update.version,
                .from = own_,
-               .deadline = settings_.trial_deadline};
+               .deadline = settings_.deadline()};
   told_seq_.reset();
   const auto before = std::exchange(record_, std::move(fresh));
   take(Event::asked);

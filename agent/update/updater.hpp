@@ -67,6 +67,7 @@ class Updater {
   void drain();
   void switch_current();
   void watch_health();
+  void test_itself();
   void consider_health();
   void note_waiting(bool retryable, std::string reason);
   base::Result<void> hold_place() const;

@@ -182,12 +182,19 @@ void Updater::watch_health() {
   report(Phase::trial, "update/" + record_->action_id + "/trial");
   log(Level::info,
       "version " + record_->version + " is on trial, attempt " + std::to_string(record_->attempts));
-  trial_.expires_after(settings_.trial);
+  // As long as it was promised to be when the trial was armed: the settings may have changed since.
+  const auto promised = record_->deadline / kDeadlines;
+  trial_.expires_after(std::min<std::chrono::steady_clock::duration>(settings_.trial, promised));
   trial_.async_wait([this](const auto& failed) {
     if (failed) return;
     is_old_enough_ = true;
     consider_health();
   });
+  test_itself();
+}
+
+// A machine that is too busy says nothing about the version: that is tried again until the deadline.
+void Updater::test_itself() {
   using Verdict = base::Result<void>;
   run<Verdict>(
       [this](base::Interrupt& interrupt) -> Attempt<Verdict> {
@@ -196,6 +203,10 @@ void Updater::watch_health() {
         return verdict;
       },
       [this](Verdict verdict) {
+        if (!verdict && verdict.error().code() == base::ErrorCode::timed_out) {
+          note_waiting(true, verdict.error().message());
+          return test_itself();
+        }
         if (!verdict) return give_up(verdict.error().message());
         is_self_tested_ = true;
         // Should it never be welcomed, that is nothing against this version.

@@ -7,6 +7,7 @@
 #include "backend/api/names.hpp"
 #include "backend/report_json.hpp"
 #include "backend/rollout_rules.hpp"
+#include "backend/rollout_step.hpp"
 #include "base/token.hpp"
 
 namespace backend::api {
@@ -146,12 +147,7 @@ struct Started {
 
 base::Result<Started> start_rollout(Store& store, Wish wish, const Actor& actor) {
   Rollout& rollout = wish.rollout;
-  auto app = store.find_app(rollout.app_id);
-  if (!app) return std::move(app).error();
-  if (!app->agent_version.empty() && app->agent_version != rollout.version)
-    return base::Error(base::ErrorCode::exists,
-                       "the app " + app->app_id + " pins " + app->agent_version +
-                           ": its machines would be told to go back; change the pin first");
+  if (auto fits = check_pin(store, rollout); !fits) return std::move(fits).error();
   auto found = find_machines(store, wish);
   if (!found) return std::move(found).error();
   if (found->machines.empty() && found->already == 0)

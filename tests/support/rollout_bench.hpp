@@ -20,12 +20,12 @@ class RolloutBench : public StoreBench {
     for (std::size_t i = 0; i < count; ++i)
       sessions["m" + std::to_string(i)] = join("m" + std::to_string(i));
   }
-  void start(std::int64_t pause_s = 60, std::int64_t jitter_s = 0) {
+  void start(std::int64_t pause_s = 60, std::int64_t jitter_s = 0, const std::string& id = "r1") {
     std::vector<backend::Candidate> machines;
     for (const auto& [name, session] : sessions)
       machines.push_back({session.instance, name, true, true});
     backend::Rollout rollout;
-    rollout.id = "r1";
+    rollout.id = id;
     rollout.app_id = "default";
     rollout.selector = "*";
     rollout.version = "2.0";

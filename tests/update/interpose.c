@@ -188,30 +188,35 @@ int renameat(int a, const char* from, int b, const char* to) {
 int symlink(const char* to, const char* path) {
   return fails(NAME, "symlink", path) ? -1 : REAL(symlink)(to, path);
 }
+// What is not there cannot be removed, and what is there cannot be made: such calls change nothing.
+static int is_there(int folder, const char* path) {
+  struct stat st;
+  const int saved = errno;
+  const int found = fstatat(folder, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+  errno = saved;
+  return found;
+}
 int unlink(const char* path) {
-  return fails(GONE, "unlink", path) ? -1 : REAL(unlink)(path);
+  return is_there(AT_FDCWD, path) && fails(GONE, "unlink", path) ? -1 : REAL(unlink)(path);
 }
 int unlinkat(int folder, const char* path, int flags) {
-  return at_fails(GONE, "unlinkat", folder, path) ? -1 : REAL(unlinkat)(folder, path, flags);
+  return is_there(folder, path) && at_fails(GONE, "unlinkat", folder, path) ? -1 : REAL(unlinkat)(folder, path, flags);
 }
 int rmdir(const char* path) {
-  return fails(GONE, "rmdir", path) ? -1 : REAL(rmdir)(path);
+  return is_there(AT_FDCWD, path) && fails(GONE, "rmdir", path) ? -1 : REAL(rmdir)(path);
 }
 int mkdir(const char* path, mode_t mode) {
-  return fails(NAME, "mkdir", path) ? -1 : REAL(mkdir)(path, mode);
+  return !is_there(AT_FDCWD, path) && fails(NAME, "mkdir", path) ? -1 : REAL(mkdir)(path, mode);
 }
 int mkdirat(int folder, const char* path, mode_t mode) {
-  return at_fails(NAME, "mkdirat", folder, path) ? -1 : REAL(mkdirat)(folder, path, mode);
+  return !is_there(folder, path) && at_fails(NAME, "mkdirat", folder, path) ? -1 : REAL(mkdirat)(folder, path, mode);
 }
 
 // A file that is made counts; one that is opened to be written to does not, but a disk that is read-only forbids it.
 static int open_fails(int folder, const char* path, int flags) {
   const int writes = (flags & O_ACCMODE) != O_RDONLY;
   if (!writes && !(flags & O_CREAT)) return 0;
-  struct stat st;
-  const int saved = errno;
-  const int is_new = (flags & O_CREAT) && fstatat(folder, path, &st, 0) != 0;
-  errno = saved;
+  const int is_new = (flags & O_CREAT) && !is_there(folder, path);
   if (is_new) return at_fails(NAME, "open", folder, path);
   if (strcmp(option("INTERPOSE_HOW"), "read_only") != 0 || path[0] != '/' || !condition_fails(GONE, path)) return 0;
   errno = EROFS;

@@ -10,6 +10,7 @@ import io
 import os
 import pathlib
 import platform
+import re
 import shutil
 import signal
 import subprocess
@@ -186,6 +187,11 @@ class Machine:
     def versions(self):
         return sorted(entry.name for entry in (self.prefix / "versions").iterdir())
 
+    def floor(self):
+        """No release below it is believed; 0: nothing was ever believed."""
+        trusted = self.state_dir / "update" / "trusted"
+        return int(re.search(r"^floor (\d+)$", trusted.read_text(), re.M)[1]) if trusted.exists() else 0
+
     def journal(self):
         """The record as a dictionary; empty when there is none."""
         try:
@@ -263,6 +269,7 @@ class BadVersionTest(UpdateTest):
     def ends_as(self, expected, seconds=90):
         """Asks for what was published. Answers why it was not confirmed."""
         before = self.bench.current()
+        floor = self.bench.floor()
         action = self.ask("0.3.0")
         closed = self.wait_closed(action, seconds)
         self.assertEqual(closed["phase"], expected, closed)
@@ -270,6 +277,7 @@ class BadVersionTest(UpdateTest):
         self.assertEqual(self.bench.current(), before)
         self.assert_closed_once(action, expected)
         self.assertTrue(wait_until(lambda: self.bench.versions() == [before]), self.bench.versions())
+        self.assertEqual(self.bench.floor(), floor)
         return closed["error"]
 
     def assert_refused_again(self):
