@@ -44,7 +44,8 @@ Updater::Updater(transport::Loop& loop, Settings settings, Spool& spool, Hooks h
       delay_(loop),
       trial_(loop),
       telling_(loop),
-      raising_(loop) {}
+      raising_(loop),
+      placing_(loop) {}
 
 void Updater::start(const std::string& problem) {
   auto read = update::read_journal(settings_.state_dir);
@@ -67,8 +68,7 @@ Stumble Updater::interrupted_by_start(bool is_new) {
   if (is_new) return {.reason = "the new version was started before it was to be tried"};
   const auto current = layout_.current();
   const bool is_switched = current && *current == record_->to;
-  if (is_switched && !own_.empty())
-    if (auto back = hold_place(); !back) log(Level::error, back.error().message());
+  if (is_switched && !own_.empty()) keep_place();
   if (!is_switched && record_->attempts == 0) return {.reason = "interrupted before the switch"};
   // The launcher has started us instead, because it could not note the attempt.
   return {.reason = "the launcher could not write the update journal"};

@@ -71,6 +71,7 @@ class Updater {
   void consider_health();
   void note_waiting(bool retryable, std::string reason);
   base::Result<void> hold_place() const;
+  void keep_place();
   void raise();
   void give_up(std::string reason);
   void settle();
@@ -102,6 +103,7 @@ class Updater {
   transport::asio::steady_timer trial_;
   transport::asio::steady_timer telling_;  // the closing report could not be written
   transport::asio::steady_timer raising_;  // nor the floor
+  transport::asio::steady_timer placing_;  // nor `current`
   bool is_floor_due_ = false;
   bool is_welcomed_ = false;
   bool is_self_tested_ = false;

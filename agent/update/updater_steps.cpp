@@ -281,6 +281,18 @@ base::Result<void> Updater::hold_place() const {
   return switched;
 }
 
+// The same, for as long as it takes. Until then the launcher would do it, should it start anew, and no other
+// update begins.
+void Updater::keep_place() {
+  const auto held = hold_place();
+  if (held) return;
+  log(Level::error, held.error().message());
+  placing_.expires_after(kAgain);
+  placing_.async_wait([this](const auto& failed) {
+    if (!failed) keep_place();
+  });
+}
+
 // Step 13, on the thread that may block; what cannot be removed now is removed another time.
 void Updater::clean() {
   if (own_.empty()) return;

@@ -88,7 +88,7 @@ class InterposedTest(UpdateTest):
         runs = to_version if phase == "confirmed" else self.bench.version
         self.assertTrue(self.keep_running(lambda: self.online() and self.runs() == runs, 60), f"{where}: {phase}, but {self.runs()} runs")
         self.assertTrue((self.bench.prefix / "current" / "bin" / "opsagent").exists(), where)
-        self.assertTrue(self.bench.current().startswith(runs), where)
+        self.assertTrue(self.keep_running(lambda: self.bench.current().startswith(runs), 10), where)
         self.assertTrue(wait_until(lambda: [p for p in self.reports(action) if p in CLOSED], 10), where)
         self.assertEqual([p for p in self.reports(action) if p in CLOSED], [phase], where)
 
