@@ -54,12 +54,20 @@ void Updater::start(const std::string& problem) {
   if (!record_ || (is_closed(record_->phase) && record_->phase != Phase::confirmed)) clean();
   if (!record_) return;
   const bool is_new = !own_.empty() && own_ == record_->to;
+  if (is_way_back_open()) keep_place();
   if (!problem.empty() && is_new && is_on_trial(*record_)) return give_up(problem);
   if (!is_closed(record_->phase))
     log(Level::info,
         "an update to " + record_->version + " is under way: " + std::string(name_of(record_->phase)));
   const Stumble interrupted = interrupted_by_start(is_new);
   take(update::event_of_start(is_new), interrupted.reason.empty() ? nullptr : &interrupted);
+}
+
+// Noted as over, but `current` could not be led back: the launcher has started us by our own path.
+bool Updater::is_way_back_open() const {
+  const bool is_over = record_->phase == Phase::rolled_back || record_->phase == Phase::failed;
+  const auto current = layout_.current();
+  return is_over && !own_.empty() && own_ == record_->from && current && *current == record_->to;
 }
 
 // Why an update does not go on where this start finds it; no reason when it does.

@@ -54,6 +54,7 @@ class Updater {
   std::optional<std::string> why_not(const protocol::AgentUpdate& update) const;
   void answer(const protocol::AgentUpdate& update, update::Phase phase, const std::string& why);
   bool is_answer_on_its_way() const;
+  bool is_way_back_open() const;
   Stumble interrupted_by_start(bool is_new);
   void begin(const protocol::AgentUpdate& update);
   void forget_request(const std::optional<update::Record>& before);
