@@ -51,3 +51,11 @@ TEST_CASE("one daemon per state folder, and whoever asks learns its process") {
   CHECK(!PidFile::holder(path));  // the number is still in it
   CHECK(PidFile::acquire(path));
 }
+
+TEST_CASE("the pid file is its owner's alone, whoever made it under whatever umask") {
+  const tests::ScratchFolder state;
+  state.write("opsagent.pid", "1\n");
+  ::chmod((state / "opsagent.pid").c_str(), 0644);
+  REQUIRE(PidFile::acquire(state / "opsagent.pid"));
+  CHECK(state.mode("opsagent.pid") == 0600);
+}
