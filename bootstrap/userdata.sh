@@ -49,8 +49,7 @@ clean_up() {
   trap '' HUP INT TERM
   [ -z "$doing" ] || say "FAILED: ended while $doing"
   cd /
-  # Without a folder of ours in it the place is the agent's.
-  [ -z "$work" ] || { rm -rf "$work" "$staged" && rmdir $prefix/staging; } 2>/dev/null || :
+  [ -z "$work" ] || rm -rf "$work" "$staged" # the place is the agent's, if there is one
   if [ $status != 0 ] && [ ! -L $prefix/current ]; then
     for path in $wrote; do rm -f "$path" "$path.new"; done
     for path in $made_dirs; do rmdir "$path" 2>/dev/null || :; done
