@@ -54,19 +54,10 @@ pid_t launched_agent_in(const std::string& pid_file) {
   return std::ranges::find(variables, mark) != variables.end() ? static_cast<pid_t>(*pid) : 0;
 }
 
-// Where there is a service manager, whether it has a watchdog is its business.
-std::optional<std::chrono::seconds> own_watchdog(std::chrono::seconds wanted) {
-  if (wanted <= 0s || std::getenv("NOTIFY_SOCKET")) return std::nullopt;
-  return wanted;
-}
-
 }  // namespace
 
 Launch::Launch(LaunchOptions options)
-    : options_(std::move(options)),
-      layout_(options_.prefix),
-      notify_(base::Notify::from_environment()),
-      pulse_(options_.state_dir + "/launch.sock", own_watchdog(options_.watchdog)) {}
+    : options_(std::move(options)), layout_(options_.prefix), notify_(base::Notify::from_environment()) {}
 
 Launch::Instant Launch::now() {
   timespec time{};
@@ -90,6 +81,9 @@ int Launch::run() {
     return kFailure;
   }
   if (!take_lock()) return kFailure;
+  // Where there is a service manager, whether it has a watchdog is its business.
+  if (options_.watchdog > 0s && !std::getenv("NOTIFY_SOCKET"))
+    pulse_.listen(options_.state_dir + "/launch.sock", options_.watchdog);
   while (true) {
     if (!wait_for_other_agent()) return 0;
     Sight sight = look();
@@ -263,10 +257,12 @@ AgentEnd Launch::watch(std::optional<Instant> deadline) {
     if (auto end = reap(started)) return *end;
     const Instant time = now();
     if (deadline && time >= *deadline && !deadline_passed_) {
-      if (is_trial_over())
+      if (is_trial_over()) {
         must_feed = false;
-      else
+        trial_record_.reset();  // whatever becomes of the journal from now on
+      } else {
         end_agent_late(time);
+      }
       deadline.reset();
     }
     if (kill_at_ && time >= *kill_at_) {

@@ -59,10 +59,17 @@ TEST_CASE("a second launcher on the same state folder refuses") {
   LaunchBench bench;
   bench.launch();
   REQUIRE(wait_until([&] { return bench.agent() > 0; }));
-  const std::string command = tests::launcher_path() + " --prefix " + (bench.folder() / "prefix") + " --state-dir " +
-                              bench.state() + " 2> /dev/null";
+  const std::string command = tests::launcher_path() + " --prefix " + (bench.folder() / "prefix") +
+                              " --state-dir " + bench.state() + " 2> /dev/null";
+  const auto socket = std::filesystem::path(bench.state()) / "launch.sock";
+  struct stat before {};
+  REQUIRE(::stat(socket.c_str(), &before) == 0);
   CHECK(WEXITSTATUS(std::system(command.c_str())) == 1);
   CHECK(bench.starts("1-aa") == 1);
+  // What the agent of the first speaks to is left alone.
+  struct stat after {};
+  REQUIRE(::stat(socket.c_str(), &after) == 0);
+  CHECK(after.st_ino == before.st_ino);
 }
 
 TEST_CASE(

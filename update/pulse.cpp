@@ -61,9 +61,9 @@ std::optional<Word> receive(int fd) {
 
 }  // namespace
 
-Pulse::Pulse(const std::string& path, std::optional<std::chrono::seconds> limit) : path_(path) {
-  if (!limit) return;
-  limit_ = *limit;
+void Pulse::listen(const std::string& path, std::chrono::seconds limit) {
+  path_ = path;
+  limit_ = limit;
   socket_.reset(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (socket_ && !bind_privately(socket_.get(), path_)) socket_.reset();
 }

@@ -20,12 +20,15 @@ class Pulse {
   // After the limit. A machine that was frozen as a whole (a paused container) thaws within this.
   static constexpr std::chrono::seconds kGrace{5};
 
-  // An agent that is silent for longer than `limit` is gone. None: nobody listens. The socket is root's
-  // alone: whoever could fill it could make the agent's words go unheard.
-  Pulse(const std::string& path, std::optional<std::chrono::seconds> limit);
+  Pulse() = default;
   ~Pulse();
   Pulse(const Pulse&) = delete;
   Pulse& operator=(const Pulse&) = delete;
+
+  // From now on an agent that is silent for longer than `limit` is gone; without it nobody listens. Whoever
+  // calls it is the only launcher: a socket of another is replaced. The socket is root's alone: whoever could
+  // fill it could make the agent's words go unheard.
+  void listen(const std::string& path, std::chrono::seconds limit);
 
   // In the child, before it becomes the agent: where to say it, and how often.
   void set_environment() const;
@@ -43,7 +46,7 @@ class Pulse {
  private:
   std::chrono::seconds limit_{};
   base::UniqueFd socket_;
-  const std::string path_;
+  std::string path_;
   pid_t agent_ = -1;
   std::optional<Clock::time_point> due_;
   bool is_late_ = false;
