@@ -14,6 +14,11 @@ constexpr std::string_view kColumns =
     "number, id, app_id, selector, canary, version, url, state, reason, ring, rings, pause_s, jitter_s, "
     "timeout_s, created, created_by, next_at, ended";
 
+// Of rollout_targets: was told, and has neither closed the update nor been given up.
+constexpr std::string_view kOwesAnswer =
+    "told>0 AND phase NOT IN ('waiting', 'lost', 'superseded', 'confirmed', 'rolled_back', 'failed', "
+    "'refused')";
+
 std::string select_rollouts(std::string_view rest) {
   return "SELECT " + std::string(kColumns) + " FROM rollouts " + std::string(rest);
 }
@@ -97,9 +102,8 @@ Result<std::vector<Rollout>> SqliteStore::open_rollouts() {
   // Whatever became of a rollout: who was told owes an answer, or is lost.
   Query rows(database_,
              select_rollouts("WHERE state IN ('running', 'paused', 'pinned') OR EXISTS (SELECT 1 FROM "
-                             "rollout_targets t WHERE t.rollout=number AND t.told>0 AND t.phase NOT IN "
-                             "('waiting', 'lost', 'superseded', 'confirmed', 'rolled_back', 'failed', "
-                             "'refused')) ORDER BY number"));
+                             "rollout_targets WHERE rollout=number AND " +
+                             std::string(kOwesAnswer) + ") ORDER BY number"));
   std::vector<Rollout> found;
   auto done = for_each_row(rows, [&] { found.push_back(read_rollout(rows)); });
   if (!done) return std::move(done).error();
@@ -266,13 +270,14 @@ Result<std::vector<RolloutTarget>> SqliteStore::lose_silent(const Rollout& rollo
   std::vector<RolloutTarget> lost;
   // A machine that is connected and works on it is not silent: a state that is waited for may take hours, a
   // slow line nearly so. After the switch there is a deadline, and it has to come back.
-  Query rows(
-      database_,
-      "UPDATE rollout_targets SET phase='lost' WHERE rollout=? AND told>0 AND at<? AND phase NOT IN "
-      "('waiting', 'lost', 'superseded', 'confirmed', 'rolled_back', 'failed', 'refused') AND NOT (phase "
-      "IN ('requested', 'metadata', 'downloading', 'verifying', 'staged', 'draining') AND EXISTS (SELECT "
-      "1 FROM instances i WHERE i.id=instance AND i.online=1)) RETURNING instance, instance_id, ring",
-      rollout.number, before);
+  Query rows(database_,
+             "UPDATE rollout_targets SET phase='lost' WHERE rollout=? AND at<? AND " +
+                 std::string(kOwesAnswer) +
+                 " AND NOT (phase IN ('requested', 'metadata', 'downloading', 'verifying', 'staged', "
+                 "'draining') AND "
+                 "EXISTS (SELECT 1 FROM instances i WHERE i.id=instance AND i.online=1)) RETURNING instance, "
+                 "instance_id, ring",
+             rollout.number, before);
   auto done = for_each_row(rows, [&] {
     RolloutTarget& target = lost.emplace_back();
     target.instance = rows.integer(0);
