@@ -39,8 +39,8 @@ class Launch {
   int run();
 
  private:
-  using Instant =
-      std::chrono::milliseconds;  // since boot, without time asleep: the agent does not live then either
+  // Since boot, without time asleep: the agent does not live then either.
+  using Instant = std::chrono::milliseconds;
 
   static Instant now();
   bool take_lock();

@@ -34,7 +34,7 @@ class Layout {
   static std::string folder_name(std::string_view version, std::string_view sha256);
 
   // Held by whoever adds or removes versions: an install, an uninstall, the agent. Waits so long for others;
-  // ErrorCode::exists: they are still at work.
+  // ErrorCode::exists: they are still at work. Makes staging/, for its owner only, which is what is locked.
   base::Result<base::UniqueFd> lock(std::chrono::milliseconds patience) const;
 
   // Whether this can be the name of a folder in versions/: no path leads out of it.
