@@ -1,4 +1,4 @@
-#include "backend/program.hpp"
+#include "backend/server/program.hpp"
 
 int main(int argc, char** argv) {
   return backend::run_program(argc, argv);

@@ -13,18 +13,16 @@ endfunction()
 # opsagent_library(NAME USES lib... )
 #   Makes the static library NAME from every .cpp of the calling folder, and, from its *_test.cpp, the
 #   program NAME_tests, run by CTest under the folder's name. Unit tests sit beside the code they test.
-#   LEAF_FOLDERS: also take the .cpp files one folder down (one folder per state).
+#   ROOMS: also take the .cpp files of the folders below (one folder per state; the rooms of agent/ and backend/).
 #   PRECOMPILE: headers that many files of this folder include and that seldom change.
 function(opsagent_library name)
-  cmake_parse_arguments(ARG "LEAF_FOLDERS" "" "USES;EXTRA;PRECOMPILE" ${ARGN})
-  set(patterns ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
-  set(test_patterns ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp)
-  if(ARG_LEAF_FOLDERS)
-    list(APPEND patterns ${CMAKE_CURRENT_SOURCE_DIR}/*/*.cpp)
-    list(APPEND test_patterns ${CMAKE_CURRENT_SOURCE_DIR}/*/*_test.cpp)
+  cmake_parse_arguments(ARG "ROOMS" "" "USES;EXTRA;PRECOMPILE" ${ARGN})
+  set(glob GLOB)
+  if(ARG_ROOMS)
+    set(glob GLOB_RECURSE)
   endif()
-  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
-  file(GLOB test_sources CONFIGURE_DEPENDS ${test_patterns})
+  file(${glob} sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  file(${glob} test_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp)
   list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cpp$")
 
   add_library(${name} STATIC ${sources} ${ARG_EXTRA})

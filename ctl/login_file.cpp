@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "base/durable_file.hpp"
 #include "base/file_read.hpp"
-#include "base/lasting_file.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
 

@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <map>
 
+#include "base/durable_file.hpp"
 #include "base/file_read.hpp"
 #include "base/json_text.hpp"
-#include "base/lasting_file.hpp"
 #include "base/text.hpp"
 #include "base/utc_text.hpp"
 #include "ctl/api.hpp"

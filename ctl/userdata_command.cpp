@@ -1,9 +1,9 @@
 // `opsctl userdata`: from options, the login and the backend to the text for a new machine.
 #include <unistd.h>
 
+#include "base/durable_file.hpp"
 #include "base/file_read.hpp"
 #include "base/json_text.hpp"
-#include "base/lasting_file.hpp"
 #include "base/text.hpp"
 #include "base/utc_text.hpp"
 #include "ctl/api.hpp"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/lasting_file.hpp"
+#include "base/durable_file.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
 #include "release/tar_reader.hpp"

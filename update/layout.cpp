@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "base/lasting_file.hpp"
+#include "base/durable_file.hpp"
 
 namespace update {
 

@@ -1,5 +1,5 @@
 // The update as a table: which event leads from which phase to which, and what is to be done there. It reads
-// like the specification's table of steps; agent/update/ performs it. Pure.
+// like the specification's table of steps; agent/updater/ performs it. Pure.
 //
 // A phase is written to the journal before it is performed. So after a kill the record alone says where to go
 // on: `restarted_as_old` when the program that runs is the version before (`from`), `restarted_as_new` when

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/messages.hpp"
+#include "agent/engine/messages.hpp"
 
 namespace agent::cli {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "agent/cli/options.hpp"
-#include "agent/identity.hpp"
+#include "agent/identity/identity.hpp"
 #include "base/text.hpp"
 #include "terminal/option_store.hpp"
 

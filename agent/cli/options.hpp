@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "agent/cli/log.hpp"
-#include "agent/messages.hpp"
+#include "agent/engine/messages.hpp"
 #include "base/result.hpp"
 #include "update/layout.hpp"
 

@@ -3,8 +3,8 @@
 #include "agent/cli/plan_file.hpp"
 #include "agent/cli/plan_text.hpp"
 #include "agent/cli/recipe_input.hpp"
-#include "agent/planner.hpp"
-#include "agent/secrets.hpp"
+#include "agent/engine/planner.hpp"
+#include "agent/engine/secrets.hpp"
 
 namespace agent::cli {
 

@@ -1,7 +1,7 @@
 // How many states of a plan have which verdict.
 #pragma once
 
-#include "agent/messages.hpp"
+#include "agent/engine/messages.hpp"
 
 namespace agent::cli {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/messages.hpp"
+#include "agent/engine/messages.hpp"
 #include "base/result.hpp"
 
 namespace agent::cli {

@@ -6,7 +6,7 @@
 
 #include "agent/cli/console.hpp"
 #include "agent/cli/plan_counts.hpp"
-#include "agent/messages.hpp"
+#include "agent/engine/messages.hpp"
 
 namespace agent::cli {
 

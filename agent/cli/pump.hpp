@@ -4,8 +4,8 @@
 #include <chrono>
 #include <optional>
 
-#include "agent/stop_signals.hpp"
-#include "agent/worker.hpp"
+#include "agent/control/stop_signals.hpp"
+#include "agent/engine/worker.hpp"
 
 namespace agent::cli {
 

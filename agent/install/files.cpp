@@ -13,8 +13,8 @@
 
 #include <climits>
 
+#include "base/durable_file.hpp"
 #include "base/file_read.hpp"
-#include "base/lasting_file.hpp"
 #include "base/sha256.hpp"
 #include "base/unique_fd.hpp"
 

@@ -11,7 +11,7 @@
 #include "agent/control/pid_file.hpp"
 #include "agent/install/files.hpp"
 #include "agent/install/service.hpp"
-#include "agent/update/trust_file.hpp"
+#include "agent/updater/trust_file.hpp"
 #include "base/file_read.hpp"
 #include "base/text.hpp"
 #include "update/journal.hpp"

@@ -11,7 +11,7 @@
 #include "agent/install/manifest.hpp"
 #include "agent/install/service.hpp"
 #include "agent/install/uninstall.hpp"
-#include "agent/update/trust_file.hpp"
+#include "agent/updater/trust_file.hpp"
 #include "base/sha256.hpp"
 #include "tests/support/release_documents.hpp"
 #include "tests/support/scratch_folder.hpp"

@@ -4,7 +4,7 @@
 
 #include "backend/api/changes.hpp"
 #include "backend/api/reply.hpp"
-#include "backend/operator_token.hpp"
+#include "backend/domain/operator_token.hpp"
 #include "base/text.hpp"
 
 namespace backend::api {

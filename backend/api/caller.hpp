@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "backend/selector.hpp"
+#include "backend/domain/selector.hpp"
 
 namespace backend::api {
 

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "backend/api/caller.hpp"
-#include "backend/delivery.hpp"
-#include "backend/instants.hpp"
-#include "backend/store.hpp"
+#include "backend/domain/instants.hpp"
+#include "backend/fleet/delivery.hpp"
+#include "backend/store/store.hpp"
 
 namespace backend::api {
 

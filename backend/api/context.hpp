@@ -4,14 +4,14 @@
 #include <string>
 
 #include "backend/api/token_book.hpp"
-#include "backend/event_log.hpp"
-#include "backend/fleet.hpp"
+#include "backend/domain/rate_limit.hpp"
+#include "backend/fleet/fleet.hpp"
 #include "backend/log.hpp"
-#include "backend/metrics.hpp"
-#include "backend/options.hpp"
-#include "backend/rate_limit.hpp"
-#include "backend/rollouts.hpp"
-#include "backend/store_thread.hpp"
+#include "backend/rollouts/rollouts.hpp"
+#include "backend/server/options.hpp"
+#include "backend/store/store_thread.hpp"
+#include "backend/telemetry/event_log.hpp"
+#include "backend/telemetry/metrics.hpp"
 
 namespace backend::api {
 

@@ -11,7 +11,7 @@
 
 #include "backend/api/reply.hpp"
 #include "backend/api/route.hpp"
-#include "backend/model.hpp"
+#include "backend/domain/model.hpp"
 #include "base/value.hpp"
 
 namespace backend::api {

@@ -2,7 +2,7 @@
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
-#include "backend/recipe_check.hpp"
+#include "backend/domain/recipe_check.hpp"
 #include "base/text.hpp"
 
 namespace backend::api {

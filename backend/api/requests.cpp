@@ -4,7 +4,7 @@
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
 #include "backend/api/targets.hpp"
-#include "backend/recipe_check.hpp"
+#include "backend/domain/recipe_check.hpp"
 #include "base/json.hpp"
 #include "base/token.hpp"
 

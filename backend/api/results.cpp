@@ -2,7 +2,7 @@
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/scope.hpp"
-#include "backend/report_json.hpp"
+#include "backend/domain/report_json.hpp"
 #include "base/text.hpp"
 
 namespace backend::api {

@@ -1,13 +1,13 @@
 // Rollouts: updates of many machines, ring by ring.
-#include "backend/rollouts.hpp"
+#include "backend/rollouts/rollouts.hpp"
 
 #include "backend/api/changes.hpp"
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
-#include "backend/report_json.hpp"
-#include "backend/rollout_rules.hpp"
-#include "backend/rollout_step.hpp"
+#include "backend/domain/report_json.hpp"
+#include "backend/domain/rollout_rules.hpp"
+#include "backend/rollouts/rollout_step.hpp"
 #include "base/token.hpp"
 
 namespace backend::api {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "backend/api/caller.hpp"
-#include "backend/store.hpp"
+#include "backend/store/store.hpp"
 
 namespace backend::api {
 

@@ -1,6 +1,6 @@
 #include "backend/api/targets.hpp"
 
-#include "backend/sqlite_store.hpp"
+#include "backend/store/sqlite/sqlite_store.hpp"
 
 namespace backend::api {
 

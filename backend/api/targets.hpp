@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backend/api/context.hpp"
-#include "backend/selector.hpp"
+#include "backend/domain/selector.hpp"
 
 namespace backend::api {
 

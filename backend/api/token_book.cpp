@@ -1,6 +1,6 @@
 #include "backend/api/token_book.hpp"
 
-#include "backend/operator_token.hpp"
+#include "backend/domain/operator_token.hpp"
 #include "base/token.hpp"
 
 namespace backend::api {

@@ -11,7 +11,7 @@
 #include <unordered_map>
 
 #include "backend/api/caller.hpp"
-#include "backend/identity.hpp"
+#include "backend/domain/identity.hpp"
 
 namespace backend::api {
 

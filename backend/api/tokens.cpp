@@ -3,7 +3,7 @@
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
-#include "backend/operator_token.hpp"
+#include "backend/domain/operator_token.hpp"
 #include "base/sha256.hpp"
 
 namespace backend::api {

@@ -4,8 +4,8 @@
 #include "base/text.hpp"
 #include "states/common_timezone/hardware_clock.hpp"
 #include "states/common_timezone/zone.hpp"
+#include "states/programs/tool_sequence.hpp"
 #include "states/state.hpp"
-#include "states/tool_sequence.hpp"
 
 namespace states::common_timezone {
 

@@ -7,7 +7,7 @@
 #include "base/result.hpp"
 #include "base/tree.hpp"
 #include "states/context.hpp"
-#include "states/tool_sequence.hpp"
+#include "states/programs/tool_sequence.hpp"
 
 namespace states::common_timezone {
 

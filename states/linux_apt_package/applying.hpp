@@ -1,8 +1,8 @@
 // How linux.apt.package makes its plan true.
 #pragma once
 
-#include "states/apt_get.hpp"
 #include "states/context.hpp"
+#include "states/debian/apt_get.hpp"
 #include "states/linux_apt_package/params.hpp"
 #include "states/plan.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "states/apt_cache.hpp"
-#include "states/debian_version.hpp"
+#include "states/debian/apt_cache.hpp"
+#include "states/debian/debian_version.hpp"
 
 namespace states::linux_apt_package {
 

@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 #include "base/tree.hpp"
-#include "states/debian_version.hpp"
+#include "states/debian/debian_version.hpp"
 
 namespace states::linux_apt_package {
 

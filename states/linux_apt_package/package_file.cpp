@@ -1,7 +1,7 @@
 #include "states/linux_apt_package/package_file.hpp"
 
 #include "base/text.hpp"
-#include "states/apt_get.hpp"
+#include "states/debian/apt_get.hpp"
 
 namespace states::linux_apt_package {
 

@@ -6,9 +6,9 @@
 #include <variant>
 
 #include "base/text.hpp"
-#include "states/apt_cache.hpp"
-#include "states/apt_lists.hpp"
-#include "states/debian_version.hpp"
+#include "states/debian/apt_cache.hpp"
+#include "states/debian/apt_lists.hpp"
+#include "states/debian/debian_version.hpp"
 #include "states/linux_apt_package/package_file.hpp"
 #include "states/linux_apt_package/wording.hpp"
 

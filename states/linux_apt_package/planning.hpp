@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "states/context.hpp"
-#include "states/dpkg_status.hpp"
+#include "states/debian/dpkg_status.hpp"
 #include "states/linux_apt_package/entry.hpp"
 #include "states/linux_apt_package/params.hpp"
 #include "states/plan.hpp"

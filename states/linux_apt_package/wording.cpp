@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "base/text.hpp"
-#include "states/debian_version.hpp"
+#include "states/debian/debian_version.hpp"
 
 namespace states::linux_apt_package {
 

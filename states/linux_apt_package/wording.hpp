@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "states/dpkg_status.hpp"
+#include "states/debian/dpkg_status.hpp"
 #include "states/linux_apt_package/planning.hpp"
 
 namespace states::linux_apt_package {

@@ -5,8 +5,8 @@
 
 #include "base/diff.hpp"
 #include "base/text.hpp"
-#include "states/apt_lists.hpp"
-#include "states/ownership.hpp"
+#include "states/debian/apt_lists.hpp"
+#include "states/files/ownership.hpp"
 #include "states/state.hpp"
 
 namespace states::linux_apt_repo {

@@ -7,9 +7,9 @@
 
 #include "base/output_text.hpp"
 #include "base/text.hpp"
+#include "states/files/working_folder.hpp"
 #include "states/linux_cmd/run_as.hpp"
 #include "states/state.hpp"
-#include "states/working_folder.hpp"
 
 namespace states::linux_cmd {
 

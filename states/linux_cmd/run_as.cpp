@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "states/ownership.hpp"
+#include "states/files/ownership.hpp"
 
 namespace states::linux_cmd {
 

@@ -4,8 +4,8 @@
 
 #include "base/output_text.hpp"
 #include "base/text.hpp"
+#include "states/debian/prerequisite.hpp"
 #include "states/linux_cronjob/crontab.hpp"
-#include "states/prerequisite.hpp"
 #include "states/state.hpp"
 
 namespace states::linux_cronjob {

@@ -5,10 +5,10 @@
 #include <set>
 
 #include "base/folder_walk.hpp"
+#include "states/files/missing_folders.hpp"
+#include "states/files/ownership.hpp"
 #include "states/linux_dir/attributes_below.hpp"
 #include "states/linux_dir/protected_folders.hpp"
-#include "states/missing_folders.hpp"
-#include "states/ownership.hpp"
 #include "states/state.hpp"
 
 namespace states::linux_dir {

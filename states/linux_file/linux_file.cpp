@@ -3,8 +3,8 @@
 
 #include "base/diff.hpp"
 #include "base/text.hpp"
-#include "states/missing_folders.hpp"
-#include "states/ownership.hpp"
+#include "states/files/missing_folders.hpp"
+#include "states/files/ownership.hpp"
 #include "states/state.hpp"
 
 namespace states::linux_file {

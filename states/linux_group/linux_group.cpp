@@ -1,7 +1,7 @@
 // linux.group: a group of the system, with this id.
-#include "states/account_values.hpp"
+#include "states/accounts/account_values.hpp"
+#include "states/programs/tool_sequence.hpp"
 #include "states/state.hpp"
-#include "states/tool_sequence.hpp"
 
 namespace states::linux_group {
 

@@ -3,8 +3,8 @@
 #include <array>
 
 #include "base/text.hpp"
+#include "states/files/working_folder.hpp"
 #include "states/linux_service/services.hpp"
-#include "states/working_folder.hpp"
 
 namespace states::linux_service {
 

@@ -5,7 +5,7 @@
 
 #include <climits>
 
-#include "states/ownership.hpp"
+#include "states/files/ownership.hpp"
 #include "states/state.hpp"
 
 namespace states::linux_symlink {

@@ -3,11 +3,11 @@
 #include <set>
 
 #include "base/text.hpp"
-#include "states/account_values.hpp"
+#include "states/accounts/account_values.hpp"
 #include "states/linux_user/password.hpp"
 #include "states/linux_user/user_home.hpp"
+#include "states/programs/tool_sequence.hpp"
 #include "states/state.hpp"
-#include "states/tool_sequence.hpp"
 
 namespace states::linux_user {
 

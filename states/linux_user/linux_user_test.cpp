@@ -12,8 +12,8 @@
 
 #include "states/linux_user/password.hpp"
 #include "states/linux_user/user_home.hpp"
+#include "states/programs/tool_sequence.hpp"
 #include "states/state.hpp"
-#include "states/tool_sequence.hpp"
 #include "tests/support/state_harness.hpp"
 
 namespace states::linux_user {

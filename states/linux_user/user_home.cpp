@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "states/ownership.hpp"
+#include "states/files/ownership.hpp"
 
 namespace states::linux_user {
 

@@ -2,7 +2,7 @@
 // first line is the query and the second the header, the rest is the body. There is no store behind it.
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
-#include "backend/recipe_check.hpp"
+#include "backend/domain/recipe_check.hpp"
 #include "base/json.hpp"
 #include "tests/fuzz/fuzz.hpp"
 

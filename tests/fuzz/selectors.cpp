@@ -1,5 +1,5 @@
 // Which instances are meant, as people write it.
-#include "backend/selector.hpp"
+#include "backend/domain/selector.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using fuzz::require;

@@ -1,7 +1,7 @@
 // The update journal, as a disk gives it back: the agent and the launcher act upon what it says.
 #include "tests/fuzz/fuzz.hpp"
 #include "update/journal.hpp"
-#include "update/launcher.hpp"
+#include "update/launcher/launcher_decision.hpp"
 #include "update/layout.hpp"
 
 using fuzz::require;

@@ -15,7 +15,7 @@
 #include <doctest/doctest.h>
 
 #include "backend/log.hpp"
-#include "backend/server.hpp"
+#include "backend/server/server.hpp"
 #include "base/file_read.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "backend/rollout_rules.hpp"
-#include "backend/rollout_step.hpp"
+#include "backend/domain/rollout_rules.hpp"
+#include "backend/rollouts/rollout_step.hpp"
 #include "tests/support/store_bench.hpp"
 
 namespace tests {

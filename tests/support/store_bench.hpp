@@ -7,9 +7,9 @@
 
 #include <doctest/doctest.h>
 
-#include "backend/placer.hpp"
-#include "backend/recipe_check.hpp"
-#include "backend/sqlite_store.hpp"
+#include "backend/domain/recipe_check.hpp"
+#include "backend/fleet/placer.hpp"
+#include "backend/store/sqlite/sqlite_store.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace tests {

@@ -1,0 +1,100 @@
+// Connector: keeps the daemon connected. Dials the backends in turn, makes a Manager for each connection,
+// waits between attempts, and tries settings that a backend has sent. Belongs to the loop's thread.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/connection/manager.hpp"
+#include "agent/connection/renewal.hpp"
+#include "agent/daemon/daemon.hpp"
+#include "agent/runtime/daemon_state.hpp"
+#include "agent/runtime/progress.hpp"
+#include "agent/updater/updater.hpp"
+#include "transport/back_off.hpp"
+#include "transport/dial.hpp"
+
+namespace agent::manager {
+
+class Connector {
+ public:
+  // What people want to know of the connection.
+  struct View {
+    std::string uri;  // that is connected, or was tried last
+    bool is_connected = false;
+    std::chrono::system_clock::time_point since;  // connected, or not
+    std::string problem;                          // why the last attempt or connection ended
+  };
+
+  // `status`: one line for the service manager, whenever it changes.
+  Connector(transport::Loop& loop, const DaemonSettings& settings, LiveParts& live, WorkerPort& worker,
+            Progress& progress, updating::Updater& updater, std::function<void(const std::string&)> status);
+
+  // Until end().
+  transport::Task<> run();
+
+  void hear(const Event& event);
+  void reports_available();
+  // Gathers them, off the loop, and sends what has changed.
+  void refresh_facts();
+
+  // Waits a moment until the backend has acknowledged what there is, says goodbye, and is over.
+  transport::Task<> end(std::string reason, std::chrono::milliseconds patience);
+
+  const View& view() const { return view_; }
+  int protocol_version() const { return manager_ ? manager_->protocol_version() : 0; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  transport::Task<std::chrono::milliseconds> connect_once();
+  transport::Task<base::Result<std::shared_ptr<transport::TlsClient>>> prepare_tls(
+      transport::DialOptions way);
+  transport::Task<> keep_facts();
+  base::Result<std::shared_ptr<transport::TlsClient>> without_enrolment(const base::Error& why);
+  Renewal::Ask who_renews();
+  transport::Task<> watch_candidate(std::weak_ptr<Manager> manager);
+  std::chrono::milliseconds after_failed_dial(const std::string& problem);
+  std::chrono::milliseconds after_connection(Manager::Ended ended, Clock::time_point opened);
+  void ask_source(std::function<void()> done);
+  void ask_source_again();
+  void take(Announced said);
+  void choose_servers();
+  void drop_candidate(const std::string& why);
+  ManagerParts parts();
+  protocol::Handshake hello();
+  void set_view(bool is_connected, std::string problem);
+
+  transport::Loop& loop_;
+  const DaemonSettings& settings_;
+  const BackendSettings& backend_;
+  LiveParts& live_;
+  WorkerPort& worker_;
+  Progress& progress_;
+  updating::Updater& updater_;
+  const std::function<void(const std::string&)> status_;
+
+  std::vector<std::string> alternatives_;  // where the last backend has sent us
+  std::vector<std::string> servers_;       // that are tried in turn
+  std::optional<transport::BackOff> back_off_;
+  std::size_t failed_dials_ = 0;  // since the servers were chosen
+  std::shared_ptr<Manager> manager_;
+  facts::Facts sent_facts_;  // what the session knows
+  transport::Wake changed_;
+  transport::Wake facts_wanted_;
+  Renewal renewal_;
+  bool is_secure_ = false;  // the connection, or the attempt
+  bool is_gathering_ = false;
+  bool is_asking_ = false;         // the identity source
+  std::string refused_token_;      // that it announced last
+  bool is_somebody_else_ = false;  // it has said something new since the last attempt began
+  Clock::time_point asked_{};
+  bool is_ending_ = false;
+  View view_;
+};
+
+}  // namespace agent::manager

@@ -1,0 +1,134 @@
+// Manager: one connection to the backend. Made when it is open, gone when it ends.
+//
+// It performs what protocol::AgentSession says and knows no rules of its own. Nothing of value lives in it:
+// recipe, spool, settings, what is known of waits and the worker itself are the daemon's. Belongs to the
+// loop's thread; nothing in it blocks but short writes to the state folder.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/connection/outbox.hpp"
+#include "agent/facts/facts.hpp"
+#include "agent/log_line.hpp"
+#include "agent/reports/encoding.hpp"
+#include "agent/reports/spool.hpp"
+#include "agent/runtime/active_recipe.hpp"
+#include "agent/runtime/progress.hpp"
+#include "agent/runtime/settings_store.hpp"
+#include "agent/runtime/worker_port.hpp"
+#include "base/background_thread.hpp"
+#include "base/redactor.hpp"
+#include "protocol/agent_session.hpp"
+
+namespace agent::manager {
+
+// What outlives connections.
+struct ManagerParts {
+  Spool& spool;
+  Reports& reports;
+  RecipeDesk& desk;
+  WorkerPort& worker;
+  SettingsStore& settings;
+  SideWork& side_work;
+  Progress& progress;
+  base::Redactor& redactor;
+  const facts::Facts& facts;                              // as they are now
+  const std::vector<std::string>& allow;                  // beyond the recipe
+  std::function<protocol::Handshake()> hello;             // reads the identity again
+  std::function<void(std::function<void()>)> ask_source;  // the identity's, off the loop; then calls that
+  std::function<std::optional<std::string>(const std::string&)> refuse_uri;  // why it may not be used
+  std::function<void()> spooled;                                             // a report was appended here
+  std::function<void()> welcomed;
+  std::function<void()> accepted;  // the backend speaks with us, in version 1 or 2
+  std::function<void(const protocol::AgentUpdate&)> update_asked;
+  std::function<void(const protocol::CertIssued&)> certificate_issued;
+  LogLine log;
+};
+
+class Manager : public std::enable_shared_from_this<Manager> {
+ public:
+  // How a connection ended, for whoever makes the next.
+  struct Ended {
+    std::string why;
+    bool was_welcomed = false;
+    bool has_new_settings = false;  // to be tried at once
+    std::optional<std::chrono::milliseconds> retry_after;
+    std::vector<std::string> alternatives;
+  };
+
+  Manager(ManagerParts parts, std::shared_ptr<transport::WebSocket> socket, int protocol_min);
+
+  // Until the connection has ended.
+  transport::Task<Ended> run();
+
+  // What happens elsewhere while it is open.
+  void hear(const Event& event);  // of the worker; output and plans are of interest
+  void reports_available();
+  void facts_changed(const facts::Facts& before, const facts::Facts& now);
+  void ask_for_certificate(protocol::CertRequest request);
+  // Says goodbye and ends.
+  void close(std::string reason);
+
+  int protocol_version() const { return session_.version(); }
+  const std::string& peer() const { return socket_->peer(); }
+
+ private:
+  using SessionEvent = protocol::at_agent::Event;
+
+  void feed(SessionEvent event);
+  // manager_actions.cpp: one per action.
+  void perform(protocol::at_agent::Send& action);
+  void perform(protocol::at_agent::Close& action);
+  void perform(protocol::at_agent::Disconnect& action);
+  void perform(protocol::at_agent::StartTimer& action);
+  void perform(protocol::at_agent::ReadIdentityAgain& action);
+  void perform(protocol::at_agent::TakeRecipe& action);
+  void perform(protocol::at_agent::MoveVersion& action);
+  void perform(protocol::at_agent::PlanRecipe& action);
+  void perform(protocol::at_agent::WaitDone& action);
+  void perform(protocol::at_agent::WaitsMissing& action);
+  void perform(protocol::at_agent::ReadReports& action);
+  void perform(protocol::at_agent::AcknowledgeReports& action);
+  void perform(protocol::at_agent::AppendReport& action);
+  void perform(protocol::at_agent::NumberReportsAfter& action);
+  void perform(protocol::at_agent::ReadFacts& action);
+  void perform(protocol::at_agent::ReportChangesOnly& action);
+  void perform(protocol::at_agent::SetHeartbeat& action);
+  void perform(protocol::at_agent::SetMaxMessage& action);
+  void perform(protocol::at_agent::WatchOutput& action);
+  void perform(protocol::at_agent::RunState& action);
+  void perform(protocol::at_agent::CancelRun& action);
+  void perform(protocol::at_agent::AnswerQuery& action);
+  void perform(protocol::at_agent::TrySettings& action);
+  void perform(protocol::at_agent::ConfirmSettings& action);
+  void perform(protocol::at_agent::UpdateAsked& action);
+  void perform(protocol::at_agent::CertificateIssued& action);
+  void perform(protocol::at_agent::Log& action);
+
+  void append(protocol::AgentBody report);
+  void refuse(std::string re, std::string error, bool retryable = false);
+  void start_taken();
+  void send_to_worker(Command command);
+  bool may(std::string_view what) const;
+  void log(Level level, const std::string& text) { parts_.log(level, text); }
+
+  const ManagerParts parts_;
+  const std::shared_ptr<transport::WebSocket> socket_;
+  protocol::AgentSession session_;
+  Outbox outbox_;
+  transport::asio::steady_timer timers_[2];  // by protocol::at_agent::Timer
+  std::deque<SessionEvent> events_;
+  bool stepping_ = false;
+  std::optional<RunRecipe> taken_;  // that the worker is to be given
+  bool is_accepted_ = false;
+  bool is_numbered_anew_ = false;  // what the backend has acknowledged was another's
+  std::size_t watchers_ = 0;
+  Ended ended_;
+};
+
+}  // namespace agent::manager

@@ -1,0 +1,303 @@
+// What the manager does about each action of its session.
+#include <algorithm>
+#include <utility>
+
+#include "agent/connection/manager.hpp"
+#include "agent/runtime/queries.hpp"
+#include "recipe/document.hpp"
+
+namespace agent::manager {
+
+namespace at = protocol::at_agent;
+
+namespace {
+
+constexpr const char* kBusy =
+    "the agent is busy with a state that takes long, and several plans and runs wait for its end already: "
+    "try again later";
+
+}  // namespace
+
+// ---- the connection
+
+void Manager::perform(at::Send& action) {
+  const auto* const seq = protocol::seq_of(action.message.body);
+  const bool is_output = std::holds_alternative<protocol::StateOutput>(action.message.body);
+  const std::optional<std::uint64_t> number = seq ? *seq : std::nullopt;
+  if (outbox_.push(protocol::encode(action.message, action.version), number, is_output) || is_output) return;
+  if (ended_.why.empty()) ended_.why = "the backend does not take what is sent";
+  socket_->abort();
+}
+
+void Manager::perform(at::Close& action) {
+  if (ended_.why.empty()) ended_.why = action.reason;
+  outbox_.close(action.code, std::move(action.reason));
+}
+
+void Manager::perform(at::Disconnect& action) {
+  ended_.why = "the backend asked us to go";
+  if (action.retry_after_ms) ended_.retry_after = std::chrono::milliseconds(*action.retry_after_ms);
+  ended_.alternatives = std::move(action.alternatives);
+  outbox_.close(protocol::kCloseNormal, "");
+}
+
+void Manager::perform(at::StartTimer& action) {
+  auto& timer = timers_[static_cast<std::size_t>(action.which)];
+  timer.expires_after(std::chrono::milliseconds(action.ms));
+  timer.async_wait([weak = weak_from_this(), which = action.which](const auto& failed) {
+    const auto self = weak.lock();
+    if (!failed && self) self->feed(at::TimerFired{which});
+  });
+}
+
+void Manager::perform(at::ReadIdentityAgain&) {
+  parts_.ask_source([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->feed(at::IdentityRead{self->parts_.hello()});
+  });
+}
+
+void Manager::perform(at::SetHeartbeat& action) {
+  const auto& own = parts_.settings.in_use().heartbeat;
+  socket_->set_heartbeat(own.value_or(std::chrono::seconds(action.seconds)));
+}
+
+void Manager::perform(at::SetMaxMessage& action) {
+  socket_->set_max_message(std::min<std::uint64_t>(action.bytes, recipe::kLargestRecipe));
+}
+
+void Manager::perform(at::Log& action) {
+  log(action.level == at::Log::Level::warning ? Level::warning
+      : action.level == at::Log::Level::info  ? Level::info
+                                              : Level::debug,
+      action.text);
+}
+
+// ---- recipes and waits
+
+void Manager::perform(at::TakeRecipe& action) {
+  const std::int64_t version = action.recipe.recipe_version;
+  const std::optional<StoredRecipe> before = parts_.desk.current();
+  auto taken = parts_.desk.take(action.recipe);
+  if (auto* problems = std::get_if<Problems>(&taken)) {
+    for (const std::string& problem : *problems)
+      log(Level::error, problem);
+    return feed(at::RecipeRefused{version, std::move(*problems)});
+  }
+  parts_.progress.take_up();
+  log(Level::info,
+      "recipe version " + std::to_string(version) + ": " + std::to_string(parts_.desk.states()) + " states");
+  // The worker reports what it does by itself: it begins when "accepted" is in the spool, which is a step
+  // later.
+  taken_ = std::get<RunRecipe>(std::move(taken));
+  if (before && before->version != version)
+    append(protocol::RecipeStatus{.recipe_version = before->version,
+                                  .status = protocol::RecipeProgress::superseded});
+  feed(at::RecipeTaken{version, action.recipe.digest});
+  feed(at::WaitsOpen{parts_.desk.open_waits()});
+}
+
+void Manager::perform(at::MoveVersion& action) {
+  if (auto moved = parts_.desk.move_version(action.version, action.module); !moved)
+    log(Level::warning, moved.error().message());
+  log(Level::info, "the recipe goes on as version " + std::to_string(action.version));
+  send_to_worker(MoveVersion{action.version});
+  if (auto status = parts_.progress.move_to(action.version)) append(std::move(*status));
+  feed(at::WaitsOpen{parts_.desk.open_waits()});
+}
+
+void Manager::perform(at::PlanRecipe& action) {
+  protocol::PlanResult refused{.recipe_version = action.recipe.recipe_version};
+  const std::string states = action.recipe.states    ? action.recipe.states->text
+                             : parts_.desk.current() ? parts_.desk.current()->states
+                                                     : "";
+  if (states.empty()) {
+    refused.errors = {"there is no recipe to plan"};
+    return feed(at::PlanReady{action.re, std::move(refused)});
+  }
+  auto loaded = parts_.desk.load("plan", states);
+  if (auto* problems = std::get_if<Problems>(&loaded)) {
+    refused.errors = std::move(*problems);
+    return feed(at::PlanReady{action.re, std::move(refused)});
+  }
+  PlanRecipe plan{action.re, std::get<0>(std::move(loaded)), action.recipe.recipe_version};
+  if (!parts_.worker.send_aside(std::move(plan))) refuse(std::move(action.re), kBusy, true);
+}
+
+void Manager::perform(at::WaitDone& action) {
+  log(Level::info, "the backend says that '" + action.id + "' is done");
+  parts_.desk.wait_done(action.version, action.id);
+  send_to_worker(WaitDone{action.version, std::move(action.id)});
+}
+
+void Manager::perform(at::WaitsMissing& action) {
+  for (const std::string& id : action.ids)
+    log(Level::debug, "'" + id + "' is still to be waited for");
+}
+
+// ---- reports
+
+void Manager::perform(at::ReadReports& action) {
+  constexpr std::size_t kMostBytes = 4 * 1024 * 1024;
+  at::ReportsRead read;
+  for (const SpoolRecord& record : parts_.spool.read_after(action.after, action.how_many, kMostBytes)) {
+    auto body = from_payload(record.payload);
+    read.through = record.seq;
+    if (body)
+      read.reports.push_back({record.seq, std::move(*body)});
+    else
+      log(Level::warning, body.error().message());
+  }
+  feed(std::move(read));
+}
+
+void Manager::perform(at::AcknowledgeReports& action) {
+  if (!is_numbered_anew_) parts_.spool.acknowledge(action.seq);
+}
+
+void Manager::perform(at::AppendReport& action) {
+  append(std::move(action.body));
+  start_taken();
+}
+
+// This state folder was put back from a copy: its numbers have been used for other reports. With a name of
+// their own they are new again.
+void Manager::perform(at::NumberReportsAfter&) {
+  if (auto renewed = parts_.spool.renew_uid(); !renewed) log(Level::error, renewed.error().message());
+  close("the reports got a new owner");
+}
+
+void Manager::perform(at::ReportChangesOnly& action) {
+  parts_.reports.set_changes_only(action.on);
+}
+
+void Manager::append(protocol::AgentBody report) {
+  const Spool::Entry entry = to_entry(std::move(report));
+  if (auto appended = parts_.spool.append({&entry, 1}); !appended)
+    return log(Level::error, appended.error().message());
+  parts_.spooled();
+}
+
+// ---- what goes beyond the recipe
+
+bool Manager::may(std::string_view what) const {
+  return std::ranges::find(parts_.allow, what) != parts_.allow.end();
+}
+
+void Manager::refuse(std::string re, std::string error, bool retryable) {
+  log(Level::warning, "refused: " + error);
+  feed(at::RequestRefused{std::move(re), std::move(error), retryable});
+}
+
+void Manager::perform(at::RunState& action) {
+  if (!may("run")) return refuse(std::move(action.re), "this agent's configuration does not allow 'run'");
+  auto loaded = parts_.desk.load("run", "[" + action.run.state.text + "]");
+  if (auto* problems = std::get_if<Problems>(&loaded)) {
+    std::string text;
+    for (const std::string& problem : *problems)
+      text += (text.empty() ? "" : "; ") + problem;
+    return refuse(std::move(action.re), std::move(text));
+  }
+  std::shared_ptr<const recipe::Recipe> recipe = std::get<0>(std::move(loaded));
+  if (recipe->states().size() != 1 || recipe->states().front().type->name == "meta.wait")
+    return refuse(std::move(action.re), "one state that does not wait is expected");
+  const std::string id(recipe->states().front().id);
+  if (!parts_.worker.send_aside(RunState{action.run.run_id, std::move(recipe)}))
+    return refuse(std::move(action.re), kBusy, true);
+  log(Level::info, "running '" + id + "' as the backend asked");
+  feed(at::RequestDone{std::move(action.re)});
+}
+
+void Manager::perform(at::CancelRun& action) {
+  if (!may("run")) return refuse(std::move(action.re), "this agent's configuration does not allow 'run'");
+  send_to_worker(CancelRun{action.cancel.run_id});
+  feed(at::RequestDone{std::move(action.re)});
+}
+
+void Manager::perform(at::AnswerQuery& action) {
+  if (action.query.kind == "facts") return feed(at::QueryAnswered{action.re, {.data = {parts_.facts.json}}});
+  if (!is_query_allowed(action.query.kind, parts_.allow))
+    return refuse(std::move(action.re), "this agent's configuration does not allow queries of the kind '" +
+                                            action.query.kind + "'");
+  QueryRequest request{action.query.kind, action.query.args.text, action.query.limit};
+  const auto answer = [weak = weak_from_this(), executor = socket_->executor(), request = std::move(request),
+                       re = action.re, &redactor = parts_.redactor](base::Interrupt& interrupt) {
+    auto answered = answer_query(request, redactor, interrupt);
+    transport::asio::post(executor, [weak, re, answered = std::move(answered)]() mutable {
+      const auto self = weak.lock();
+      if (!self) return;
+      if (answered)
+        self->feed(at::QueryAnswered{re, {.data = {std::move(answered->data)}, .more = answered->more}});
+      else
+        self->refuse(re, answered.error().message());
+    });
+  };
+  if (!parts_.side_work.submit(answer)) refuse(std::move(action.re), "too many queries at once", true);
+}
+
+void Manager::perform(at::TrySettings& action) {
+  for (const std::string& uri : action.settings.ws_uris)
+    if (auto why = parts_.refuse_uri(uri)) return refuse(std::move(action.re), uri + ": " + *why);
+  RemoteSettings candidate{.ws_uris = action.settings.ws_uris};
+  constexpr std::int64_t kLongestDelay = 30LL * 24 * 3600;
+  if (const auto delay = action.settings.round_delay_s) {
+    if (*delay < 1 || *delay > kLongestDelay)
+      return refuse(std::move(action.re), "round_delay_s is out of range");
+    candidate.round_delay = std::chrono::seconds(*delay);
+  }
+  if (const auto heartbeat = action.settings.heartbeat_s) {
+    constexpr int kShortest = 5, kLongest = 3600;
+    if (*heartbeat < kShortest || *heartbeat > kLongest)
+      return refuse(std::move(action.re), "heartbeat_s is out of range");
+    candidate.heartbeat = std::chrono::seconds(*heartbeat);
+  }
+  if (auto proposed = parts_.settings.propose(std::move(candidate)); !proposed)
+    return refuse(std::move(action.re), proposed.error().message());
+  log(Level::info, "new settings from the backend: trying them");
+  feed(at::RequestDone{std::move(action.re)});
+  ended_.has_new_settings = true;
+  close("trying new settings");
+}
+
+void Manager::perform(at::ConfirmSettings&) {
+  ended_.was_welcomed = true;
+  parts_.welcomed();
+  if (!parts_.settings.has_candidate()) return;
+  if (auto confirmed = parts_.settings.confirm(); !confirmed)
+    return log(Level::warning, confirmed.error().message());
+  log(Level::info, "the new settings work and are kept");
+  if (const auto delay = parts_.settings.in_use().round_delay) send_to_worker(SetRoundDelay{*delay});
+}
+
+void Manager::perform(at::UpdateAsked& action) {
+  parts_.update_asked(action.update);
+}
+
+void Manager::perform(at::CertificateIssued& action) {
+  parts_.certificate_issued(action.certificate);
+}
+
+void Manager::perform(at::ReadFacts&) {
+  feed(at::FactsChanged{.hash = parts_.facts.hash, .full = protocol::Json{parts_.facts.json}});
+}
+
+void Manager::perform(at::WatchOutput& action) {
+  if (action.on)
+    ++watchers_;
+  else if (action.run_id.empty() && action.id.empty())
+    watchers_ = 0;
+  else if (watchers_ > 0)
+    --watchers_;
+}
+
+void Manager::start_taken() {
+  if (auto taken = std::exchange(taken_, std::nullopt)) send_to_worker(std::move(*taken));
+}
+
+void Manager::send_to_worker(Command command) {
+  start_taken();
+  if (parts_.worker.send(std::move(command))) return;
+  if (ended_.why.empty()) ended_.why = "the backend sends faster than the worker can take it";
+  socket_->abort();
+}
+
+}  // namespace agent::manager

@@ -1,0 +1,42 @@
+#include "agent/control/stop_signals.hpp"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <csignal>
+
+namespace agent {
+
+SignalFd::SignalFd(std::initializer_list<int> signals) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : signals)
+    sigaddset(&set, signal);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  fd_.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+std::optional<int> SignalFd::take() {
+  signalfd_siginfo info{};
+  if (::read(fd_.get(), &info, sizeof info) != sizeof info) return std::nullopt;
+  return static_cast<int>(info.ssi_signo);
+}
+
+std::optional<Stop> StopRequests::signalled(Clock::time_point now) {
+  if (seen_ >= 2) return std::nullopt;
+  if (++seen_ == 1) {
+    deadline_ = now + kStopGrace;
+    return Stop{Stop::When::wait};
+  }
+  deadline_.reset();
+  return Stop{Stop::When::now};
+}
+
+std::optional<Stop> StopRequests::expired(Clock::time_point now) {
+  if (!deadline_ || now < *deadline_) return std::nullopt;
+  seen_ = 2;
+  deadline_.reset();
+  return Stop{Stop::When::now};
+}
+
+}  // namespace agent

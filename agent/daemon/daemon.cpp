@@ -1,0 +1,270 @@
+#include "agent/daemon/daemon.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+
+#include "agent/connection/connector.hpp"
+#include "agent/control/control_address.hpp"
+#include "agent/control/control_server.hpp"
+#include "agent/control/pid_file.hpp"
+#include "agent/control/stop_signals.hpp"
+#include "agent/daemon/status_json.hpp"
+#include "agent/runtime/daemon_state.hpp"
+#include "agent/updater/updater.hpp"
+#include "base/notify.hpp"
+#include "base/private_folder.hpp"
+#include "transport/fd_watcher.hpp"
+
+namespace agent::manager {
+
+namespace {
+
+using namespace std::chrono_literals;
+using transport::Task;
+
+constexpr mode_t kStateFolderMode = 0711;
+// How long the end waits for the backend to acknowledge the last reports.
+constexpr std::chrono::milliseconds kFarewell = 2s;
+
+class Daemon {
+ public:
+  Daemon(DaemonSettings settings, SignalFd& signals)
+      : settings_(std::move(settings)), signals_(signals), notify_(base::Notify::from_environment()) {}
+
+  DaemonEnd run() {
+    if (auto begun = begin(); !begun) {
+      settings_.log(Level::error, begun.error().message());
+      return DaemonEnd::failed;
+    }
+    transport::spawn(loop_.get_executor(), hear_worker());
+    transport::spawn(loop_.get_executor(), hear_signals());
+    if (notify_.watchdog_period()) transport::spawn(loop_.get_executor(), feed_watchdog());
+    if (live_) transport::spawn(loop_.get_executor(), connector_->run());
+    notify_.ready();
+    loop_.run();
+    control_.reset();
+    if (!asked_to_stop_) return DaemonEnd::failed;
+    if (for_update_) return is_drained_ ? DaemonEnd::switched : DaemonEnd::failed;
+    return restart_ ? DaemonEnd::restart : DaemonEnd::stopped;
+  }
+
+ private:
+  base::Result<void> begin() {
+    if (auto made = make_private_folder(settings_.state_dir, kStateFolderMode); !made) return made;
+    auto pid_file = control::PidFile::acquire(control::pid_path(settings_.state_dir));
+    if (!pid_file) return std::move(pid_file).error();
+    pid_file_ = std::move(*pid_file);
+    WorkerSettings worker{.host = settings_.host,
+                          .state_dir = settings_.state_dir,
+                          .journal_name = "run",
+                          .round_delay = settings_.round_delay};
+    LiveParts::FirstRecipe first{.command = settings_.recipe};
+    if (settings_.backend) {
+      auto live = LiveParts::open(settings_);
+      if (!live) return std::move(live).error();
+      live_ = std::move(*live);
+      first = live_->first_recipe(settings_.log);
+      if (const auto delay = live_->settings.in_use().round_delay) worker.round_delay = *delay;
+      worker.has_backend = true;
+      worker.reports = live_->sink();
+    }
+    worker_ = std::make_unique<Worker>(std::move(worker), settings_.redactor);
+    port_ = std::make_unique<WorkerPort>(*worker_, loop_.get_executor());
+    if (first.command) port_->send(std::move(*first.command));
+    if (live_) {
+      updater_ = std::make_unique<updating::Updater>(loop_, settings_.backend->update, *live_->spool,
+                                                     updater_hooks());
+      connector_ = std::make_unique<Connector>(loop_, settings_, *live_, *port_, progress_, *updater_,
+                                               [this](const std::string& text) { notify_.status(text); });
+      updater_->start(first.is_lost ? "it cannot use the recipe that the version before has accepted" : "");
+    }
+    auto control =
+        control::ControlServer::listen(loop_, control::socket_path(settings_.state_dir),
+                                       [this](const base::Value& request) { return answer(request); });
+    if (!control) return std::move(control).error();
+    control_ = std::move(*control);
+    return {};
+  }
+
+  // ---- updates
+
+  // By the launcher, which is the service's main process and says itself when it is stopping.
+  bool is_launched() const {
+    const char* mark = std::getenv(update::kLaunchedMark);
+    return mark && std::string_view(mark) == "1";
+  }
+
+  updating::Updater::Hooks updater_hooks() {
+    return {.log = settings_.log,
+            .spooled =
+                [this] {
+                  if (connector_) connector_->reports_available();
+                },
+            .drain = [this] { drain_for_update(); },
+            .authorities = [this] { return live_->membership->authorities(); }};
+  }
+
+  // As a stop, but somebody else starts where we ended.
+  void drain_for_update() {
+    if (asked_to_stop_) return;  // whoever starts next tries again
+    for_update_ = true;
+    stop(Stop{.when = Stop::When::wait, .keeps_place = true});
+  }
+
+  // ---- the worker
+
+  Task<> hear_worker() {
+    // So many at a time that nothing else on the loop has to wait long.
+    constexpr int kAtOnce = 256;
+    transport::FdWatcher watcher(loop_.get_executor(), worker_->events().readable_fd());
+    bool is_over = false;
+    while (!is_over && co_await watcher.readable()) {
+      bool any = false;
+      for (int i = 0; i < kAtOnce && !is_over; ++i) {
+        const std::optional<Event> event = worker_->events().try_pop();
+        if (!event) break;
+        any = true;
+        hear(*event);
+        is_over = std::holds_alternative<Stopped>(*event);
+      }
+      if (!any && worker_->events().is_closed()) is_over = true;
+      if (connector_) connector_->reports_available();
+    }
+    worker_is_over_ = true;
+    co_await end();
+  }
+
+  void hear(const Event& event) {
+    settings_.show(event);
+    port_->hear(event);
+    const auto news = progress_.hear(event, std::chrono::system_clock::now());
+    if (news && live_) {
+      const Spool::Entry entry = to_entry(*news);
+      if (auto appended = live_->spool->append({&entry, 1}); !appended)
+        settings_.log(Level::error, appended.error().message());
+    }
+    if (connector_) connector_->hear(event);
+  }
+
+  // The worker has stopped: what it said last should still reach the backend.
+  Task<> end() {
+    if (for_update_) is_drained_ = updater_->drained();
+    if (connector_)
+      co_await connector_->end(for_update_ ? "updating" : restart_ ? "restarting" : "stopping", kFarewell);
+    // What still waits (a name that is being looked up, clients of the control socket) is of no interest.
+    loop_.stop();
+  }
+
+  // ---- requests to stop
+
+  Task<> hear_signals() {
+    transport::FdWatcher watcher(loop_.get_executor(), signals_.fd());
+    while (!worker_is_over_) {
+      bool came = false;
+      if (const auto deadline = stops_.deadline()) {
+        const auto left =
+            std::chrono::ceil<std::chrono::milliseconds>(*deadline - StopRequests::Clock::now());
+        came = co_await watcher.readable_for(std::max(left, std::chrono::milliseconds(1)));
+      } else {
+        came = co_await watcher.readable();
+      }
+      if (worker_is_over_) break;
+      while (const auto signal = came ? signals_.take() : std::nullopt) {
+        if (*signal == SIGHUP) {
+          hang_up();
+          continue;
+        }
+        restart_ = false;
+        for_update_ = false;
+        stop(stops_.signalled(StopRequests::Clock::now()));
+      }
+      stop(stops_.expired(StopRequests::Clock::now()));
+    }
+  }
+
+  void stop(std::optional<Stop> request) {
+    if (!request) return;
+    asked_to_stop_ = true;
+    if (!restart_ && !for_update_ && !is_launched()) notify_.stopping();
+    settings_.log(Level::info, request->when == Stop::When::now ? "stopping now"
+                               : request->when == Stop::When::end
+                                   ? "stopping when the recipe is through"
+                                   : "stopping when the running state is done");
+    port_->send(*request);
+  }
+
+  void hang_up() {
+    if (live_) {
+      settings_.log(Level::info, "looking at the facts again");
+      connector_->refresh_facts();
+    } else if (auto recipe = settings_.reread ? settings_.reread() : std::nullopt) {
+      port_->send(std::move(*recipe));
+    }
+  }
+
+  // ---- the control socket
+
+  std::string answer(const base::Value& request) {
+    const auto text = [&](std::string_view key) {
+      const base::Value* value = request.find(key);
+      return value ? std::string(value->text()) : std::string();
+    };
+    const std::string command = text("command");
+    if (command == "status")
+      return status_json({.settings = settings_,
+                          .started = started_,
+                          .progress = progress_,
+                          .live = live_.get(),
+                          .connector = connector_.get(),
+                          .is_stopping = asked_to_stop_});
+    if (command != "stop") return R"({"error":"no such command"})";
+    const std::string when = text("when");
+    if (when != "now" && when != "wait" && when != "end") return R"({"error":"'when' is now, wait or end"})";
+    const base::Value* restart = request.find("restart");
+    restart_ = restart && restart->as_bool().value_or(false);
+    for_update_ = false;
+    stop(Stop{when == "now" ? Stop::When::now : when == "wait" ? Stop::When::wait : Stop::When::end});
+    return R"({"ok":true})";
+  }
+
+  // Fed by the loop, and only as long as the worker lives.
+  Task<> feed_watchdog() {
+    while (!worker_is_over_) {
+      notify_.alive();
+      co_await transport::sleep_for(*notify_.watchdog_period());
+    }
+  }
+
+  const DaemonSettings settings_;
+  SignalFd& signals_;
+  const base::Notify notify_;
+  const std::chrono::system_clock::time_point started_ = std::chrono::system_clock::now();
+
+  // The loop outlives all that runs on it.
+  transport::Loop loop_{1};
+  std::optional<control::PidFile> pid_file_;
+  std::unique_ptr<LiveParts> live_;  // with a backend
+  std::unique_ptr<Worker> worker_;
+  std::unique_ptr<WorkerPort> port_;
+  std::unique_ptr<updating::Updater> updater_;  // with a backend
+  std::unique_ptr<Connector> connector_;
+  std::unique_ptr<control::ControlServer> control_;
+  Progress progress_;
+  StopRequests stops_;
+  bool asked_to_stop_ = false;
+  bool restart_ = false;
+  bool for_update_ = false;  // the launcher starts what is current then
+  bool is_drained_ = false;  // and the updater has noted all that it must know
+  bool worker_is_over_ = false;
+};
+
+}  // namespace
+
+DaemonEnd run_daemon(DaemonSettings settings) {
+  std::signal(SIGPIPE, SIG_IGN);
+  SignalFd signals({SIGINT, SIGTERM, SIGHUP});
+  return Daemon(std::move(settings), signals).run();
+}
+
+}  // namespace agent::manager

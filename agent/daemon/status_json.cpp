@@ -1,0 +1,82 @@
+#include "agent/daemon/status_json.hpp"
+
+#include <unistd.h>
+
+#include "base/json_text.hpp"
+#include "base/utc_text.hpp"
+
+namespace agent::manager {
+
+namespace {
+
+using base::JsonText;
+
+void add_connection(JsonText& json, const Connector& connector) {
+  const Connector::View& view = connector.view();
+  const int version = connector.protocol_version();
+  std::string text = view.is_connected ? "connected to " + view.uri : "not connected to " + view.uri;
+  if (view.is_connected && version > 0) text += ", protocol version " + std::to_string(version);
+  if (!view.is_connected && !view.problem.empty()) text += ": " + view.problem;
+  json.key("connection").begin_object().member("connected", view.is_connected).member("uri", view.uri);
+  if (version > 0) json.member("protocol", version);
+  json.member("since", base::utc_text(view.since)).optional("problem", view.problem);
+  json.member("text", text).end_object();
+}
+
+void add_backend(JsonText& json, const LiveParts& live) {
+  json.member("instance_id", live.identity.instance_id).member("app_id", live.identity.app_id);
+  if (const Credentials* credentials = live.membership->credentials())
+    json.key("certificate")
+        .begin_object()
+        .member("name", credentials->name.app_id + "/" + credentials->name.instance_id)
+        .member("ends", base::utc_text(credentials->not_after))
+        .member("renewed_from", base::utc_text(credentials->renew_at()))
+        .end_object();
+  if (const auto& recipe = live.desk.current())
+    json.key("recipe")
+        .begin_object()
+        .member("version", recipe->version)
+        .member("digest", recipe->digest)
+        .member("states", live.desk.states())
+        .end_object();
+  const SpoolDropped dropped = live.spool->dropped();
+  json.key("spool")
+      .begin_object()
+      .member("waiting", live.spool->last_seq() - live.spool->acknowledged())
+      .member("bytes", live.spool->bytes())
+      .member("dropped", dropped.kept + dropped.others)
+      .member("last_seq", live.spool->last_seq())
+      .end_object();
+}
+
+void add_progress(JsonText& json, const Progress& progress) {
+  if (const auto& running = progress.running())
+    json.key("running_state")
+        .begin_object()
+        .member("id", running->id)
+        .member("since", running->since)
+        .end_object();
+  if (const auto& last = progress.last_round()) {
+    json.key("last_round")
+        .begin_object()
+        .member("round", last->end.round)
+        .member("version", last->end.version);
+    json.member("ended", base::utc_text(last->ended)).member("text", counts_text(last->end)).end_object();
+  }
+  if (const auto next = progress.next_round()) json.member("next_round", base::utc_text(*next));
+}
+
+}  // namespace
+
+std::string status_json(const DaemonView& view) {
+  JsonText json;
+  json.begin_object().member("running", true).member("pid", ::getpid());
+  json.member("version", view.settings.version).member("started", base::utc_text(view.started));
+  json.member("stopping", view.is_stopping);
+  if (view.live) add_backend(json, *view.live);
+  if (view.connector) add_connection(json, *view.connector);
+  add_progress(json, view.progress);
+  return json.end_object().take();
+}
+
+}  // namespace agent::manager

@@ -1,0 +1,71 @@
+// What the worker is asked to do besides its recipe: plans, and single states.
+#include "agent/engine/planner.hpp"
+#include "agent/engine/secrets.hpp"
+#include "agent/engine/worker_loop.hpp"
+
+namespace agent {
+
+void WorkerLoop::serve_asides() {
+  if (const auto delay = inbox_.take_round_delay()) default_delay_ = *delay;
+  while (!inbox_.stops_before_next_state()) {
+    const auto aside = inbox_.take_aside();
+    if (!aside) return;
+    std::visit([this](const auto& request) { serve(request); }, *aside);
+    inbox_.drain();
+  }
+}
+
+void WorkerLoop::serve(const PlanRecipe& request) {
+  redactor_.replace("plan", secrets_of(*request.recipe));
+  PlanResult planned =
+      plan_recipe(*request.recipe, settings_.host, redactor_, inbox_, {.state_dir = settings_.state_dir});
+  planned.request = request.request;
+  planned.version = request.version;
+  committer_.submit(std::move(planned));
+}
+
+void WorkerLoop::serve(const RunState& request) {
+  redactor_.replace("run", secrets_of(*request.recipe));
+  inbox_.begin_run(request.run_id);
+  StateResult result = run_aside(request);
+  inbox_.end_run();
+  // Whatever it changed, the recipe's states must not rely on what they saw before.
+  machine_.distrust();
+  if (settings_.reports) answered_.insert(report_key(journalled_in(result), result.index));
+  committer_.submit(std::move(result));
+}
+
+StateResult WorkerLoop::run_aside(const RunState& request) {
+  const recipe::State& state = request.recipe->states().front();
+  const auto ended = [&](Outcome outcome, std::string comment) {
+    return StateResult{.id = std::string(state.id),
+                       .module = std::string(state.type->name),
+                       .run_id = request.run_id,
+                       .version = 0,
+                       .round = 1,
+                       .outcome = outcome,
+                       .comment = std::move(comment),
+                       .started = std::chrono::system_clock::now()};
+  };
+  if (request.is_cancelled) return ended(Outcome::cancelled, "Cancelled before it started");
+  if (!in_round_) {
+    auto locked = lock_.acquire(inbox_, {});
+    // What a killed run has left must be read before the journal is written.
+    if (locked) {
+      auto unfinished = journal_->unfinished();
+      if (!unfinished) locked = std::move(unfinished).error();
+    }
+    if (!locked) {
+      lock_.release();
+      return ended(inbox_.requested() ? Outcome::cancelled : Outcome::failed, locked.error().message());
+    }
+    machine_.new_round();
+  }
+  const RunRound place{.run_id = request.run_id, .round = 1};
+  StateResult result =
+      executor_.execute({.recipe = *request.recipe, .state = state, .place = place, .version = 0});
+  if (!in_round_) lock_.release();
+  return result;
+}
+
+}  // namespace agent

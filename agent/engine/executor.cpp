@@ -1,0 +1,349 @@
+#include "agent/engine/executor.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+
+#include "agent/engine/planner.hpp"
+#include "agent/engine/secrets.hpp"
+#include "base/fnv.hpp"
+#include "base/output_text.hpp"
+
+namespace agent {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+const states::Overlay kNothingPlanned;
+
+// Modules do not throw; what a library throws all the same is a failed state, not a dead worker.
+template <class Function, class Failure>
+auto guarded(Function function, Failure failure) -> decltype(function()) {
+  try {
+    return function();
+  } catch (const std::exception& error) {
+    return failure(std::string("Internal error: ") + error.what());
+  } catch (...) {
+    return failure(std::string("Internal error"));
+  }
+}
+
+Outcome outcome_of(states::AppliedEnd end) {
+  switch (end) {
+    case states::AppliedEnd::done:
+      return Outcome::changed;
+    case states::AppliedEnd::failed:
+      return Outcome::failed;
+    case states::AppliedEnd::cancelled:
+      return Outcome::cancelled;
+    case states::AppliedEnd::timed_out:
+      return Outcome::timed_out;
+  }
+  return Outcome::failed;
+}
+
+std::string still_different(const states::Plan& plan, const std::vector<states::Change>& shown) {
+  std::string text = "Did not converge: " + plan.message;
+  for (const states::Change& change : shown)
+    text += "\n" + change.what + " is still " + change.before + ", wanted " + change.after;
+  return text;
+}
+
+std::string not_as_planned(const std::string& found) {
+  return "The machine is not as it was when the plan was made: " + found + ". Plan again.";
+}
+
+// What is planned now, after what was begun before and is not to be done any more.
+std::vector<states::Change> added_to(const std::vector<states::Change>& begun,
+                                     std::vector<states::Change> planned) {
+  if (begun.empty()) return planned;
+  std::vector<states::Change> all;
+  for (const states::Change& change : begun)
+    if (std::ranges::find(planned, change.what, &states::Change::what) == planned.end())
+      all.push_back(change);
+  std::ranges::move(planned, std::back_inserter(all));
+  return all;
+}
+
+// What is about to be done, in few digits: tells two plans of one state in the journal apart.
+std::string short_mark(const std::vector<states::Change>& changes) {
+  base::Fnv1a hash;
+  for (const states::Change& change : changes)
+    for (const std::string* part : {&change.what, &change.before, &change.after})
+      hash.add(*part).add(std::string_view("\0", 1));
+  return hash.hex();
+}
+
+// Folders appear under a temporary name, too.
+std::vector<std::string> scratch_of(const states::Plan& plan) {
+  std::vector<std::string> paths = plan.scratch;
+  for (const states::Effect& effect : plan.effects)
+    if (effect.kind == states::EffectKind::directory && effect.present)
+      paths.push_back(base::TreeWriter::scratch_path(effect.name));
+  return paths;
+}
+
+}  // namespace
+
+// One try at a state, with what it needs around it.
+struct Executor::Attempt {
+  Attempt(Parts& parts, const Job& attempted, StateResult& into,
+          const std::vector<states::Change>& begun_before, const WatchState& watch)
+      : job(attempted),
+        result(into),
+        begun(begun_before),
+        live{Live{base::RedactingStream(parts.redactor), {}},
+             Live{base::RedactingStream(parts.redactor), {}}},
+        commands(
+            Clock::now() + time_limit(attempted.state), parts.interrupt,
+            [this, &parts](base::Stream stream, std::string_view data) { show(parts, stream, data); },
+            [this, &parts] { before_program(parts); }),
+        context(parts.machine.context({.state_id = attempted.state.id,
+                                       .overlay = kNothingPlanned,
+                                       .commands = commands,
+                                       .interrupt = parts.interrupt,
+                                       .waits = parts.waits,
+                                       .watch_triggered = watch.triggered,
+                                       .watch_changed = watch.changed,
+                                       .sensitive = attempted.state.sensitive,
+                                       .wants_diffs = diffs_are_read(parts, attempted)})) {}
+
+  // They are a part of what a saved plan has seen, too.
+  static bool diffs_are_read(const Parts& parts, const Job& job) {
+    return !job.state.sensitive && (parts.wants_diffs || !job.expected_plan.empty());
+  }
+
+  // Output on its way to whoever watches: redacted, in whole characters.
+  struct Live {
+    base::RedactingStream redacting;
+    std::string text;          // not sent yet
+    std::uint64_t offset = 0;  // of its first byte, those that were dropped on the way included
+  };
+  void send(Parts& parts, base::Stream stream, Live& from, std::size_t size) {
+    if (size == 0) return;
+    std::string rest = from.text.substr(size);
+    from.text.resize(size);
+    parts.committer.submit_output({.run_id = job.place.run_id,
+                                   .id = std::string(job.state.id),
+                                   .stream = stream,
+                                   .offset = std::exchange(from.offset, from.offset + size),
+                                   .data = std::exchange(from.text, std::move(rest))});
+  }
+
+  static std::chrono::seconds time_limit(const recipe::State& state) {
+    if (state.timeout) return *state.timeout;
+    const auto own = state.type->time_limit ? state.type->time_limit(state.params) : std::nullopt;
+    return own.value_or(state.type->timeout);
+  }
+
+  void show(Parts& parts, base::Stream stream, std::string_view data) {
+    if (job.state.sensitive || !applying) return;
+    Live& to = live[stream == base::Stream::err];
+    to.text += to.redacting.add(data);
+    send(parts, stream, to, base::whole_characters(to.text));
+  }
+  // What was held back because more might have come.
+  void finish_showing(Parts& parts) {
+    for (const base::Stream stream : {base::Stream::out, base::Stream::err}) {
+      Live& from = live[stream == base::Stream::err];
+      from.text += from.redacting.finish();
+      send(parts, stream, from, from.text.size());
+    }
+  }
+
+  // Whatever a program does cannot be undone by a look at the disk: the journal must be there first.
+  void before_program(Parts& parts) {
+    if (!applying) return;
+    if (auto synced = parts.journal.sync(); !synced)
+      parts.committer.submit(Notice{Notice::Level::warning, synced.error().message()});
+    announce(parts);
+  }
+  void announce(Parts& parts) {
+    if (std::exchange(announced, true)) return;
+    parts.committer.submit(StateStarted{std::string(job.state.id), std::string(job.state.type->name),
+                                        job.index, parts.redactor.redact(message)});
+  }
+
+  const Job& job;
+  StateResult& result;
+  const std::vector<states::Change>&
+      begun;  // by earlier attempts, or a run that was killed; not reported yet
+  Live live[2];
+  states::Commands commands;
+  states::ApplyContext context;
+  bool has_begun = false;  // something besides, which is in the result's changes
+  bool applying = false;
+  bool announced = false;
+  std::string message;  // what is going to be done
+};
+
+StateResult Executor::execute(const Job& job) {
+  const recipe::State& state = job.state;
+  StateResult result{.id = std::string(state.id),
+                     .module = std::string(state.type->name),
+                     .run_id = job.place.run_id,
+                     .version = job.version,
+                     .round = job.place.round,
+                     .index = job.index,
+                     .started = std::chrono::system_clock::now()};
+  if (job.begun) {
+    result.begun_in = job.begun->begun_in;
+    result.changes = job.begun->changes;
+  }
+  const Clock::time_point started = Clock::now();
+  const auto finish = [&](Outcome outcome, std::string comment) {
+    result.outcome = outcome;
+    if (!comment.empty()) result.comment = std::move(comment);
+    if (parts_.redactor.is_needed(result.comment)) result.comment = parts_.redactor.redact(result.comment);
+    result.output = hide(state, parts_.redactor, std::move(result.output));
+    hide(state, parts_.redactor, result.changes);
+    result.duration = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - started);
+    return std::move(result);
+  };
+
+  // What was begun is finished: its condition held then, and may be what the change has made untrue.
+  if (state.when && !job.begun && !parts_.machine.check(*state.when, kNothingPlanned).holds) {
+    if (job.expected_plan.empty() || job.expected_plan == kSkippedFingerprint)
+      return finish(Outcome::skipped, "Skipped: its condition does not hold");
+    return finish(Outcome::failed, not_as_planned("the condition of the state does not hold any more"));
+  }
+  if (auto refused = parts_.machine.refusal(*state.type)) return finish(Outcome::failed, std::move(*refused));
+
+  WatchState watch;
+  if (state.type->watch) {
+    auto evaluated =
+        parts_.watches.evaluate(state.id, state.type->watch(state.params), parts_.machine.host().root);
+    if (!evaluated) return finish(Outcome::failed, evaluated.error().message());
+    watch = std::move(*evaluated);
+  }
+
+  std::vector<states::Change> begun = job.begun ? job.begun->changes : std::vector<states::Change>();
+  for (unsigned attempt = 1;; ++attempt) {
+    result.attempt = attempt;
+    result.changes.clear();
+    result.output.clear();
+    Attempt current(parts_, job, result, begun, watch);
+    run(current);
+    if (is_success(result.outcome) || result.outcome == Outcome::cancelled) break;
+    if (attempt > state.retries || !pause_before_retry()) break;
+    if (current.has_begun) begun = std::move(result.changes);
+  }
+  if (is_success(result.outcome) && state.type->watch) {
+    if (auto stored = parts_.watches.store(state.id, watch); !stored)
+      return finish(Outcome::failed,
+                    result.comment + "\nCannot remember the watched files: " + stored.error().message());
+  }
+  return finish(result.outcome, {});
+}
+
+void Executor::run(Attempt& attempt) {
+  const recipe::State& state = attempt.job.state;
+  StateResult& result = attempt.result;
+  states::Plan plan = guarded([&] { return state.type->plan(state.params, attempt.context); },
+                              [](std::string text) { return states::Plan::fail(std::move(text)); });
+  result.comment = plan.message;
+  result.changes = plan.changes;
+  hide(state, parts_.redactor, result.changes);
+  // Only at first: what another attempt finds is the work of the one before.
+  if (result.attempt == 1 && !attempt.job.expected_plan.empty() &&
+      fingerprint(plan.verdict, result.changes) != attempt.job.expected_plan) {
+    result.outcome = Outcome::failed;
+    result.comment = not_as_planned(plan.message);
+    return;
+  }
+  switch (plan.verdict) {
+    case states::Verdict::kept:
+      result.outcome = Outcome::kept;
+      if (!attempt.begun.empty()) {
+        // Made before, by somebody who could not say so.
+        result.outcome = Outcome::changed;
+        result.resumed = attempt.job.begun != nullptr;
+        result.changes = attempt.begun;
+      }
+      return;
+    case states::Verdict::fail:
+    case states::Verdict::unknown:
+      result.outcome = Outcome::failed;
+      if (!attempt.begun.empty()) result.changes = attempt.begun;
+      return;
+    case states::Verdict::change:
+      apply(attempt, plan);
+      return;
+  }
+}
+
+void Executor::apply(Attempt& attempt, const states::Plan& plan) {
+  const recipe::State& state = attempt.job.state;
+  StateResult& result = attempt.result;
+  const std::string mark = short_mark(result.changes);
+  result.changes = added_to(attempt.begun, std::move(result.changes));
+
+  Journal::Entry entry{.digest = attempt.job.recipe.digest(),
+                       .root = parts_.machine.host().root,
+                       .version = attempt.job.version,
+                       .begun_in = journalled_in(result),
+                       .index = attempt.job.index,
+                       .id = result.id,
+                       .module = result.module,
+                       .plan = mark,
+                       .changes = std::move(result.changes),
+                       .scratch = scratch_of(plan)};
+  auto journalled = parts_.journal.begin(entry);
+  result.changes = std::move(entry.changes);
+  if (!journalled) {
+    result.outcome = Outcome::failed;
+    result.comment = "Not changed, because it cannot be journalled: " + journalled.error().message();
+    return;
+  }
+  parts_.committer.journal_written();
+  attempt.has_begun = true;
+
+  attempt.applying = true;
+  attempt.message = plan.message;
+  states::Applied applied =
+      guarded([&] { return state.type->apply(state.params, plan, attempt.context); },
+              [](std::string text) { return states::Applied::failed(std::move(text)); });
+  attempt.applying = false;
+  attempt.finish_showing(parts_);
+
+  const states::Commands::Usage& usage = attempt.commands.usage();
+  result.outcome = outcome_of(applied.end);
+  result.comment = std::move(applied.comment);
+  result.output =
+      applied.output.empty() && !applied.ok() ? attempt.commands.interrupted_output() : applied.output;
+  // Of programs only: a diff is shown as it is.
+  if (usage.programs > 0) result.output = base::clean_output(result.output);
+  result.exit_code = usage.last_exit_code;
+  result.cpu = usage.cpu;
+  result.max_rss_kb = usage.max_rss_kb;
+  result.truncated = usage.truncated;
+  if (usage.programs > 0) parts_.machine.distrust();
+  if (!applied.ok() || !state.type->rereadable) return;
+
+  attempt.context.watch_triggered = false;
+  attempt.context.watch_changed = {};
+  attempt.context.wants_diffs = false;
+  const states::Plan again = guarded([&] { return state.type->plan(state.params, attempt.context); },
+                                     [](std::string text) { return states::Plan::fail(std::move(text)); });
+  if (again.verdict == states::Verdict::kept) return;
+  std::vector<states::Change> shown = again.changes;
+  hide(state, parts_.redactor, shown);
+  result.outcome = Outcome::failed;
+  result.comment = still_different(again, shown);
+}
+
+bool Executor::pause_before_retry() {
+  const Clock::time_point until = Clock::now() + parts_.retry_delay;
+  while (!parts_.interrupt.requested()) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+    if (left <= 0) return true;
+    pollfd wake{parts_.interrupt.wait_fd(), POLLIN, 0};
+    ::poll(&wake, wake.fd >= 0 ? 1 : 0, static_cast<int>(left));
+  }
+  return false;
+}
+
+}  // namespace agent

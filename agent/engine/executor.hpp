@@ -1,0 +1,54 @@
+// Executor: one state, from its condition to its result. Plan, journal, apply, and plan again: it must be
+// kept then.
+#pragma once
+
+#include <string>
+
+#include "agent/engine/committer.hpp"
+#include "agent/engine/journal.hpp"
+#include "agent/engine/managed_host.hpp"
+#include "agent/engine/messages.hpp"
+#include "agent/engine/watch_store.hpp"
+#include "base/redactor.hpp"
+#include "recipe/recipe.hpp"
+
+namespace agent {
+
+class Executor {
+ public:
+  struct Parts {
+    Machine& machine;
+    Journal& journal;
+    Committer& committer;
+    WatchStore& watches;
+    const base::Redactor& redactor;
+    base::Interrupt& interrupt;
+    states::Waits& waits;
+    std::chrono::milliseconds retry_delay;
+    bool wants_diffs = true;
+  };
+  explicit Executor(const Parts& parts) : parts_(parts) {}
+
+  struct Job {
+    const recipe::Recipe& recipe;
+    const recipe::State& state;
+    std::size_t index = 0;
+    const RunRound& place;
+    std::int64_t version = 1;
+    // What a killed run had begun to do in this state, if it had.
+    const Journal::Entry* begun = nullptr;
+    // What the plan must look like, for a saved plan; empty: anything.
+    std::string_view expected_plan;
+  };
+  StateResult execute(const Job& job);
+
+ private:
+  struct Attempt;
+  void run(Attempt& attempt);
+  void apply(Attempt& attempt, const states::Plan& plan);
+  bool pause_before_retry();
+
+  Parts parts_;
+};
+
+}  // namespace agent

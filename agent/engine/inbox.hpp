@@ -1,0 +1,85 @@
+// Inbox: the worker's end of the command channel. Commands are read as they come, also in the middle of a
+// state, and kept until the worker gets to them; some of them cancel the state that is running. One thread:
+// the worker's.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "agent/engine/messages.hpp"
+#include "agent/engine/satisfied_waits.hpp"
+#include "base/channel.hpp"
+#include "base/interrupt.hpp"
+
+namespace agent {
+
+class Inbox final : public base::Interrupt {
+ public:
+  using Clock = base::Channel<Command>::Clock;
+
+  Inbox(base::Channel<Command>& commands, WaitBoard& waits) : commands_(commands), waits_(waits) {}
+
+  // Interrupt: whether the state that is running should be cancelled.
+  bool requested() override;
+  int wait_fd() const override { return commands_.readable_fd(); }
+
+  // Takes in what has come.
+  void drain();
+  // Waits for a command, takes it in, and returns; or returns when the time is over.
+  void wait_until(Clock::time_point deadline);
+  void wait();
+
+  // The recipe that is running, so that the same one again is a no-op.
+  void set_current(std::int64_t version) { current_ = version; }
+
+  bool has_next() const { return next_.has_value(); }
+  std::optional<RunRecipe> take_next() { return std::exchange(next_, std::nullopt); }
+  // What is to be done besides the recipe, in the order in which it came.
+  using Aside = std::variant<PlanRecipe, RunState>;
+  std::optional<Aside> take_aside();
+  bool has_asides() const { return !asides_.empty() || round_delay_.has_value(); }
+  // While a state outside the recipe runs, only a stop `now` and its own cancellation end it.
+  void begin_run(const std::string& run_id);
+  void end_run() { run_.reset(); }
+  std::optional<std::chrono::milliseconds> take_round_delay() {
+    return std::exchange(round_delay_, std::nullopt);
+  }
+  // The running recipe goes on under this version.
+  std::optional<std::int64_t> take_version();
+
+  // The strongest stop that was asked for.
+  std::optional<Stop::When> stop() const { return stop_; }
+  bool keeps_place() const { return keeps_place_; }
+  bool stops_before_next_state() const { return stop_ == Stop::When::now || stop_ == Stop::When::wait; }
+
+ private:
+  void take(Command command);
+  void take_recipe(RunRecipe recipe);
+  void take_aside(Aside aside);
+  void cancel(const std::string& run_id);
+
+  // More than anybody asks for at once; those beyond it are dropped, and whoever asked hears nothing.
+  static constexpr std::size_t kMostAsides = 64;
+
+  base::Channel<Command>& commands_;
+  WaitBoard& waits_;
+  std::optional<std::int64_t> current_;
+  std::optional<RunRecipe> next_;
+  std::deque<Aside> asides_;
+  struct Run {
+    std::string run_id;
+    bool is_cancelled = false;
+  };
+  std::optional<Run> run_;
+  std::optional<std::chrono::milliseconds> round_delay_;
+  std::optional<std::int64_t> version_;
+  std::optional<Stop::When> stop_;
+  bool keeps_place_ = false;  // as the last one said
+};
+
+}  // namespace agent

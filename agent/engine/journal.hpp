@@ -1,0 +1,68 @@
+// Journal: what was about to be changed, written before it is changed.
+//
+// One line per change, appended; a record survives kill -9 of this process as soon as begin() returns, and a
+// power cut from the next sync() on. After a restart unfinished() tells which changes were begun and never
+// confirmed. Format: see docs/formats.md.
+//
+// Several processes may have it open; whoever holds the RunLock reads and writes it. unfinished(), begin()
+// and clear() belong to the worker, done() to the committer, sync() to both.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "agent/engine/messages.hpp"
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+
+namespace agent {
+
+class Journal {
+ public:
+  struct Entry {
+    std::string digest;  // of the recipe
+    std::string root;    // that the state worked below
+    std::int64_t version = 1;
+    RunRound begun_in;
+    std::size_t index = 0;
+    std::string id;
+    std::string module;
+    std::string plan;                     // hash of what was planned
+    std::vector<states::Change> changes;  // redacted; their diffs are not written
+    std::vector<std::string> scratch;     // temporaries to remove if we are killed
+  };
+
+  // Opens the file, made 0600 when missing.
+  static base::Result<std::unique_ptr<Journal>> open(const std::string& path);
+
+  // Begun by whoever wrote it last and not confirmed, in order. A torn last line, as a power cut leaves it,
+  // is taken off, so call this before the first begin().
+  base::Result<std::vector<Entry>> unfinished();
+
+  base::Result<void> begin(const Entry& entry);
+  // The results of all states up to this index, of those that were begun there, are safe.
+  base::Result<void> done(const RunRound& begun_in, std::size_t index);
+  // On return, all that was written before the call is on disk, whichever thread wrote or synced it.
+  base::Result<void> sync();
+  // The round is over and has been told: nothing is unfinished, not even after a power cut.
+  base::Result<void> clear();
+
+ private:
+  Journal(std::string path, base::UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  base::Result<void> append(const std::string& json);
+  base::Result<void> cut_to(off_t size);
+
+  const std::string path_;
+  const base::UniqueFd fd_;
+  std::mutex sync_mutex_;  // held while syncing, and taken before mutex_
+  std::mutex mutex_;
+  bool dirty_ = false;     // guarded by mutex_: written since the last sync
+  bool is_empty_ = false;  // guarded by mutex_
+};
+
+}  // namespace agent

@@ -1,0 +1,94 @@
+#include "agent/engine/managed_host.hpp"
+
+#include <algorithm>
+
+#include "base/below_root.hpp"
+
+namespace agent {
+
+namespace {
+
+std::string_view family_name(base::OsRelease::Family family) {
+  switch (family) {
+    case base::OsRelease::Family::debian:
+      return "debian";
+    case base::OsRelease::Family::rhel:
+      return "rhel";
+    case base::OsRelease::Family::other:
+      return "other";
+  }
+  return "other";
+}
+
+}  // namespace
+
+Machine::Condition Machine::check(const recipe::When& when, const states::Overlay& overlay) const {
+  Condition condition;
+  const auto require = [&](std::string_view path, bool wanted) {
+    const std::string clean = *base::clean_path(path);  // checked when the recipe was read
+    const states::Overlay::Entry* planned = overlay.path(clean);
+    // Follows links, as `test -e` does.
+    const bool is_there = planned ? planned->effect.present : base::stat_below(host_.root, clean).has_value();
+    const states::Overlay::Entry* provider =
+        planned || is_there ? nullptr : overlay.provider(states::EffectKind::file, clean);
+    if (provider)
+      condition.depends_on = provider;
+    else if (is_there != wanted)
+      condition.holds = false;
+  };
+  const auto is_os = [&](std::string_view name) {
+    return name == host_.os.id || name == family_name(host_.os.family);
+  };
+  for (std::string_view path : when.path_exists)
+    require(path, true);
+  for (std::string_view path : when.path_absent)
+    require(path, false);
+  if (!when.os.empty() && std::ranges::none_of(when.os, is_os)) condition.holds = false;
+  if (!condition.holds) condition.depends_on = nullptr;  // nobody can change that any more
+  return condition;
+}
+
+std::optional<std::string> Machine::refusal(const states::StateType& type) const {
+  const auto family = host_.os.family;
+  const bool fits = type.family == states::Family::any ||
+                    (type.family == states::Family::debian && family == base::OsRelease::Family::debian) ||
+                    (type.family == states::Family::rhel && family == base::OsRelease::Family::rhel);
+  if (!fits)
+    return "Module '" + std::string(type.name) + "' does not apply to " +
+           (host_.os.id.empty() ? "this system" : host_.os.id);
+  if (!type.works_below_root && !host_.is_running_system())
+    return "Module '" + std::string(type.name) + "' works on the running system only, not below " +
+           host_.root;
+  return std::nullopt;
+}
+
+states::ApplyContext Machine::context(const Parts& parts) {
+  return {{.state_id = parts.state_id,
+           .host = host_,
+           .tree = tree_,
+           .accounts = accounts_,
+           .overlay = parts.overlay,
+           .commands = parts.commands,
+           .interrupt = parts.interrupt,
+           .facts = facts_,
+           .notes = notes_,
+           .waits = parts.waits,
+           .watch_triggered = parts.watch_triggered,
+           .watch_changed = parts.watch_changed,
+           .sensitive = parts.sensitive,
+           .wants_diffs = parts.wants_diffs},
+          writer_};
+}
+
+void Machine::new_round() {
+  distrust();
+  notes_.clear();
+}
+
+void Machine::distrust() {
+  tree_.forget();
+  accounts_.forget();
+  facts_.clear();
+}
+
+}  // namespace agent

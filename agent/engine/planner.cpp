@@ -1,0 +1,115 @@
+#include "agent/engine/planner.hpp"
+
+#include "agent/engine/managed_host.hpp"
+#include "agent/engine/secrets.hpp"
+#include "agent/engine/watch_store.hpp"
+#include "base/sha256.hpp"
+
+namespace agent {
+
+namespace {
+
+// Nobody is asked while planning: a wait that is not known to be done is shown as one.
+class UnansweredWaits final : public states::Waits {
+ public:
+  bool is_done(std::string_view) override { return false; }
+  base::Result<void> wait(std::string_view, Deadline) override {
+    return base::Error(base::ErrorCode::unsupported, "a plan does not wait");
+  }
+};
+
+class Planner {
+ public:
+  Planner(const states::Host& host, base::Interrupt& interrupt, const PlanOptions& options)
+      : machine_(host, sync_), watches_(options.state_dir + "/watch"), interrupt_(interrupt) {}
+
+  // Nothing: its condition does not hold.
+  std::optional<states::Plan> plan(const recipe::State& state) {
+    if (state.when) {
+      const Machine::Condition condition = machine_.check(*state.when, overlay_);
+      if (condition.depends_on)
+        return states::Plan::unknown(condition.depends_on->state_id,
+                                     "Its condition depends on what an earlier state does");
+      if (!condition.holds) return std::nullopt;
+    }
+    if (auto refused = machine_.refusal(*state.type)) return states::Plan::fail(std::move(*refused));
+    WatchState watch;
+    if (state.type->watch) {
+      auto evaluated = watches_.evaluate(state.id, state.type->watch(state.params), machine_.host().root);
+      if (!evaluated) return states::Plan::fail(evaluated.error());
+      watch = std::move(*evaluated);
+    }
+    states::Commands commands(states::Commands::Clock::now() + state.timeout.value_or(state.type->timeout),
+                              interrupt_, {}, {});
+    states::ApplyContext context = machine_.context({.state_id = state.id,
+                                                     .overlay = overlay_,
+                                                     .commands = commands,
+                                                     .interrupt = interrupt_,
+                                                     .waits = waits_,
+                                                     .watch_triggered = watch.triggered,
+                                                     .watch_changed = watch.changed,
+                                                     .sensitive = state.sensitive});
+    states::Plan planned;
+    try {
+      planned = state.type->plan(state.params, context);
+    } catch (const std::exception& error) {
+      planned = states::Plan::fail(std::string("Internal error: ") + error.what());
+    }
+    overlay_.add(std::string(state.id), planned.effects);
+    return planned;
+  }
+
+ private:
+  base::SyncGroup sync_;  // nothing is ever written here
+  Machine machine_;
+  WatchStore watches_;
+  base::Interrupt& interrupt_;
+  UnansweredWaits waits_;
+  states::Overlay overlay_;
+};
+
+}  // namespace
+
+std::string fingerprint(states::Verdict verdict, const std::vector<states::Change>& shown) {
+  std::string text(verdict_name(verdict));
+  if (shown.empty()) return text;
+  base::Sha256 hash;
+  for (const states::Change& change : shown)
+    for (const std::string* part : {&change.what, &change.before, &change.after, &change.diff}) {
+      hash.add(std::to_string(part->size()) + ":");
+      hash.add(*part);
+    }
+  return text + ":" + hash.finish();
+}
+
+PlanResult plan_recipe(const recipe::Recipe& recipe, const states::Host& host, const base::Redactor& redactor,
+                       base::Interrupt& interrupt, const PlanOptions& options,
+                       const std::function<void(const PlannedState&)>& each) {
+  Planner planner(host, interrupt, options);
+  PlanResult result;
+  for (const recipe::State& state : recipe.states()) {
+    if (interrupt.requested()) break;
+    std::optional<states::Plan> plan = planner.plan(state);
+    PlannedState planned{.id = std::string(state.id), .module = std::string(state.type->name)};
+    if (!plan) {
+      planned.skipped = true;
+      planned.message = "Skipped: its condition does not hold";
+      if (options.fingerprints) planned.fingerprint = kSkippedFingerprint;
+    } else {
+      planned.verdict = plan->verdict;
+      planned.depends_on = plan->depends_on;
+      planned.message =
+          redactor.is_needed(plan->message) ? redactor.redact(plan->message) : std::move(plan->message);
+      planned.changes = std::move(plan->changes);
+      hide(state, redactor, planned.changes);
+      // What an unknown state will see cannot be known: its fingerprint stays empty and matches everything.
+      if (options.fingerprints && plan->verdict != states::Verdict::unknown)
+        planned.fingerprint = fingerprint(plan->verdict, planned.changes);
+    }
+    if (each) each(planned);
+    result.states.push_back(std::move(planned));
+  }
+  return result;
+}
+
+}  // namespace agent

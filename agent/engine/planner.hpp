@@ -1,0 +1,30 @@
+// Planning a whole recipe: what would each state do, given what the earlier ones would have done? Writes
+// nothing, anywhere.
+#pragma once
+
+#include <functional>
+
+#include "agent/engine/messages.hpp"
+#include "base/interrupt.hpp"
+#include "base/redactor.hpp"
+#include "states/context.hpp"
+
+namespace agent {
+
+struct PlanOptions {
+  bool fingerprints = false;
+  std::string state_dir;  // where watch records are read from
+};
+
+// `each` is called with every planned state as it comes; may be empty.
+PlanResult plan_recipe(const recipe::Recipe& recipe, const states::Host& host, const base::Redactor& redactor,
+                       base::Interrupt& interrupt, const PlanOptions& options,
+                       const std::function<void(const PlannedState&)>& each = {});
+
+// SHA-256 over what may be shown of a plan (see hide() in secrets.hpp): two plans with the same fingerprint
+// saw the same and want the same. Nothing secret goes into it, so it cannot be used to guess at secrets.
+std::string fingerprint(states::Verdict verdict, const std::vector<states::Change>& shown);
+// In the place of one, for a state whose condition does not hold.
+inline constexpr std::string_view kSkippedFingerprint = "skipped";
+
+}  // namespace agent

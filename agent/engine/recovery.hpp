@@ -1,0 +1,24 @@
+// Recovery: what becomes of the changes that a killed run had begun and nobody has heard of.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/engine/journal.hpp"
+#include "agent/engine/messages.hpp"
+#include "recipe/recipe.hpp"
+
+namespace agent {
+
+struct Recovery {
+  // Of this recipe, one per state: planned again when the round gets there, then reported.
+  std::vector<Journal::Entry> begun;
+  // All others: nobody will look at them again, so they are reported as far as the journal tells.
+  std::vector<StateResult> others;
+};
+
+// `unfinished`: in the order in which it was begun.
+Recovery recover(std::vector<Journal::Entry> unfinished, const recipe::Recipe& recipe,
+                 const std::string& root);
+
+}  // namespace agent

@@ -1,0 +1,369 @@
+#include "agent/engine/watch_store.hpp"
+
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <doctest/doctest.h>
+
+#include "base/sha256.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using agent::WatchState;
+using agent::WatchStore;
+
+constexpr std::string_view kSha256OfOne = "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed";
+constexpr std::string_view kMd5OfOne = "f97c5d29941bfb1b2fdab0874906ab82";
+
+// A folder with watched files and a store, gone when the test ends.
+class Scratch {
+ public:
+  Scratch() {
+    std::string pattern = (fs::temp_directory_path() / "watch-store-XXXXXX").string();
+    REQUIRE(::mkdtemp(pattern.data()));
+    folder_ = pattern;
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string watch_folder() const { return folder_ + "/state/watch"; }
+
+  void write(const std::string& name, std::string_view content) const {
+    std::ofstream(path(name), std::ios::binary) << content;
+  }
+  std::string read(const std::string& name) const {
+    std::ifstream file(path(name), std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+  std::string record(const std::string& sid, const std::string& name) const {
+    std::string file = sid + "-" + path(name) + ".cksum";
+    std::ranges::replace(file, '/', '-');
+    return "state/watch/" + file;
+  }
+
+ private:
+  std::string folder_;
+};
+
+// Whether anybody opened a file.
+class Opened {
+ public:
+  explicit Opened(const std::string& path) : events_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
+    REQUIRE(::inotify_add_watch(events_.get(), path.c_str(), IN_OPEN) >= 0);
+  }
+  bool since_last_asked() const {
+    char buffer[4096];
+    return ::read(events_.get(), buffer, sizeof buffer) > 0;
+  }
+
+ private:
+  base::UniqueFd events_;
+};
+
+WatchState look(WatchStore& store, const std::vector<std::string>& paths, bool first_counts = true,
+                const std::string& root = {}, std::string_view sid = "s") {
+  const std::vector<std::string_view> views(paths.begin(), paths.end());
+  auto state = store.evaluate(sid, {.paths = views, .first_counts = first_counts}, root);
+  REQUIRE(state);
+  return *state;
+}
+
+// A round of a state that succeeds; whether it was triggered.
+bool round(WatchStore& store, const std::vector<std::string>& paths, bool first_counts = true) {
+  const WatchState state = look(store, paths, first_counts);
+  REQUIRE(store.store("s", state));
+  return state.triggered;
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  if (fs::exists(folder))
+    for (const auto& entry : fs::directory_iterator(folder))
+      names.push_back(entry.path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("a watched file triggers when it is first seen and when it changes, and not otherwise") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  const std::vector<std::string> paths{disk.path("a"), disk.path("b")};
+  disk.write("a", "one");
+  disk.write("b", "two");
+  const WatchState first = look(store, paths);
+  CHECK(first.triggered);
+  CHECK(first.changed == paths);
+  REQUIRE(store.store("s", first));
+  CHECK_FALSE(round(store, paths));
+  disk.write("b", "new");
+  CHECK(look(store, paths).changed == std::vector{disk.path("b")});
+  CHECK(round(store, paths));
+  CHECK_FALSE(round(store, paths));
+}
+
+TEST_CASE("a watched file triggers again until its state has succeeded") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  disk.write("a", "one");
+  CHECK(look(store, {disk.path("a")}).triggered);
+  CHECK(look(store, {disk.path("a")}).triggered);
+  CHECK_FALSE(fs::exists(disk.path("state")));
+}
+
+TEST_CASE("a record is the SHA-256 without newline, in a folder for root alone") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  disk.write("a", "one");
+  CHECK(round(store, {disk.path("a")}));
+  CHECK(disk.read(disk.record("s", "a")) == kSha256OfOne);
+  CHECK(names_in(disk.watch_folder()).size() == 1);
+  struct stat st {};
+  REQUIRE(::stat(disk.watch_folder().c_str(), &st) == 0);
+  CHECK((st.st_mode & 07777) == 0700);
+}
+
+TEST_CASE("a record has the name that the original agent gave it") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  const WatchState state = look(store, {"/etc/my.cnf"}, true, {}, "state-1");
+  CHECK(state.seen.at(0).record == "state-1--etc-my.cnf.cksum");
+}
+
+TEST_CASE("records outlive the process") {
+  const Scratch disk;
+  disk.write("a", "one");
+  {
+    WatchStore store(disk.watch_folder());
+    CHECK(round(store, {disk.path("a")}));
+  }
+  WatchStore store(disk.watch_folder());
+  CHECK_FALSE(round(store, {disk.path("a")}));
+}
+
+TEST_CASE("an MD5 record of the original agent is understood, and replaced after success") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  disk.write("a", "one");
+  fs::create_directories(disk.watch_folder());
+  disk.write(disk.record("s", "a"), kMd5OfOne);
+  CHECK_FALSE(round(store, {disk.path("a")}));
+  CHECK(disk.read(disk.record("s", "a")) == kSha256OfOne);
+
+  disk.write("a", "two");
+  disk.write(disk.record("s", "a"), kMd5OfOne);
+  CHECK(look(store, {disk.path("a")}).triggered);
+}
+
+TEST_CASE("a damaged record counts as a change") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  disk.write("a", "one");
+  fs::create_directories(disk.watch_folder());
+  for (const std::string& damaged : {std::string("x"), std::string(32, 'f'), std::string(10'000, 'f')}) {
+    disk.write(disk.record("s", "a"), damaged);
+    CHECK(round(store, {disk.path("a")}));
+    CHECK(disk.read(disk.record("s", "a")) == kSha256OfOne);
+  }
+}
+
+TEST_CASE("a file that vanishes triggers once, and so does its return") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  disk.write("a", "one");
+  CHECK(round(store, {disk.path("a")}));
+  fs::remove(disk.path("a"));
+  CHECK(round(store, {disk.path("a")}));
+  CHECK(disk.read(disk.record("s", "a")).empty());
+  CHECK_FALSE(round(store, {disk.path("a")}));
+  disk.write("a", "one");
+  CHECK(round(store, {disk.path("a")}, false));
+}
+
+TEST_CASE("what is missing, a directory, a FIFO or a dangling link is absent and no change") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  fs::create_directory(disk.path("folder"));
+  REQUIRE(::mkfifo(disk.path("fifo").c_str(), 0600) == 0);
+  fs::create_symlink("nowhere", disk.path("link"));
+  CHECK_FALSE(round(store, {disk.path("missing"), disk.path("folder"), disk.path("fifo"), disk.path("link"),
+                            disk.path("folder/x/y"), "/dev/null"}));
+  CHECK_FALSE(fs::exists(disk.watch_folder()));
+}
+
+TEST_CASE("a watched symlink stands for its target") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  disk.write("a", "one");
+  disk.write("b", "two");
+  fs::create_symlink("a", disk.path("link"));
+  CHECK(round(store, {disk.path("link")}));
+  CHECK_FALSE(round(store, {disk.path("link")}));
+  fs::remove(disk.path("link"));
+  fs::create_symlink("b", disk.path("link"));
+  CHECK(round(store, {disk.path("link")}));
+}
+
+TEST_CASE("where first sight does not count, only later changes trigger") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  disk.write("a", "one");
+  CHECK_FALSE(round(store, {disk.path("a")}, false));
+  CHECK(disk.read(disk.record("s", "a")) == kSha256OfOne);
+  disk.write("a", "two");
+  CHECK(round(store, {disk.path("a")}, false));
+}
+
+TEST_CASE("a state that always acts is triggered without any record") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  const auto state = store.evaluate("s", {.always = true}, {});
+  REQUIRE(state);
+  CHECK(state->triggered);
+  CHECK(state->changed.empty());
+  CHECK(store.store("s", *state));
+  CHECK_FALSE(fs::exists(disk.watch_folder()));
+}
+
+TEST_CASE("a file changed while its state acted triggers the next round") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  disk.write("a", "one");
+  const WatchState seen = look(store, {disk.path("a")});
+  disk.write("a", "two");
+  REQUIRE(store.store("s", seen));
+  CHECK(disk.read(disk.record("s", "a")) == kSha256OfOne);
+  CHECK(look(store, {disk.path("a")}).triggered);
+}
+
+TEST_CASE("nothing is written when the records are right already") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  disk.write("a", "one");
+  CHECK(round(store, {disk.path("a")}));
+  struct stat before {};
+  struct stat after {};
+  REQUIRE(::stat(disk.watch_folder().c_str(), &before) == 0);
+  CHECK_FALSE(round(store, {disk.path("a")}));
+  REQUIRE(::stat(disk.watch_folder().c_str(), &after) == 0);
+  CHECK(before.st_ctim.tv_sec == after.st_ctim.tv_sec);
+  CHECK(before.st_ctim.tv_nsec == after.st_ctim.tv_nsec);
+}
+
+TEST_CASE("two states may watch the same file, each on its own") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  disk.write("a", "one");
+  CHECK(round(store, {disk.path("a")}));
+  CHECK(look(store, {disk.path("a")}, true, {}, "other").triggered);
+}
+
+TEST_CASE("paths that come to the same record name do not disturb each other") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  fs::create_directory(disk.path("x"));
+  disk.write("x/y", "one");
+  disk.write("x-y", "two");
+  const std::vector<std::string> paths{disk.path("x/y"), disk.path("x-y"), disk.path("x/y")};
+  CHECK(round(store, paths));
+  CHECK(names_in(disk.watch_folder()).size() == 2);
+  CHECK_FALSE(round(store, paths));
+}
+
+TEST_CASE("long paths get a record with a short name of their own") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  const std::string folder = std::string(200, 'd');
+  fs::create_directory(disk.path(folder));
+  const std::vector<std::string> paths{disk.path(folder + "/" + std::string(150, 'a')),
+                                       disk.path(folder + "/" + std::string(150, 'b'))};
+  for (const std::string& path : paths)
+    std::ofstream(path) << path;
+  CHECK(round(store, paths));
+  CHECK_FALSE(round(store, paths));
+  const auto names = names_in(disk.watch_folder());
+  REQUIRE(names.size() == 2);
+  CHECK(names[0].size() <= 255);
+  CHECK(names[0] != names[1]);
+}
+
+TEST_CASE("below another root, links stay below it") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  fs::create_directories(disk.path("root/etc"));
+  disk.write("root/etc/real", "one");
+  fs::create_symlink("/etc/real", disk.path("root/etc/link"));
+  fs::create_symlink("/etc/passwd", disk.path("root/etc/outside"));
+  const WatchState state = look(store, {"/etc/link", "/etc/outside"}, true, disk.path("root"));
+  REQUIRE(state.seen.size() == 2);
+  CHECK(state.seen[0].digest == kSha256OfOne);
+  CHECK(state.seen[1].digest.empty());
+}
+
+TEST_CASE("a file that has not changed is read once") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  const std::vector<std::string> paths{disk.path("a")};
+  disk.write("a", "one");
+  const Opened opened(disk.path("a"));
+  CHECK(look(store, paths).seen.at(0).digest == kSha256OfOne);
+  CHECK(opened.since_last_asked());
+  // Its last change is too recent for its times to be trusted.
+  CHECK(look(store, paths).seen.at(0).digest == kSha256OfOne);
+  CHECK(opened.since_last_asked());
+
+  ::usleep(2'100'000);
+  CHECK(look(store, paths).seen.at(0).digest == kSha256OfOne);
+  CHECK(opened.since_last_asked());
+  CHECK(look(store, paths).seen.at(0).digest == kSha256OfOne);
+  CHECK_FALSE(opened.since_last_asked());
+
+  disk.write("a", "two");  // of the same size
+  CHECK(look(store, paths).seen.at(0).digest == base::sha256_hex("two"));
+}
+
+TEST_CASE("a store that cannot be written says where") {
+  const Scratch disk;
+  disk.write("a", "one");
+  WatchStore store(disk.watch_folder());
+  const WatchState state = look(store, {disk.path("a")});
+  disk.write("state", "in the way of the folder");
+  const auto stored = store.store("s", state);
+  REQUIRE_FALSE(stored);
+  CHECK(stored.error().message() ==
+        "storing what s watches: creating " + disk.watch_folder() + ": Not a directory");
+}
+
+TEST_CASE("a record that is there but cannot be read is an error, not a reason to act") {
+  const Scratch disk;
+  disk.write("a", "one");
+  WatchStore store(disk.watch_folder());
+  fs::create_directories(disk.path(disk.record("s", "a")));
+  const std::string path = disk.path("a");
+  const std::vector<std::string_view> paths{path};
+  const auto state = store.evaluate("s", {.paths = paths}, {});
+  REQUIRE_FALSE(state);
+  CHECK(state.error().message().starts_with("reading a watch record: "));
+}
+
+TEST_CASE("what a killed run left behind does not stop the next one") {
+  const Scratch disk;
+  disk.write("a", "one");
+  fs::create_directories(disk.watch_folder());
+  disk.write("state/watch/.record.tmp", "half");
+  WatchStore store(disk.watch_folder());
+  CHECK(round(store, {disk.path("a")}));
+  CHECK(names_in(disk.watch_folder()).size() == 1);
+}

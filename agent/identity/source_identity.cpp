@@ -1,0 +1,117 @@
+#include "agent/identity/source_identity.hpp"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <optional>
+
+#include "base/durable_file.hpp"
+#include "base/file_read.hpp"
+#include "base/text.hpp"
+
+namespace agent::manager {
+
+namespace {
+
+using base::Result;
+
+constexpr std::size_t kLargestFile = 64 * 1024;
+constexpr const char* kFile = "/identity_source";
+
+// The signals are blocked by now, for the loop to take.
+bool is_asked_to_end() {
+  sigset_t pending{};
+  return ::sigpending(&pending) == 0 &&
+         (sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1);
+}
+
+// Whether the machine has a better name than its host's.
+bool has_name(const DaemonSettings& settings) {
+  return !settings.backend->identity.instance_id.empty() ||
+         ::access((settings.state_dir + "/instance_id").c_str(), F_OK) == 0 ||
+         !metadata::cloud_init_instance_id(settings.backend->source).empty();
+}
+
+Announced to_announced(metadata::Metadata found) {
+  return {.instance_id = std::move(found.instance_id),
+          .app_id = std::move(found.app_id),
+          .join_token = std::move(found.join_token)};
+}
+
+void say_which_app(const DaemonSettings& settings, const Announced& announced) {
+  const std::string& configured = settings.backend->identity.app_id;
+  if (const std::string text = app_conflict(configured, announced); !text.empty())
+    settings.log(Level::warning, text);
+}
+
+}  // namespace
+
+std::string app_conflict(const std::string& configured, const Announced& announced) {
+  if (announced.app_id.empty() || configured.empty() || configured == announced.app_id) return {};
+  return "the identity source says that this machine is of the app '" + announced.app_id +
+         "', and the configuration says '" + configured +
+         "': the identity source's is used (identity_source = none lets the configuration decide)";
+}
+
+Result<Announced> first_announced(const DaemonSettings& settings) {
+  const metadata::SourceOptions& source = settings.backend->source;
+  if (source.names.empty()) return Announced{};
+  if (auto kept = kept_announced(settings.state_dir)) {
+    say_which_app(settings, *kept);
+    return std::move(*kept);
+  }
+  settings.log(Level::info, "asking who this machine is: " + base::join(source.names, ", "));
+  auto found = metadata::read_metadata(source, metadata::kFirstBoot, is_asked_to_end);
+  if (!found) {
+    const bool may_come_later = found.error().code() == base::ErrorCode::timed_out;
+    if (may_come_later && !has_name(settings)) return std::move(found).error();
+    settings.log(Level::warning, found.error().message() + "; going on with the configuration");
+    return Announced{};
+  }
+  settings.log(Level::info, found->source + " says that this machine is '" + found->instance_id + "'" +
+                                (found->app_id.empty() ? "" : " of app '" + found->app_id + "'"));
+  Announced announced = to_announced(std::move(*found));
+  if (auto kept = keep_announced(settings.state_dir, announced); !kept)
+    settings.log(Level::warning, kept.error().message());
+  say_which_app(settings, announced);
+  return announced;
+}
+
+Result<Announced> ask_announced(const metadata::SourceOptions& source, base::Interrupt& interrupt) {
+  auto found = metadata::read_metadata(source, {}, [&] { return interrupt.requested(); });
+  if (!found) return std::move(found).error();
+  return to_announced(std::move(*found));
+}
+
+std::optional<Announced> kept_announced(const std::string& state_dir) {
+  const auto text = base::read_file(state_dir + kFile, kLargestFile);
+  if (!text) return std::nullopt;
+  Announced kept;
+  for (const std::string_view line : base::split(*text, '\n')) {
+    const std::vector<std::string_view> words = base::split_words(line);
+    if (words.size() != 2) continue;
+    if (words[0] == "app_id" && check_instance_id(words[1])) kept.app_id = words[1];
+    if (words[0] == "join_token" && pki::parse_join_token(words[1])) kept.join_token = words[1];
+  }
+  return kept;
+}
+
+Result<void> keep_announced(const std::string& state_dir, const Announced& announced) {
+  std::string text;
+  if (!announced.app_id.empty()) text += "app_id " + announced.app_id + "\n";
+  if (!announced.join_token.empty()) text += "join_token " + announced.join_token + "\n";
+  return base::write_lasting_file(state_dir + kFile, text);
+}
+
+IdentityOptions with_announced(IdentityOptions options, const Announced& announced) {
+  if (!announced.app_id.empty()) options.app_id = announced.app_id;
+  options.announced_id = announced.instance_id;
+  return options;
+}
+
+MembershipOptions with_announced(MembershipOptions options, const Announced& announced) {
+  options.announced_token = announced.join_token;
+  return options;
+}
+
+}  // namespace agent::manager

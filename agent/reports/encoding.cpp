@@ -1,0 +1,128 @@
+#include "agent/reports/encoding.hpp"
+
+#include "base/utc_text.hpp"
+#include "protocol/codec.hpp"
+
+namespace agent {
+
+namespace {
+
+// A report must fit into a message of every backend, with room for what is around it.
+constexpr std::size_t kLargestReport = 1024 * 1024;
+constexpr std::size_t kShortened = 64 * 1024;
+
+std::int64_t milliseconds(std::chrono::microseconds time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+}
+
+std::vector<protocol::Change> to_protocol(const std::vector<states::Change>& changes) {
+  std::vector<protocol::Change> all;
+  all.reserve(changes.size());
+  for (const states::Change& change : changes)
+    all.push_back({change.what, change.before, change.after, change.diff});
+  return all;
+}
+
+// Not in the middle of a character.
+void shorten(std::string& text) {
+  if (text.size() <= kShortened) return;
+  std::size_t end = kShortened;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80)
+    --end;
+  text.resize(end);
+}
+
+// Of what is far too long, the beginnings.
+void shorten(protocol::StateLog& log) {
+  constexpr std::size_t kMostChanges = 200;
+  std::size_t size = log.state_comment.size() + (log.state_stdout ? log.state_stdout->size() : 0);
+  for (const protocol::Change& change : log.changes)
+    size += change.what.size() + change.before.size() + change.after.size() + change.diff.size();
+  if (size <= kLargestReport) return;
+  log.truncated = true;
+  shorten(log.state_comment);
+  if (log.state_stdout) shorten(*log.state_stdout);
+  if (log.changes.size() > kMostChanges) log.changes.resize(kMostChanges);
+  for (protocol::Change& change : log.changes) {
+    change.diff.clear();
+    for (std::string* text : {&change.what, &change.before, &change.after})
+      if (text->size() > 256) text->resize(256);
+  }
+}
+
+}  // namespace
+
+protocol::StateLog to_protocol(const StateResult& result) {
+  protocol::StateLog log{.recipe_version = result.version,
+                         .id = result.id,
+                         .state_result = is_success(result.outcome),
+                         .state_comment = result.comment,
+                         .run_id = result.run_id,
+                         .round = result.round,
+                         .outcome = std::string(outcome_name(result.outcome)),
+                         .changes = to_protocol(result.changes),
+                         .attempt = result.attempt,
+                         .exit_code = result.exit_code,
+                         .started = base::utc_text(result.started),
+                         .duration_ms = milliseconds(result.duration),
+                         .cpu_ms = milliseconds(result.cpu),
+                         .max_rss_kb = result.max_rss_kb,
+                         .truncated = result.truncated};
+  if (!result.output.empty()) log.state_stdout = result.output;
+  shorten(log);
+  return log;
+}
+
+protocol::RoundEnd to_protocol(const RoundEnd& end) {
+  protocol::RoundEnd report{.run_id = end.run_id,
+                            .recipe_version = end.version,
+                            .round = end.round,
+                            .not_reached = end.not_reached,
+                            .duration_ms = milliseconds(end.duration),
+                            .drift = end.drift};
+  for (std::size_t i = 0; i < kOutcomes; ++i)
+    if (end.counts[i] > 0) report.counts[std::string(outcome_name(static_cast<Outcome>(i)))] = end.counts[i];
+  return report;
+}
+
+protocol::PlanResult to_protocol(const PlanResult& plan) {
+  protocol::PlanResult result{.recipe_version = plan.version};
+  for (const PlannedState& state : plan.states)
+    result.states.push_back({.id = state.id,
+                             .module = state.module,
+                             .verdict = state.skipped ? "skipped" : std::string(verdict_name(state.verdict)),
+                             .message = state.message,
+                             .changes = to_protocol(state.changes)});
+  return result;
+}
+
+std::optional<Spool::Entry> Reports::encode(const Event& event) const {
+  if (const auto* result = std::get_if<StateResult>(&event)) {
+    const bool is_calm = result->outcome == Outcome::kept || result->outcome == Outcome::skipped;
+    // What was asked for by itself is always answered.
+    const bool is_aside = result->version == 0;
+    // The first round of a recipe tells everything: others may wait for what was right already.
+    if (is_calm && !is_aside && result->round > 1 && changes_only_.load(std::memory_order_relaxed))
+      return std::nullopt;
+    return to_entry(to_protocol(*result), is_calm && !is_aside ? Importance::kept : Importance::normal);
+  }
+  if (const auto* started = std::get_if<RoundStarted>(&event); started && started->round == 1)
+    return to_entry(protocol::RecipeStatus{.recipe_version = started->version,
+                                           .status = protocol::RecipeProgress::running});
+  if (const auto* end = std::get_if<RoundEnd>(&event)) return to_entry(to_protocol(*end));
+  return std::nullopt;
+}
+
+Spool::Entry to_entry(protocol::AgentBody body, Importance importance) {
+  return {.importance = importance,
+          .key = {},
+          .payload = protocol::encode(protocol::AgentMessage{std::move(body)})};
+}
+
+base::Result<protocol::AgentBody> from_payload(std::string_view payload) {
+  auto message = protocol::parse_agent_message(payload);
+  if (!message) return std::move(message).error().with_context("a report in the spool");
+  return std::move(message->body);
+}
+
+}  // namespace agent

@@ -1,0 +1,67 @@
+#include "agent/reports/encoding.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace agent;
+
+namespace {
+
+StateResult result(Outcome outcome) {
+  return {.id = "a",
+          .module = "linux.file",
+          .run_id = "r",
+          .version = 3,
+          .round = 2,
+          .outcome = outcome,
+          .comment = "said",
+          .started = std::chrono::system_clock::from_time_t(0),
+          .duration = std::chrono::milliseconds(5)};
+}
+
+}  // namespace
+
+TEST_CASE("a result survives the way into the spool and back") {
+  StateResult changed = result(Outcome::changed);
+  changed.output = "out";
+  changed.changes = {{.what = "content", .before = "x", .after = "y", .diff = "-x\n+y\n"}};
+  changed.exit_code = 4;
+  const Reports reports;
+  const auto entry = reports.encode(changed);
+  REQUIRE(entry);
+  CHECK(entry->importance == Importance::normal);
+  const auto body = from_payload(entry->payload);
+  REQUIRE(body);
+  const auto& log = std::get<protocol::StateLog>(*body);
+  CHECK(log == to_protocol(changed));
+  CHECK(log.started == "1970-01-01T00:00:00.000Z");
+  CHECK(log.state_result);
+  CHECK(log.duration_ms == 5);
+  CHECK(log.state_stdout == "out");
+}
+
+TEST_CASE("kept results are the first to go, and with report: changes only the first round tells them") {
+  Reports reports;
+  CHECK(reports.encode(result(Outcome::kept))->importance == Importance::kept);
+  reports.set_changes_only(true);
+  StateResult kept = result(Outcome::kept);
+  kept.round = 1;
+  CHECK(reports.encode(kept));  // somebody may wait for it
+  kept.round = 2;
+  CHECK(!reports.encode(kept));
+  CHECK(reports.encode(result(Outcome::changed)));
+  CHECK(reports.encode(result(Outcome::failed)));
+  CHECK(reports.encode(RoundEnd{.run_id = "r", .version = 3, .round = 1}));
+  StateResult single = result(Outcome::kept);
+  single.version = 0;
+  CHECK(reports.encode(single));  // whoever asked for it waits for it
+}
+
+TEST_CASE("a report that would be too large for a message is shortened") {
+  StateResult huge = result(Outcome::failed);
+  huge.output.assign(3'000'000, 'x');
+  huge.changes.assign(1000, {.what = "w", .before = std::string(10'000, 'b'), .after = "a", .diff = "d"});
+  const auto entry = Reports().encode(huge);
+  REQUIRE(entry);
+  CHECK(entry->payload.size() < 1024 * 1024);
+  CHECK(std::get<protocol::StateLog>(*from_payload(entry->payload)).truncated);
+}

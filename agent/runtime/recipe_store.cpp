@@ -1,0 +1,77 @@
+#include "agent/runtime/recipe_store.hpp"
+
+#include "base/durable_file.hpp"
+#include "base/file_read.hpp"
+#include "base/json_text.hpp"
+#include "recipe/document.hpp"
+
+namespace agent {
+
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+using base::Value;
+
+std::string text_of(const Value& object, std::string_view key) {
+  const Value* value = object.find(key);
+  return value ? std::string(value->text()) : std::string();
+}
+
+std::string to_text(const StoredRecipe& recipe) {
+  base::JsonText json;
+  json.begin_object().member("version", recipe.version).member("digest", recipe.digest);
+  json.member("on_change", recipe.on_change == OnChange::kill ? "kill" : "finish");
+  if (recipe.round_delay) json.member("round_delay_s", recipe.round_delay->count());
+  json.key("module").begin_object().member("repo", recipe.module.repo).member("tag", recipe.module.tag);
+  json.member("commit", recipe.module.commit).end_object();
+  json.key("states").json(recipe.states);
+  return json.end_object().take() + "\n";
+}
+
+}  // namespace
+
+Result<void> RecipeStore::load() {
+  auto text = base::read_file(path_, recipe::kLargestRecipe + 64 * 1024);
+  if (!text) {
+    if (text.error().code() == ErrorCode::not_found) return {};
+    return std::move(text).error();
+  }
+  base::Arena arena;
+  const auto parsed = base::parse_json(*text, arena);
+  const auto* root = std::get_if<Value>(&parsed);
+  const Value* version = root ? root->find("version") : nullptr;
+  const Value* states = root ? root->find("states") : nullptr;
+  if (!version || !states || !states->is_list())
+    return Error(ErrorCode::invalid, path_ + " is damaged; the backend will send the recipe again");
+  StoredRecipe recipe{.version = version->as_integer().value_or(0),
+                      .digest = text_of(*root, "digest"),
+                      .on_change = text_of(*root, "on_change") == "kill" ? OnChange::kill : OnChange::finish,
+                      .states = base::to_json(*states)};
+  if (const Value* delay = root->find("round_delay_s"))
+    if (const auto seconds = delay->as_integer()) recipe.round_delay = std::chrono::seconds(*seconds);
+  if (const Value* module = root->find("module"))
+    recipe.module = {text_of(*module, "repo"), text_of(*module, "tag"), text_of(*module, "commit")};
+  current_ = std::move(recipe);
+  return {};
+}
+
+Result<void> RecipeStore::accept(StoredRecipe recipe) {
+  if (auto written = write(recipe); !written) return written;
+  current_ = std::move(recipe);
+  return {};
+}
+
+Result<void> RecipeStore::move_version(std::int64_t version) {
+  if (!current_ || current_->version == version) return {};
+  StoredRecipe moved = *current_;
+  moved.version = version;
+  return accept(std::move(moved));
+}
+
+Result<void> RecipeStore::write(const StoredRecipe& recipe) const {
+  return base::write_lasting_file(path_, to_text(recipe));
+}
+
+}  // namespace agent

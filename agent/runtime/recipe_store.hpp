@@ -1,0 +1,54 @@
+// RecipeStore: the last recipe that the agent accepted, so that it can start without its backend.
+//
+// One file, replaced whole; 0600, because recipes carry secrets. One thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "agent/engine/messages.hpp"
+#include "base/result.hpp"
+
+namespace agent {
+
+struct ModuleSource {
+  std::string repo;
+  std::string tag;
+  std::string commit;
+  bool operator==(const ModuleSource&) const = default;
+};
+
+struct StoredRecipe {
+  std::int64_t version = 0;
+  std::string digest;  // as the backend named it; may be empty
+  OnChange on_change = OnChange::finish;
+  std::optional<std::chrono::seconds> round_delay;
+  ModuleSource module;
+  std::string states;  // the JSON list, as it came
+  bool operator==(const StoredRecipe&) const = default;
+};
+
+class RecipeStore {
+ public:
+  explicit RecipeStore(std::string path) : path_(std::move(path)) {}
+
+  // What a run before has left; nothing when there is none. An Error: there is one and it cannot be read.
+  base::Result<void> load();
+
+  const std::optional<StoredRecipe>& current() const { return current_; }
+
+  // Durable when it returns.
+  base::Result<void> accept(StoredRecipe recipe);
+  // The same states under another version; no-op without a recipe.
+  base::Result<void> move_version(std::int64_t version);
+
+ private:
+  base::Result<void> write(const StoredRecipe& recipe) const;
+
+  const std::string path_;
+  std::optional<StoredRecipe> current_;
+};
+
+}  // namespace agent

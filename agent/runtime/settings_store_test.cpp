@@ -1,0 +1,39 @@
+#include "agent/runtime/settings_store.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/scratch_folder.hpp"
+
+using namespace agent;
+using namespace std::chrono_literals;
+
+TEST_CASE("settings that were not confirmed are gone after a restart") {
+  const tests::ScratchFolder scratch;
+  const RemoteSettings first{.ws_uris = {"wss://a/agent/"}, .round_delay = 30s};
+  {
+    SettingsStore store(scratch / "settings");
+    REQUIRE(store.load());
+    REQUIRE(store.propose(first));
+    CHECK(store.in_use() == first);
+    REQUIRE(store.confirm());
+    CHECK(!store.has_candidate());
+    REQUIRE(store.propose({.ws_uris = {"wss://b/agent/"}}));
+    CHECK(store.in_use().ws_uris.front() == "wss://b/agent/");
+    CHECK(store.in_use().round_delay == 30s);  // what it leaves out stays
+  }
+  SettingsStore again(scratch / "settings");
+  const auto reverted = again.load();
+  REQUIRE(reverted);
+  CHECK(*reverted);
+  CHECK(again.in_use() == first);
+  SettingsStore third(scratch / "settings");
+  CHECK(*third.load() == false);
+}
+
+TEST_CASE("settings that do not work are reverted") {
+  const tests::ScratchFolder scratch;
+  SettingsStore store(scratch / "settings");
+  REQUIRE(store.propose({.ws_uris = {"wss://b/agent/"}, .heartbeat = 10s}));
+  REQUIRE(store.revert());
+  CHECK(store.in_use() == RemoteSettings{});
+}

@@ -1,0 +1,37 @@
+// Instants: milliseconds inside, RFC 3339 where people and programs look.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "backend/domain/model.hpp"
+#include "base/json_text.hpp"
+#include "base/utc_text.hpp"
+
+namespace backend {
+
+inline Millis millis_of(std::chrono::system_clock::time_point when) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(when.time_since_epoch()).count();
+}
+
+inline Millis now_millis() {
+  return millis_of(std::chrono::system_clock::now());
+}
+
+// "" for an instant that never was.
+inline std::string instant_text(Millis at) {
+  if (at == 0) return {};
+  return base::utc_text(std::chrono::system_clock::time_point(std::chrono::milliseconds(at)));
+}
+
+// null for an instant that never was.
+inline void add_instant(base::JsonText& json, std::string_view name, Millis at) {
+  json.key(name);
+  if (at == 0)
+    json.null();
+  else
+    json.value(instant_text(at));
+}
+
+}  // namespace backend

@@ -1,0 +1,92 @@
+// Rollouts as values: an update of many machines, ring by ring. An app's pinned version is one, too, without
+// rings. docs/backend.md has the rules; rollout_rules.hpp decides by them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/domain/model.hpp"
+
+namespace backend {
+
+enum class RolloutState {
+  running,
+  paused,   // by a person
+  stopped,  // by itself; may be resumed
+  aborted,  // by a person, for good
+  done,     // machines that were never reached are still told when they come
+  pinned,   // an app's version
+  ended,    // an app's version that is not pinned any more
+};
+std::string_view name_of(RolloutState state);
+std::optional<RolloutState> rollout_state_of(std::string_view name);
+
+// Of a machine in a rollout, besides those that its agent reports (update/journal.hpp).
+inline constexpr std::string_view kWaiting = "waiting";        // not told yet
+inline constexpr std::string_view kTold = "told";              // and has said nothing since
+inline constexpr std::string_view kLost = "lost";              // told, and silent for too long
+inline constexpr std::string_view kSuperseded = "superseded";  // never told: a later rollout has it
+// One of these closes an action.
+inline constexpr std::string_view kConfirmed = "confirmed";
+inline constexpr std::string_view kRolledBack = "rolled_back";
+inline constexpr std::string_view kFailed = "failed";
+inline constexpr std::string_view kRefused = "refused";
+
+struct Rollout {
+  std::int64_t number = 0;  // the store's
+  std::string id;           // what people and agents see: the action id
+  std::string app_id, selector, canary, version, url;
+  RolloutState state = RolloutState::running;
+  std::string reason;              // why it stopped
+  std::size_t ring = 0;            // the one that is being told
+  std::vector<std::size_t> rings;  // how many machines each has
+  std::int64_t pause_s = 60, jitter_s = 5, timeout_s = 900;
+  Millis created = 0, ended = 0;
+  Millis next_at = 0;  // when the next ring begins; 0: this one is not through yet
+  std::string created_by;
+
+  bool is_active() const { return state == RolloutState::running || state == RolloutState::paused; }
+};
+
+// A machine in a rollout.
+struct RolloutTarget {
+  InstanceKey instance = 0;
+  std::string instance_id;
+  std::size_t ring = 0;
+  std::string phase = std::string(kWaiting);
+  std::string error;
+  std::optional<double> progress;
+  Millis told = 0;
+  Millis at = 0;  // when it was last heard of
+};
+
+// A ring as it stands, without machines that were forgotten or forgiven (see Store::forgive()).
+struct RingCounts {
+  std::size_t size = 0;
+  std::size_t away = 0;  // not told, and not connected
+  std::size_t told = 0;
+  std::size_t confirmed = 0;
+  std::size_t back = 0;  // confirmed, and connected with the new version
+  std::size_t rolled_back = 0;
+  std::size_t failed = 0;  // or refused
+  std::size_t lost = 0;
+};
+
+// An agent at its handshake.
+struct UpdateCaller {
+  InstanceKey instance = 0;
+  std::string app_id, instance_id, agent_version;
+  bool is_version_1 = false;
+  std::string pinned;  // its app's version
+};
+
+// Somebody who is to be told.
+struct UpdateOrder {
+  InstanceKey instance = 0;
+  std::string action_id, version, url;
+};
+
+}  // namespace backend

@@ -1,0 +1,72 @@
+// WaitIndex: which wait states have come true. In memory, pure, one thread: the loop's.
+//
+// A state of an instance is done when it has succeeded under the instance's present recipe_version, or a
+// later state of that instance has reported anything under it (states run in order, each after the success of
+// the one before), or a whole round has succeeded. A wait is satisfied when all its targets are done; a
+// selector's targets are the instances that it matches now, and at least one must be there. When an awaited
+// machine gets another recipe, its states are not done any more, and the wait is open again.
+//
+// Nothing here is stored: it is filled from Store::each_standing() at the start, which has all of it,
+// whatever retention has removed.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "backend/domain/model.hpp"
+#include "backend/domain/placement.hpp"
+
+namespace backend {
+
+// The waiting state has come true just now.
+struct Satisfied {
+  InstanceKey instance = 0;
+  std::int64_t recipe_version = 0;
+  std::string state_id;
+  Millis at = 0;
+};
+
+struct WaitStanding {
+  std::string state_id;
+  std::vector<protocol::StateRef>
+      open;  // what is still waited for; instance_id "selector: …" when nobody matches
+  std::optional<Millis> satisfied_at;
+};
+
+// Answers only what has come true just now. A wait that is satisfied when its instance gets the recipe is in
+// waits_of() from the start, and is told with the recipe.
+class WaitIndex {
+ public:
+  WaitIndex();
+  ~WaitIndex();
+  WaitIndex(WaitIndex&&) noexcept;
+  WaitIndex& operator=(WaitIndex&&) noexcept;
+
+  // A new instance, or one whose version, placement, tags or facts have changed. `states` is read_states() of
+  // its placement, shared between instances; null: nothing.
+  std::vector<Satisfied> set_instance(const Standing& standing, std::shared_ptr<const StateList> states,
+                                      Millis now);
+  std::vector<Satisfied> remove_instance(InstanceKey instance, Millis now);
+
+  // Reports, after they were stored. One hash look-up when nobody waits for the instance.
+  std::vector<Satisfied> on_report(InstanceKey instance, const Report& report, Millis now);
+
+  // The waits of an instance, in the order of its states: for WaitQuery, after a handshake, and for lists.
+  std::vector<WaitStanding> waits_of(InstanceKey instance) const;
+  // The open targets of all its waits, as WaitList has them.
+  protocol::WaitList wait_list(InstanceKey instance) const;
+  // Instances that have wait states, in the order of their keys.
+  std::vector<InstanceKey> waiting_instances() const;
+  // How many wait states are open.
+  std::size_t open_count() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace backend

@@ -1,0 +1,191 @@
+#include "backend/domain/waits.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/store_bench.hpp"
+
+namespace {
+
+using backend::Report;
+using backend::Satisfied;
+using backend::Standing;
+using backend::WaitIndex;
+using tests::must;
+using tests::StoreBench;
+
+using List = std::shared_ptr<const backend::StateList>;
+
+List list(const std::string& json) {
+  return must(backend::read_states(json));
+}
+const char* const kDb = R"([{"id":"install"},{"id":"schema"},{"id":"after"}])";
+const char* const kWeb =
+    R"([{"id":"base"},{"id":"w","module":"meta.wait","parameter":{"state":["db1/schema","db2/schema"]}}])";
+const char* const kAll =
+    R"([{"id":"w","module":"meta.wait","parameter":{"state":{"selector":"role=db","state_id":"schema"}}}])";
+
+Standing machine(backend::InstanceKey key, const std::string& id, std::int64_t version = 1) {
+  Standing standing;
+  standing.key = key;
+  standing.app_id = "default";
+  standing.instance_id = id;
+  standing.recipe_version = version;
+  if (id.starts_with("db")) standing.tags["role"] = "db";
+  return standing;
+}
+Report done(const std::string& id, std::int64_t version = 1) {
+  return StoreBench::log(1, id, true, version);
+}
+Report failed(const std::string& id) {
+  return StoreBench::log(1, id, false);
+}
+bool is_open(const WaitIndex& index, backend::InstanceKey key) {
+  return !index.waits_of(key).at(0).satisfied_at.has_value();
+}
+
+}  // namespace
+
+TEST_CASE("a wait is satisfied when all that it waits for is done") {
+  WaitIndex index;
+  index.set_instance(machine(1, "web1", 5), list(kWeb), 0);
+  index.set_instance(machine(2, "db1"), list(kDb), 0);
+  index.set_instance(machine(3, "db2"), list(kDb), 0);
+  CHECK(index.wait_list(1).recipe_version == 5);
+  CHECK(index.wait_list(1).waited == std::vector<protocol::StateRef>{{"db1", "schema"}, {"db2", "schema"}});
+  CHECK(index.on_report(2, done("install"), 10).empty());
+  CHECK(index.on_report(2, done("schema"), 10).empty());
+  CHECK(index.wait_list(1).waited == std::vector<protocol::StateRef>{{"db2", "schema"}});
+  CHECK(index.open_count() == 1);
+  const auto satisfied = index.on_report(3, done("schema"), 20);
+  REQUIRE(satisfied.size() == 1);
+  CHECK(satisfied[0].instance == 1);
+  CHECK(satisfied[0].recipe_version == 5);
+  CHECK(satisfied[0].state_id == "w");
+  CHECK(index.waits_of(1).at(0).satisfied_at == 20);
+  CHECK(index.on_report(3, done("schema"), 30).empty());
+  CHECK(index.open_count() == 0);
+  CHECK(index.waiting_instances() == std::vector<backend::InstanceKey>{1});
+}
+
+TEST_CASE("failures, other versions and other machines do not satisfy a wait") {
+  WaitIndex index;
+  index.set_instance(machine(1, "web1"), list(kAll), 0);
+  index.set_instance(machine(2, "db1", 2), list(kDb), 0);
+  index.set_instance(machine(3, "other"), list(kDb), 0);
+  CHECK(index.on_report(2, done("schema", 1), 1).empty());
+  CHECK(index.on_report(2, StoreBench::log(1, "schema", false, 2), 1).empty());
+  CHECK(index.on_report(3, done("schema"), 1).empty());
+  CHECK(index.on_report(99, done("schema"), 1).empty());
+  CHECK(index.on_report(2, done("schema", 2), 1).size() == 1);
+}
+
+TEST_CASE("a later state's report shows that the earlier ones are done, as a whole round does") {
+  WaitIndex index;
+  index.set_instance(machine(1, "web1"), list(kAll), 0);
+  index.set_instance(machine(2, "db1"), list(kDb), 0);
+  CHECK(index.on_report(2, failed("schema"), 1).empty());
+  CHECK(index.on_report(2, failed("after"), 1).size() == 1);
+
+  WaitIndex rounds;
+  rounds.set_instance(machine(1, "web1"), list(kAll), 0);
+  rounds.set_instance(machine(2, "db1"), list(kDb), 0);
+  protocol::RoundEnd end;
+  end.recipe_version = 1;
+  end.counts = {{"kept", 2}};
+  end.not_reached = 1;
+  CHECK(rounds.on_report(2, end, 1).empty());
+  end.not_reached = 0;
+  CHECK(rounds.on_report(2, end, 1).size() == 1);
+}
+
+TEST_CASE("a wait is open again when the awaited machine gets another recipe") {
+  WaitIndex index;
+  const auto db = list(kDb);
+  index.set_instance(machine(1, "web1"), list(kAll), 0);
+  index.set_instance(machine(2, "db1"), db, 0);
+  CHECK(index.on_report(2, done("schema"), 1).size() == 1);
+  index.set_instance(machine(2, "db1", 2), db, 2);
+  CHECK(is_open(index, 1));
+  CHECK(index.on_report(2, done("schema", 1), 3).empty());
+  CHECK(index.on_report(2, done("schema", 2), 4).size() == 1);
+}
+
+TEST_CASE("a selector means those that match now, and at least one") {
+  WaitIndex index;
+  const auto db = list(kDb);
+  index.set_instance(machine(1, "web1"), list(kAll), 0);
+  CHECK(is_open(index, 1));
+  CHECK(index.wait_list(1).waited == std::vector<protocol::StateRef>{{"selector: role=db", "schema"}});
+  index.set_instance(machine(2, "db1"), db, 0);
+  index.on_report(2, done("schema"), 1);
+  CHECK_FALSE(is_open(index, 1));
+  index.set_instance(machine(3, "db2"), db, 2);
+  CHECK(is_open(index, 1));
+  CHECK(index.remove_instance(3, 3).size() == 1);
+  index.set_instance(machine(4, "db3"), list(R"([{"id":"other"}])"), 4);  // has no such state
+  CHECK_FALSE(is_open(index, 1));
+  auto moved = machine(2, "db1");
+  moved.tags.clear();
+  index.set_instance(moved, db, 5);
+  CHECK(is_open(index, 1));
+}
+
+TEST_CASE("a wait for a machine that has not joined is open until it has") {
+  WaitIndex index;
+  index.set_instance(machine(1, "web1"), list(kWeb), 0);
+  CHECK(index.wait_list(1).waited.size() == 2);
+  index.set_instance(machine(2, "db1"), list(kDb), 0);
+  index.set_instance(machine(3, "db2"), list(kDb), 0);
+  index.on_report(2, done("after"), 1);
+  CHECK(index.on_report(3, done("after"), 1).size() == 1);
+}
+
+TEST_CASE("all machines with one recipe are told, and one that joins later finds it done") {
+  WaitIndex index;
+  const auto web = list(kAll);
+  for (backend::InstanceKey key = 1; key <= 5; ++key)
+    index.set_instance(machine(key, "web" + std::to_string(key)), web, 0);
+  index.set_instance(machine(9, "db1"), list(kDb), 0);
+  CHECK(index.on_report(9, done("schema"), 7).size() == 5);
+  index.set_instance(machine(6, "web6"), web, 8);
+  CHECK(index.waits_of(6).at(0).satisfied_at == 7);
+  for (backend::InstanceKey key = 1; key <= 6; ++key)
+    index.remove_instance(key, 9);
+  CHECK(index.waiting_instances().empty());
+  index.set_instance(machine(7, "web7"), list(kAll), 10);
+  CHECK(index.waits_of(7).at(0).satisfied_at == 7);
+}
+
+TEST_CASE("waits are the same after a restart, even when retention has removed the results") {
+  StoreBench bench;
+  const auto db = bench.join("db1", {{"role", "db"}});
+  bench.join("web1");
+  bench.push("db", "states: [{id: install, module: meta.comment}, {id: schema, module: meta.comment}]");
+  bench.push(
+      "web",
+      "states: [{id: w, module: meta.wait, parameter: {state: {selector: role=db, state_id: schema}}}]");
+  bench.assign("role=db", "db");
+  bench.assign("instance=web1", "web");
+  must(backend::place_app(*bench, "default"));
+  const auto load = [&] {
+    WaitIndex index;
+    auto reader = bench.reader();
+    std::vector<Standing> standings;
+    must(reader->each_standing([&](const Standing& standing) { standings.push_back(standing); }));
+    for (const Standing& standing : standings)
+      index.set_instance(standing, list(must(reader->find_placement(standing.placement)).states), 99);
+    return index;
+  };
+  const auto web = must(bench->find_instance("default", "web1")).key;
+  CHECK(is_open(load(), web));
+  const std::vector<Report> reports{StoreBench::log(1, "install"), StoreBench::log(2, "schema")};
+  must(bench->store_reports(db, reports, bench.now));
+  must(bench->purge({.oldest = bench.now + 1}));
+  bench.open();
+  REQUIRE(must(bench->list_results({}, {})).items.empty());
+  CHECK(load().waits_of(web).at(0).satisfied_at == bench.now);
+
+  bench.push("db", "states: [{id: schema, module: meta.comment}]");
+  must(backend::place_app(*bench, "default"));
+  CHECK(is_open(load(), web));
+}

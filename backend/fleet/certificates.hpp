@@ -1,0 +1,39 @@
+// Certificates of agents: issued for a join token, or renewed for the one that is there. Each in one
+// transaction with what it means to the store, and with its audit row. For the writer thread.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "backend/domain/identity.hpp"
+#include "backend/domain/model.hpp"
+#include "backend/store/store.hpp"
+#include "pki/authority.hpp"
+#include "protocol/messages.hpp"
+
+namespace backend {
+
+// Who signs, and for how long.
+struct CertificateTerms {
+  const pki::Authority* authority = nullptr;  // none without TLS
+  std::chrono::seconds life = std::chrono::hours(24 * 7);
+};
+
+struct Signed {
+  protocol::CertIssued issued;
+  std::string refusal;  // set: nothing was issued, and this is what the agent is told
+  std::string name;     // "app/instance", for the log
+  std::string serial;
+  Millis not_after = 0;
+  // The instance that is enrolled by this: a connection that it still has is to be closed.
+  InstanceKey superseded = 0;
+};
+
+// An error means that the store failed; refusals are answers.
+base::Result<Signed> enrol_agent(Store& store, const CertificateTerms& terms,
+                                 const protocol::CertRequest& request, const std::string& peer);
+base::Result<Signed> renew_certificate(Store& store, const CertificateTerms& terms,
+                                       const Credential& credential, const protocol::CertRequest& request,
+                                       const std::string& peer);
+
+}  // namespace backend

@@ -1,0 +1,36 @@
+// Delivery: what a committed change means to instances, carried from the writer thread to the loop.
+//
+// A push is a row first and a frame second: prepare_delivery() is called inside the transaction that placed
+// the versions, and Fleet::deliver() after it was committed.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "backend/domain/placement.hpp"
+#include "backend/fleet/placer.hpp"
+#include "backend/store/store.hpp"
+
+namespace backend {
+
+// A placement with what is read from its states, shared by all instances that run it.
+struct PlacementContent {
+  Placement placement;
+  std::shared_ptr<const StateList> states;
+};
+using PlacementContents = std::unordered_map<PlacementKey, std::shared_ptr<const PlacementContent>>;
+
+struct Delivery {
+  std::vector<PlacedVersion> changed;  // these are to be told
+  std::vector<Standing> standings;     // of the changed ones, and of others that waits must look at again
+  PlacementContents contents;          // of all placements above
+};
+
+// On a store's thread.
+base::Result<std::shared_ptr<const PlacementContent>> read_placement(Store& store, PlacementKey key);
+// `also`: instances whose tags or facts have changed, or that are new.
+base::Result<Delivery> prepare_delivery(Store& store, Placed placed, std::vector<InstanceKey> also = {});
+
+}  // namespace backend

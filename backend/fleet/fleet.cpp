@@ -1,0 +1,347 @@
+#include "backend/fleet/fleet.hpp"
+
+#include <algorithm>
+#include <random>
+
+#include "backend/domain/instants.hpp"
+#include "backend/domain/report_json.hpp"
+#include "backend/fleet/agent_connection.hpp"
+#include "backend/fleet/report_intake.hpp"
+#include "base/json_text.hpp"
+#include "pki/certificate.hpp"
+
+namespace backend {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+namespace {
+
+std::string presence_json(const AgentConnection& connection, bool online) {
+  base::JsonText json;
+  json.begin_object().member("app_id", connection.app_id()).member("instance_id", connection.instance_id());
+  return json.member("online", online).end_object().take();
+}
+
+// What the index of waits is made from.
+struct Loaded {
+  std::vector<Standing> standings;
+  PlacementContents contents;
+};
+
+Result<Loaded> load_standings(Store& store) {
+  Loaded loaded;
+  if (auto set = store.set_all_offline(); !set) return std::move(set).error();
+  auto read = store.each_standing([&](const Standing& standing) { loaded.standings.push_back(standing); });
+  if (!read) return std::move(read).error();
+  for (const Standing& standing : loaded.standings) {
+    if (standing.placement == 0 || loaded.contents.contains(standing.placement)) continue;
+    auto content = read_placement(store, standing.placement);
+    if (!content) return std::move(content).error();
+    loaded.contents.emplace(standing.placement, std::move(*content));
+  }
+  return loaded;
+}
+
+std::shared_ptr<const StateList> states_of(const Standing& standing, const PlacementContents& contents) {
+  const auto found = contents.find(standing.placement);
+  return found == contents.end() ? nullptr : found->second->states;
+}
+
+// Who the certificate says is speaking; nobody without one. One that does not count is refused in words,
+// which the agent shows to whoever looks after it.
+Result<std::optional<Credential>> credential_of(const transport::HttpRequest& request) {
+  if (!request.certificate) return std::optional<Credential>();
+  if (!request.certificate->problem.empty())
+    return Error(ErrorCode::permission, request.certificate->problem);
+  const auto certificate = pki::Certificate::parse(request.certificate->pem);
+  if (!certificate) return certificate.error();
+  auto name = certificate->agent_name();
+  if (!name) return Error(ErrorCode::permission, "the certificate names no agent");
+  return std::optional<Credential>(Credential{std::move(name->app_id), std::move(name->instance_id),
+                                              std::move(name->uid), certificate->serial(),
+                                              millis_of(certificate->not_after())});
+}
+
+}  // namespace
+
+Fleet::Fleet(Loop& loop, StoreThread& store, EventLog& events, Metrics& metrics, Log& log,
+             FleetSettings settings)
+    : loop_(loop),
+      store_(store),
+      events_(events),
+      metrics_(metrics),
+      log_(log),
+      settings_(settings),
+      inquiries_(loop.get_executor()),
+      intake_(std::make_unique<ReportIntake>(*this)),
+      left_(loop.get_executor()) {}
+
+Fleet::~Fleet() = default;
+
+// One list for all machines that run the same: the waits of a group of machines are looked at together.
+std::shared_ptr<const StateList> Fleet::shared_states(const Standing& standing,
+                                                      const PlacementContents& contents) {
+  auto fresh = states_of(standing, contents);
+  if (!fresh) return fresh;
+  std::erase_if(lists_, [](const auto& list) { return list.second.expired(); });
+  auto& known = lists_[standing.placement];
+  if (auto kept = known.lock()) return kept;
+  known = fresh;
+  return fresh;
+}
+
+Task<Result<void>> Fleet::load() {
+  auto loading = store_.write([](Store& store) { return load_standings(store); });
+  const auto loaded = co_await std::move(loading);
+  if (!loaded) co_return loaded.error();
+  for (const Standing& standing : loaded->standings)
+    waits_.set_instance(standing, shared_states(standing, loaded->contents), now_millis());
+  co_return Result<void>();
+}
+
+Task<> Fleet::serve(transport::HttpRequest request, std::shared_ptr<transport::WebSocket> socket) {
+  metrics_.connections.add();
+  auto credential = credential_of(request);
+  auto place = std::move(request.place);
+  request = {};  // headers and certificate: nobody needs them while the connection lasts
+  if (!credential) {
+    metrics_.handshakes_refused.add();
+    log_.warning("agent " + socket->peer() + ": " + credential.error().message());
+    auto closing = socket->close(transport::close_code::kPolicy, credential.error().message());
+    co_await std::move(closing);
+    co_return;
+  }
+  auto connection = std::make_shared<AgentConnection>(*this, std::move(socket), std::move(*credential));
+  connection->hold(std::move(place));
+  serving_.insert(connection);
+  auto serving = connection->serve();
+  co_await std::move(serving);
+  serving_.erase(connection);
+  connection.reset();
+  left_.notify();
+}
+
+std::shared_ptr<AgentConnection> Fleet::find(InstanceKey instance) const {
+  const auto found = online_.find(instance);
+  return found == online_.end() ? nullptr : found->second;
+}
+
+void Fleet::publish(std::string_view type, std::string app_id, std::string instance_id, std::string data) {
+  metrics_.events_published.add();
+  events_.publish(type, std::move(app_id), std::move(instance_id), std::move(data));
+}
+
+// ---- presence
+
+void Fleet::connected(const std::shared_ptr<AgentConnection>& connection, const Instance& instance) {
+  const InstanceKey key = instance.key;
+  if (const auto older = find(key)) {
+    metrics_.superseded.add();
+    if (older->session().epoch > connection->session().epoch) {
+      connection->superseded();
+      return;
+    }
+    inquiries_.disconnected(key);
+    older->superseded();
+  }
+  online_[key] = connection;
+  log_.debug("agent " + instance.app_id + "/" + instance.instance_id + " is connected");
+  publish("presence", instance.app_id, instance.instance_id, presence_json(*connection, true));
+}
+
+void Fleet::disconnected(const std::shared_ptr<AgentConnection>& connection) {
+  const auto found = online_.find(connection->session().instance);
+  if (found == online_.end() || found->second != connection) return;  // superseded
+  online_.erase(found);
+  inquiries_.disconnected(connection->session().instance);
+  log_.debug("agent " + connection->app_id() + "/" + connection->instance_id() + " is gone");
+  publish("presence", connection->app_id(), connection->instance_id(), presence_json(*connection, false));
+  auto writing = store_.write(
+      [session = connection->session()](Store& store) { return store.set_offline(session, now_millis()); });
+  transport::spawn(loop_.get_executor(), [](Fleet& fleet, Task<Result<void>> task) -> Task<> {
+    const auto set = co_await std::move(task);
+    if (!set) fleet.log_.warning("presence was not stored: " + set.error().message());
+  }(*this, std::move(writing)));
+}
+
+Task<> Fleet::note_presence() {
+  constexpr std::size_t kSome = 1000;  // in one function, so that reports do not wait for it
+  std::vector<InstanceKey> keys;
+  for (const auto& [key, connection] : online_)
+    keys.push_back(key);
+  for (std::size_t first = 0; first < keys.size(); first += kSome) {
+    std::vector<InstanceKey> some(
+        keys.begin() + static_cast<std::ptrdiff_t>(first),
+        keys.begin() + static_cast<std::ptrdiff_t>(std::min(first + kSome, keys.size())));
+    auto writing = store_.write(
+        [some = std::move(some)](Store& store) { return store.set_last_seen(some, now_millis()); });
+    const auto set = co_await std::move(writing);
+    if (!set) log_.warning("presence was not stored: " + set.error().message());
+  }
+}
+
+// ---- recipes and waits
+
+void Fleet::deliver(const Delivery& delivery) {
+  const auto start = std::chrono::steady_clock::now();
+  AgentConnection::RecipeTexts texts;
+  for (const PlacedVersion& version : delivery.changed) {
+    const auto connection = find(version.instance);
+    const auto content = delivery.contents.find(version.placement);
+    if (connection && content != delivery.contents.end())
+      connection->tell_recipe(*content->second, version.recipe_version, texts);
+    base::JsonText json;
+    json.begin_object().member("app_id", version.app_id).member("instance_id", version.instance_id);
+    json.member("recipe_version", version.recipe_version);
+    json.member("status", connection ? "sent" : "pending").end_object();
+    publish("recipe", version.app_id, version.instance_id, json.take());
+  }
+  if (!delivery.changed.empty())
+    metrics_.push_seconds.observe(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  // The agents are on their way; now those who wait for them.
+  std::vector<Satisfied> satisfied;
+  for (const Standing& standing : delivery.standings)
+    for (Satisfied& wait :
+         waits_.set_instance(standing, shared_states(standing, delivery.contents), now_millis()))
+      satisfied.push_back(std::move(wait));
+  // One that came true on the way may not be true any more now that all are in their place.
+  std::erase_if(satisfied, [this](const Satisfied& wait) {
+    return std::ranges::none_of(waits_.waits_of(wait.instance), [&](const WaitStanding& now) {
+      return now.state_id == wait.state_id && now.satisfied_at.has_value();
+    });
+  });
+  tell_satisfied(satisfied);
+}
+
+void Fleet::forget(InstanceKey instance) {
+  tell_satisfied(waits_.remove_instance(instance, now_millis()));
+}
+
+void Fleet::close_expired() {
+  const Millis now = now_millis();
+  std::vector<std::shared_ptr<AgentConnection>> expired;
+  for (const auto& connection : serving_)
+    if (connection->has_expired(now)) expired.push_back(connection);
+  for (const auto& connection : expired)
+    connection->revoked("the certificate has expired, and was not renewed");
+}
+
+void Fleet::revoke(InstanceKey instance, const std::string& reason) {
+  const auto connection = find(instance);
+  if (!connection) return;
+  log_.info("agent " + connection->app_id() + "/" + connection->instance_id() + " is revoked: " + reason);
+  connection->revoked(reason);
+}
+
+void Fleet::tell_satisfied(const std::vector<Satisfied>& satisfied) {
+  for (const Satisfied& wait : satisfied) {
+    const auto connection = find(wait.instance);
+    if (!connection) continue;  // it hears of it at its handshake
+    connection->tell(protocol::WaitDone{wait.recipe_version, wait.state_id, instant_text(wait.at)});
+    base::JsonText json;
+    json.begin_object().member("app_id", connection->app_id());
+    json.member("instance_id", connection->instance_id()).member("state_id", wait.state_id);
+    json.member("recipe_version", wait.recipe_version).member("satisfied_at", instant_text(wait.at));
+    publish("wait", connection->app_id(), connection->instance_id(), json.end_object().take());
+  }
+}
+
+void Fleet::tell_satisfied_waits(AgentConnection& connection, std::int64_t recipe_version) {
+  const InstanceKey key = connection.session().instance;
+  if (waits_.wait_list(key).recipe_version != recipe_version) return;
+  for (const WaitStanding& wait : waits_.waits_of(key))
+    if (wait.satisfied_at)
+      connection.tell(protocol::WaitDone{recipe_version, wait.state_id, instant_text(*wait.satisfied_at)});
+}
+
+// ---- reports
+
+void Fleet::reported(const AgentConnection& connection, const std::vector<Report>& reports) {
+  const InstanceKey key = connection.session().instance;
+  for (const Report& report : reports) {
+    if (const auto* log = std::get_if<protocol::StateLog>(&report); log && !log->run_id.empty())
+      inquiries_.run_ended(key, *log);
+    tell_satisfied(waits_.on_report(key, report, now_millis()));
+    publish(report_event(report), connection.app_id(), connection.instance_id(),
+            report_json(connection.app_id(), connection.instance_id(), report));
+  }
+}
+
+std::size_t Fleet::reports_waiting() const {
+  return intake_->waiting_bytes();
+}
+
+void Fleet::output_arrived(const AgentConnection& connection, const protocol::StateOutput& output) {
+  if (!is_watched(connection.session().instance)) return;
+  base::JsonText json;
+  json.begin_object().member("app_id", connection.app_id()).member("instance_id", connection.instance_id());
+  json.member("run_id", output.run_id).member("state_id", output.id).member("stream", output.stream);
+  json.member("offset", output.offset).member("data", output.data).end_object();
+  publish("output", connection.app_id(), connection.instance_id(), json.take());
+}
+
+// ---- questions
+
+Task<Result<Answer>> Fleet::ask(InstanceKey instance, protocol::BackendBody question,
+                                std::chrono::milliseconds time) {
+  return ask(inquiries_.begin(instance), instance, std::move(question), time);
+}
+
+Task<Result<Answer>> Fleet::run(InstanceKey instance, protocol::Run run, std::chrono::milliseconds time) {
+  auto inquiry = inquiries_.begin(instance, run.run_id);
+  return ask(std::move(inquiry), instance, protocol::BackendBody(std::move(run)), time);
+}
+
+Task<Result<Answer>> Fleet::ask(std::shared_ptr<Inquiries::Inquiry> inquiry, InstanceKey instance,
+                                protocol::BackendBody question, std::chrono::milliseconds time) {
+  const auto connection = find(instance);
+  if (!connection) co_return Error(ErrorCode::unsupported, "the instance is not connected");
+  if (!connection->tell(std::move(question), inquiry->mid()))
+    inquiries_.refused(instance, inquiry->mid(), "the agent's connection is ending", true);
+  auto waiting = inquiry->wait(time);
+  co_return co_await std::move(waiting);
+}
+
+bool Fleet::tell(InstanceKey instance, const protocol::BackendBody& message) {
+  const auto connection = find(instance);
+  return connection && connection->tell(message);
+}
+
+// ---- live output
+
+Fleet::OutputWatch::OutputWatch(Fleet& fleet, InstanceKey instance) : fleet_(fleet), instance_(instance) {
+  if (++fleet_.output_watches_[instance_] == 1) fleet_.tell(instance_, protocol::OutputSubscribe{.on = true});
+}
+
+Fleet::OutputWatch::~OutputWatch() {
+  const auto found = fleet_.output_watches_.find(instance_);
+  if (--found->second > 0) return;
+  fleet_.output_watches_.erase(found);
+  fleet_.tell(instance_, protocol::OutputSubscribe{.on = false});
+}
+
+// ---- the end
+
+Task<> Fleet::drain(std::chrono::milliseconds within) {
+  begin_drain();
+  std::mt19937 random(std::random_device{}());
+  std::uniform_int_distribution<std::int64_t> later(0, settings_.spread.count());
+  // Also those in the middle of their handshake, and those who say nothing.
+  std::vector<std::shared_ptr<AgentConnection>> all(serving_.begin(), serving_.end());
+  for (const auto& connection : all)
+    connection->drain(later(random));
+  all.clear();
+  const auto deadline = std::chrono::steady_clock::now() + within;
+  while (!serving_.empty()) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0) break;
+    co_await left_.wait_for(left);
+  }
+  co_await intake_->idle();
+}
+
+}  // namespace backend

@@ -1,0 +1,158 @@
+#include "backend/rollouts/rollout_step.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "backend/domain/rollout_rules.hpp"
+
+namespace backend {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+namespace {
+
+Result<void> note_stop(Store& store, const Rollout& rollout, Millis now) {
+  AuditRow row{.at = now, .actor = "backend"};
+  row.action = "rollout.stop";
+  row.object = rollout.app_id + "/" + rollout.id;
+  row.detail = rollout.version + ": " + rollout.reason;
+  return store.add_audit(row);
+}
+
+// Does what was decided; true: look again.
+Result<bool> carry_out(Store& store, Rollout& rollout, const Decision& decision, Millis now,
+                       RolloutNews& news) {
+  constexpr std::int64_t kMillis = 1000;
+  using Kind = Decision::Kind;
+  switch (decision.kind) {
+    case Kind::nothing:
+      return false;
+    case Kind::stop:
+      rollout.state = RolloutState::stopped;
+      rollout.reason = decision.reason;
+      rollout.ended = now;
+      if (auto noted = note_stop(store, rollout, now); !noted) return std::move(noted).error();
+      break;
+    case Kind::schedule:
+      // Of a ring that is away as a whole somebody may still come: after a restart of the backend, say.
+      rollout.next_at = now + kMillis * (decision.is_empty ? std::max(rollout.pause_s, rollout.timeout_s)
+                                                           : rollout.pause_s);
+      break;
+    case Kind::begin:
+      ++rollout.ring;
+      rollout.next_at = 0;
+      if (auto begun = store.begin_ring(rollout, now); !begun) return std::move(begun).error();
+      break;
+    case Kind::finish:
+      rollout.state = RolloutState::done;
+      rollout.ended = now;
+      break;
+  }
+  if (auto set = store.set_rollout(rollout); !set) return std::move(set).error();
+  if (decision.kind != Kind::schedule) news.changed.push_back(rollout);
+  return true;
+}
+
+Result<void> step(Store& store, Rollout& rollout, Millis now, RolloutNews& news) {
+  auto lost = store.lose_silent(rollout, now);
+  if (!lost) return std::move(lost).error();
+  for (RolloutTarget& target : *lost)
+    news.lost.push_back({rollout.app_id, std::move(target.instance_id), rollout.id, rollout.version});
+  // Rings that nobody can be reached in are passed at once, so there may be more than one step to take.
+  for (std::size_t i = 0; i <= 2 * kMostRings && rollout.state == RolloutState::running; ++i) {
+    auto counts = store.ring_counts(rollout);
+    if (!counts) return std::move(counts).error();
+    auto again = carry_out(store, rollout, decide(rollout, *counts, now), now, news);
+    if (!again) return std::move(again).error();
+    if (!*again) break;
+  }
+  if (rollout.state != RolloutState::running) return {};
+  auto orders = store.take_due(rollout, now);
+  if (!orders) return std::move(orders).error();
+  std::ranges::move(*orders, std::back_inserter(news.orders));
+  return {};
+}
+
+// As for one that begins: nobody is told two things at once.
+Result<void> may_resume(Store& store, const Rollout& rollout) {
+  auto rival = store.rival_of(rollout);
+  if (!rival) return std::move(rival).error();
+  if (!rival->empty())
+    return Error(ErrorCode::exists,
+                 "rollout " + *rival + " has machines of this one: wait until it is done, or abort it");
+  return check_pin(store, rollout);
+}
+
+}  // namespace
+
+Result<void> check_pin(Store& store, const Rollout& rollout) {
+  auto app = store.find_app(rollout.app_id);
+  if (!app) return std::move(app).error();
+  if (!app->agent_version.empty() && app->agent_version != rollout.version)
+    return Error(ErrorCode::exists, "the app " + app->app_id + " pins " + app->agent_version +
+                                        ": its machines would be told to go back; change the pin first");
+  return {};
+}
+
+Result<RolloutNews> step_rollouts(Store& store, Millis now) {
+  RolloutNews news;
+  auto open = store.open_rollouts();
+  if (!open) return std::move(open).error();
+  for (Rollout& rollout : *open) {
+    if (auto stepped = step(store, rollout, now, news); !stepped) return std::move(stepped).error();
+    news.any_active = news.any_active || rollout.is_active();
+    news.any_pinned = news.any_pinned || rollout.state == RolloutState::pinned;
+  }
+  auto states = store.count_rollouts();
+  if (!states) return std::move(states).error();
+  news.states = std::move(*states);
+  return news;
+}
+
+Result<Commanded> command_rollout(Store& store, const std::string& id, RolloutCommand command,
+                                  const std::string& actor, Millis now) {
+  auto found = store.find_rollout(id);
+  if (!found) return std::move(found).error();
+  Commanded done{.rollout = std::move(*found), .orders = {}};
+  Rollout& rollout = done.rollout;
+  const auto refuse = [&](std::string_view why) {
+    return Error(ErrorCode::exists,
+                 "the rollout is " + std::string(name_of(rollout.state)) + ": " + std::string(why));
+  };
+  using State = RolloutState;
+  switch (command) {
+    case RolloutCommand::pause:
+      if (rollout.state != State::running) return refuse("only one that runs can be paused");
+      rollout.state = State::paused;
+      rollout.reason = "by " + actor;
+      break;
+    case RolloutCommand::resume:
+      if (rollout.state != State::paused && rollout.state != State::stopped)
+        return refuse("only one that is paused or stopped can be resumed");
+      if (auto may = may_resume(store, rollout); !may) return std::move(may).error();
+      // Whoever resumes what has stopped has seen why: what has failed by now does not count any more.
+      if (rollout.state == State::stopped)
+        if (auto forgiven = store.forgive(rollout); !forgiven) return std::move(forgiven).error();
+      rollout.state = State::running;
+      rollout.reason.clear();
+      rollout.ended = 0;
+      if (auto silent = store.told_and_silent(rollout); silent)
+        done.orders = std::move(*silent);
+      else
+        return std::move(silent).error();
+      break;
+    case RolloutCommand::abort:
+      if (!rollout.is_active() && rollout.state != State::stopped && rollout.state != State::done)
+        return refuse("there is nothing to abort");
+      rollout.state = State::aborted;
+      rollout.reason = "by " + actor;
+      rollout.ended = now;
+      break;
+  }
+  if (auto set = store.set_rollout(rollout); !set) return std::move(set).error();
+  return done;
+}
+
+}  // namespace backend

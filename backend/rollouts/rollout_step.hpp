@@ -1,0 +1,40 @@
+// step_rollouts(): brings all rollouts as far as they can go now, in the writer's transaction. What is to be
+// told and shown comes back: a row first, a frame second.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backend/store/store.hpp"
+
+namespace backend {
+
+struct LostMachine {
+  std::string app_id, instance_id, action_id, version;
+};
+
+struct RolloutNews {
+  std::vector<UpdateOrder> orders;
+  std::vector<Rollout> changed;  // those whose state or ring is another one now
+  std::vector<LostMachine> lost;
+  bool any_active = false;                    // look again soon
+  bool any_pinned = false;                    // look again later
+  std::map<std::string, std::size_t> states;  // all rollouts, by state
+};
+
+base::Result<RolloutNews> step_rollouts(Store& store, Millis now);
+
+// An app's pin and a rollout to another version would tell machines two things.
+base::Result<void> check_pin(Store& store, const Rollout& rollout);
+
+// What people do; the error when it cannot be done in the state that it is in. The audit row is the caller's.
+enum class RolloutCommand { pause, resume, abort };
+struct Commanded {
+  Rollout rollout;
+  std::vector<UpdateOrder> orders;  // may not have heard it: told again
+};
+base::Result<Commanded> command_rollout(Store& store, const std::string& id, RolloutCommand command,
+                                        const std::string& actor, Millis now);
+
+}  // namespace backend

@@ -1,0 +1,307 @@
+// Rollouts over a real database, which is closed and opened again between steps.
+#include "backend/rollouts/rollout_step.hpp"
+
+#include "tests/support/rollout_bench.hpp"
+
+using namespace backend;
+using tests::must;
+using Bench = tests::RolloutBench;
+
+TEST_CASE("a rollout goes through its rings, over any number of restarts, and tells each machine once") {
+  for (const std::size_t count : {1U, 2U, 3U, 10U, 200U}) {
+    CAPTURE(count);
+    Bench bench;
+    bench.join_all(count);
+    bench.start();
+    const auto sizes = bench.rollout().rings;
+    for (std::size_t ring = 0; ring < sizes.size(); ++ring) {
+      auto news = bench.step();
+      CHECK(news.orders.size() == sizes[ring]);
+      CHECK(bench.step(1).orders.empty());
+      for (const UpdateOrder& order : news.orders) {
+        CHECK(order.action_id == "r1");
+        CHECK(order.version == "2.0");
+        bench.answer(order.instance, "downloading");
+      }
+      CHECK(bench.step(1).orders.empty());
+      for (const UpdateOrder& order : news.orders)
+        bench.answer(order.instance, "confirmed");
+      if (ring + 1 < sizes.size()) {
+        CHECK(bench.step(1).orders.empty());  // the pause begins
+        CHECK(bench.step(59).orders.empty());
+        bench.now += 1000;
+      }
+    }
+    bench.step();
+    CHECK(bench.state() == "done");
+    CHECK(bench.told.size() == count);
+    CHECK_FALSE(bench.step(1000).any_active);
+  }
+}
+
+TEST_CASE("the machines of a ring are told one after the other, within the jitter") {
+  Bench bench;
+  bench.join_all(5);
+  bench.start(60, 10);
+  std::vector<std::size_t> told;
+  for (int second = 0; second < 10; ++second)
+    told.push_back(bench.step(second == 0 ? 0 : 1).orders.size());
+  CHECK(told == std::vector<std::size_t>{1, 0, 1, 0, 1, 0, 1, 0, 1, 0});
+}
+
+TEST_CASE("two canaries that roll back stop it; whoever resumes it has seen them") {
+  Bench bench;
+  bench.join_all(20);
+  bench.start();
+  const auto canaries = bench.step().orders;
+  REQUIRE(canaries.size() == 5);
+  for (std::size_t i = 0; i < 5; ++i)
+    bench.answer(canaries[i].instance, i < 2 ? "rolled_back" : "confirmed");
+  const auto stopped = bench.step(1);
+  REQUIRE(stopped.changed.size() == 1);
+  CHECK(bench.state() == "stopped");
+  CHECK(bench.rollout().reason == "2 canaries rolled back");
+  CHECK(stopped.states.at("stopped") == 1);
+  CHECK(must(bench->list_audit({})).items[0].action == "rollout.stop");
+  CHECK(bench.step(1000).orders.empty());
+
+  bench.command(RolloutCommand::resume);
+  CHECK(bench.state() == "running");
+  bench.step();
+  CHECK(bench.step(60).orders.size() == 5);
+  CHECK(bench.rollout().ring == 1);
+}
+
+TEST_CASE("a machine that stays silent is lost, and comes back when it speaks") {
+  Bench bench;
+  bench.join_all(5);
+  bench.start();
+  const auto told = bench.step().orders;
+  for (std::size_t i = 1; i < 5; ++i)
+    bench.answer(told[i].instance, "confirmed");
+  bench.answer(told[0].instance, "downloading");
+  CHECK(bench.step(899).lost.empty());
+  bench.answer(told[0].instance, "restarting");
+  CHECK(bench.step(899).lost.empty());
+  const auto news = bench.step(2);
+  REQUIRE(news.lost.size() == 1);
+  CHECK(bench.state() == "done");  // four of five
+  bench.answer(told[0].instance, "confirmed");
+  CHECK(bench.in_phase("confirmed") == 5);
+}
+
+TEST_CASE("a machine that is connected and works on it is not silent; one that has gone is") {
+  Bench bench;
+  bench.join_all(5);
+  bench.start();
+  const auto told = bench.step().orders;
+  for (std::size_t i = 2; i < 5; ++i)
+    bench.answer(told[i].instance, "confirmed");
+  bench.answer(told[0].instance, "draining");  // its state takes hours
+  bench.answer(told[1].instance, "draining");
+  CHECK(bench.step(10'000).lost.empty());
+  for (const auto& [name, session] : bench.sessions)
+    if (session.instance == told[1].instance) must(bench->set_offline(session, bench.now));
+  const auto news = bench.step(1);
+  REQUIRE(news.lost.size() == 1);
+  bench.answer(told[0].instance, "confirmed");
+  CHECK(bench.in_phase("confirmed") == 4);
+}
+
+TEST_CASE("who was told and stays silent is lost, whatever became of the rollout") {
+  Bench bench;
+  bench.join_all(5);
+  bench.start();
+  REQUIRE(bench.step().orders.size() == 5);
+  bench.command(RolloutCommand::abort);
+  CHECK(bench.step(899).lost.empty());
+  CHECK(bench.step(2).lost.size() == 5);
+  CHECK(bench.state() == "aborted");
+  CHECK(bench.step(10'000).lost.empty());
+}
+
+TEST_CASE("what was stopped is not resumed beside another one, nor against a pin") {
+  Bench bench;
+  bench.join_all(20);
+  bench.start();
+  const auto canaries = bench.step().orders;
+  for (std::size_t i = 0; i < 4; ++i)  // the fifth was told, and has not answered yet
+    bench.answer(canaries[i].instance, i < 2 ? "rolled_back" : "confirmed");
+  bench.step(1);
+  REQUIRE(bench.state() == "stopped");
+  const auto resume = [&] {
+    return backend::command_rollout(*bench.store, "r1", RolloutCommand::resume, "ann", bench.now);
+  };
+  SUBCASE("another one has its machines") {
+    bench.start(60, 0, "r2");
+    const auto resumed = resume();
+    REQUIRE_FALSE(resumed);
+    CHECK(resumed.error().message().find("rollout r2 has machines of this one") != std::string::npos);
+    must(backend::command_rollout(*bench.store, "r2", RolloutCommand::abort, "ann", bench.now));
+    CHECK(resume());
+  }
+  SUBCASE("the app wants another version") {
+    backend::App app{.app_id = "default", .report = "all", .agent_version = "1.2.3"};
+    must(bench->put_app(app, std::nullopt, bench.now));
+    const auto resumed = resume();
+    REQUIRE_FALSE(resumed);
+    CHECK(resumed.error().message().find("pins 1.2.3") != std::string::npos);
+  }
+}
+
+TEST_CASE("two lost machines stop a small rollout") {
+  Bench bench;
+  bench.join_all(20);
+  bench.start();
+  const auto told = bench.step().orders;
+  for (std::size_t i = 2; i < 5; ++i)
+    bench.answer(told[i].instance, "confirmed");
+  bench.step(901);
+  CHECK(bench.state() == "stopped");
+  CHECK(bench.rollout().reason == "2 of 5 machines that were told are lost");
+}
+
+TEST_CASE(
+    "a machine that is away is told when it comes, also when the others are done, and is not lost before") {
+  Bench bench;
+  bench.join_all(6);
+  bench.start(0);
+  const auto late = must(bench->list_rollout_targets(bench.rollout(), "", {})).items.back().instance_id;
+  must(bench->set_offline(bench.sessions[late], bench.now));
+  for (const UpdateOrder& order : bench.step().orders)
+    bench.answer(order.instance, "confirmed");
+  bench.step();
+  CHECK(bench.state() == "done");
+  CHECK(bench.step(100'000).lost.empty());
+  CHECK(bench.in_phase("waiting") == 1);
+
+  const auto order = bench.come(late, "1.2.3");
+  REQUIRE(order);
+  CHECK(order->action_id == "r1");
+  CHECK(bench.come(late, "1.2.3"));      // it has not closed it
+  CHECK_FALSE(bench.come(late, "2.0"));  // it is at it
+  bench.report(late, "rolled_back");
+  CHECK_FALSE(bench.come(late, "1.2.3"));
+  bench.report(late, "confirmed");  // closed is closed
+  CHECK(bench.in_phase("rolled_back") == 1);
+}
+
+TEST_CASE("after a restart nobody is connected, and no ring is passed over for that") {
+  Bench bench;
+  bench.join_all(30);
+  bench.start(0, 10);
+  for (const int second : {0, 2, 2, 2, 2})
+    for (const UpdateOrder& order : bench.step(second).orders)
+      bench.answer(order.instance, "confirmed");
+  bench.step();  // the second ring begins, and its machines are told one after the other
+  REQUIRE(bench.rollout().ring == 1);
+  const std::size_t told = bench.told.size();
+  must(bench->set_all_offline());
+  for (int second = 0; second < 600; second += 60)
+    CHECK(bench.step(60).orders.empty());
+  CHECK(bench.rollout().ring == 1);
+  CHECK(bench.told.size() == told);
+  for (const auto& target : must(bench->list_rollout_targets(bench.rollout(), "waiting", {})).items)
+    if (target.ring == 1) CHECK(bench.come(target.instance_id, "1.2.3"));
+  CHECK(bench.step().orders.empty());
+}
+
+TEST_CASE("a ring that is away as a whole is waited for, and then passed") {
+  Bench bench;
+  bench.join_all(30);
+  bench.start(0);
+  for (const auto& target : must(bench->list_rollout_targets(bench.rollout(), "", {})).items)
+    if (target.ring == 1) must(bench->set_offline(bench.sessions[target.instance_id], bench.now));
+  for (const UpdateOrder& order : bench.step().orders)
+    bench.answer(order.instance, "confirmed");
+  bench.step();
+  CHECK(bench.rollout().ring == 1);
+  bench.step(899);
+  CHECK(bench.rollout().ring == 1);
+  CHECK(bench.step(1).orders.size() == 15);
+  CHECK(bench.rollout().ring == 2);
+}
+
+TEST_CASE("a machine that leaves before it is told holds the ring up for a while only") {
+  Bench bench;
+  bench.join_all(6);
+  bench.start(0, 100);
+  const auto last = must(bench->list_rollout_targets(bench.rollout(), "", {})).items[4].instance_id;
+  must(bench->set_offline(bench.sessions[last], bench.now));
+  for (int i = 0; i < 5; ++i)
+    for (const UpdateOrder& order : bench.step(20).orders)
+      bench.answer(order.instance, "confirmed");
+  CHECK(bench.told.size() == 4);
+  CHECK(bench.rollout().ring == 0);
+  bench.step(900);
+  CHECK(bench.rollout().ring == 1);
+}
+
+TEST_CASE("a machine whose turn has not come is not told at its handshake") {
+  Bench bench;
+  bench.join_all(6);
+  bench.start();
+  bench.step();
+  const auto last = must(bench->list_rollout_targets(bench.rollout(), "waiting", {})).items.at(0).instance_id;
+  CHECK_FALSE(bench.come(last, "1.2.3"));
+}
+
+TEST_CASE(
+    "one that has the version when its turn comes is done; an agent of version 1 is when it comes with it") {
+  Bench bench;
+  bench.join_all(2);
+  bench.come("m0", "2.0");
+  bench.start();
+  const auto orders = bench.step().orders;
+  REQUIRE(orders.size() == 1);
+  CHECK(orders[0].instance == bench.sessions["m1"].instance);
+  CHECK_FALSE(bench.come("m1", "2.0", "", true));
+  bench.step();
+  CHECK(bench.state() == "done");
+}
+
+TEST_CASE("paused in any phase nobody is told; resumed it goes on where it was") {
+  for (int phase = 0; phase < 4; ++phase) {
+    CAPTURE(phase);
+    Bench bench;
+    bench.join_all(10);
+    bench.start();
+    std::vector<UpdateOrder> orders;
+    if (phase > 0) orders = bench.step().orders;  // told
+    if (phase > 1)
+      for (const UpdateOrder& order : orders)
+        bench.answer(order.instance, "confirmed");
+    if (phase > 2) bench.step();  // between two rings
+    bench.command(RolloutCommand::pause);
+    CHECK_FALSE(command_rollout(*bench, "r1", RolloutCommand::pause, "ann", bench.now));
+    CHECK(bench.step(120).orders.empty());
+    if (phase == 1) {  // told at its handshake by nobody, while it is paused
+      CHECK_FALSE(bench.come(
+          must(bench->list_rollout_targets(bench.rollout(), "told", {})).items[0].instance_id, "1.2.3"));
+    }
+    const auto resumed = bench.command(RolloutCommand::resume);
+    CHECK(resumed.orders.size() == (phase == 1 ? 5 : 0));  // those who may not have heard it
+    if (phase == 0) orders = bench.step().orders;
+    CHECK(orders.size() == 5);
+    for (const UpdateOrder& order : orders)
+      if (phase < 2) bench.answer(order.instance, "confirmed");
+    bench.step();
+    CHECK(bench.step(60).orders.size() == (phase == 3 ? 0 : 5));
+    CHECK(bench.rollout().ring == 1);
+  }
+}
+
+TEST_CASE("aborted is for good") {
+  Bench bench;
+  bench.join_all(10);
+  bench.start(0);
+  const auto orders = bench.step().orders;
+  bench.command(RolloutCommand::abort);
+  for (const UpdateOrder& order : orders)
+    bench.answer(order.instance, "confirmed");
+  CHECK(bench.step(1000).orders.empty());
+  CHECK(bench.in_phase("confirmed") == 5);  // what was told goes on
+  CHECK_FALSE(command_rollout(*bench, "r1", RolloutCommand::resume, "ann", bench.now));
+  CHECK_FALSE(bench.come(
+      must(bench->list_rollout_targets(bench.rollout(), "waiting", {})).items[0].instance_id, "1.2.3"));
+}

@@ -1,0 +1,87 @@
+#include "backend/rollouts/rollouts.hpp"
+
+#include "backend/domain/instants.hpp"
+#include "base/json_text.hpp"
+
+namespace backend {
+
+namespace {
+
+// With nothing but pins there is only silence to notice, and with nothing at all, nothing.
+constexpr std::chrono::milliseconds kSeldom = std::chrono::seconds(30);
+
+}  // namespace
+
+Rollouts::Rollouts(Loop& loop, StoreThread& store, Fleet& fleet, EventLog& events, Log& log,
+                   std::chrono::milliseconds interval)
+    : store_(store),
+      fleet_(fleet),
+      events_(events),
+      log_(log),
+      interval_(interval),
+      wake_(loop.get_executor()) {}
+
+Task<> Rollouts::run() {
+  while (!is_stopping_) {
+    auto stepping = store_.write([](Store& store) { return step_rollouts(store, now_millis()); });
+    auto news = co_await std::move(stepping);
+    bool is_busy = true;
+    if (news) {
+      is_busy = news->any_active;
+      take(std::move(*news));
+    } else {
+      log_.error("rollouts could not go on: " + news.error().message());
+    }
+    if (!is_stopping_) co_await wake_.wait_for(is_busy ? interval_ : kSeldom);
+  }
+}
+
+void Rollouts::stop() {
+  is_stopping_ = true;
+  wake_.notify();
+}
+
+void Rollouts::tell(const std::vector<UpdateOrder>& orders) {
+  // One that has gone meanwhile is told at its next handshake.
+  for (const UpdateOrder& order : orders)
+    fleet_.tell(order.instance, protocol::AgentUpdate{order.version, order.url, order.action_id});
+}
+
+void Rollouts::publish(const Rollout& rollout) {
+  base::JsonText json;
+  json.begin_object().member("app_id", rollout.app_id).member("id", rollout.id);
+  json.member("version", rollout.version).member("state", name_of(rollout.state));
+  json.member("ring", rollout.ring + 1)
+      .member("rings", rollout.rings.size())
+      .member("reason", rollout.reason);
+  events_.publish("rollout", rollout.app_id, "", json.end_object().take());
+}
+
+void Rollouts::take(RolloutNews news) {
+  states_ = std::move(news.states);
+  tell(news.orders);
+  for (const LostMachine& lost : news.lost) {
+    base::JsonText json;
+    json.begin_object().member("app_id", lost.app_id).member("instance_id", lost.instance_id);
+    json.member("action_id", lost.action_id).member("version", lost.version).member("phase", kLost);
+    json.member("error", "silent since it was told").end_object();
+    events_.publish("update", lost.app_id, lost.instance_id, json.take());
+  }
+  for (const Rollout& rollout : news.changed) {
+    const std::string text = "rollout " + rollout.id + " of " + rollout.version + " is " +
+                             std::string(name_of(rollout.state)) + ", ring " +
+                             std::to_string(rollout.ring + 1) + " of " + std::to_string(rollout.rings.size());
+    if (rollout.state == RolloutState::stopped)
+      log_.warning(text + ": " + rollout.reason);
+    else
+      log_.info(text);
+    publish(rollout);
+  }
+}
+
+std::size_t Rollouts::count(RolloutState state) const {
+  const auto found = states_.find(std::string(name_of(state)));
+  return found == states_.end() ? 0 : found->second;
+}
+
+}  // namespace backend

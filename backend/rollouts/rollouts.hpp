@@ -1,0 +1,47 @@
+// Rollouts: looks every so often what the rollouts in the store have to do next, and does it.
+//
+// Nothing of value lives here: a backend that is started again goes on from the rows. Belongs to the loop's
+// thread.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+
+#include "backend/fleet/fleet.hpp"
+#include "backend/rollouts/rollout_step.hpp"
+
+namespace backend {
+
+class Rollouts {
+ public:
+  Rollouts(Loop& loop, StoreThread& store, Fleet& fleet, EventLog& events, Log& log,
+           std::chrono::milliseconds interval);
+
+  // Until stop().
+  Task<> run();
+  void stop();
+  // There is something new.
+  void wake() { wake_.notify(); }
+
+  // After the commit.
+  void tell(const std::vector<UpdateOrder>& orders);
+  void publish(const Rollout& rollout);
+
+  // All rollouts that there are, as of the last look.
+  std::size_t count(RolloutState state) const;
+
+ private:
+  void take(RolloutNews news);
+
+  StoreThread& store_;
+  Fleet& fleet_;
+  EventLog& events_;
+  Log& log_;
+  const std::chrono::milliseconds interval_;
+  transport::Wake wake_;
+  std::map<std::string, std::size_t> states_;
+  bool is_stopping_ = false;
+};
+
+}  // namespace backend

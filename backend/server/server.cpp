@@ -1,0 +1,285 @@
+#include "backend/server/server.hpp"
+
+#include <sys/resource.h>
+
+#include <filesystem>
+
+#include "backend/api/access.hpp"
+#include "backend/api/reply.hpp"
+#include "backend/api/route.hpp"
+#include "backend/domain/instants.hpp"
+#include "base/text.hpp"
+#include "transport/uri.hpp"
+
+namespace backend {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+using transport::HttpRequest;
+using transport::HttpResponse;
+
+namespace {
+
+using std::chrono::seconds;
+
+constexpr seconds kPresenceEvery{300};
+constexpr seconds kPurgeEvery{600};
+constexpr seconds kHouseEvery{10};
+constexpr std::chrono::milliseconds kBetweenPurges{100};
+constexpr seconds kDrainAgents{15};
+constexpr seconds kDrainRequests{5};
+
+HttpResponse text_reply(unsigned status, std::string text, std::string type = "text/plain; charset=utf-8") {
+  HttpResponse response;
+  response.status = status;
+  response.headers.push_back({"Content-Type", std::move(type)});
+  response.body = std::move(text);
+  return response;
+}
+
+}  // namespace
+
+bool is_loopback(std::string_view listen) {
+  const auto parts = transport::split_host_port(listen, 0);
+  if (!parts) return false;
+  return parts->host == "localhost" || parts->host == "::1" || parts->host.starts_with("127.");
+}
+
+std::size_t raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
+}
+
+Server::Server(Loop& loop, Options options, Log& log, DataFolder data)
+    : loop_(loop),
+      options_(std::move(options)),
+      log_(log),
+      data_(std::move(data)),
+      // A thousand events in a millisecond are more than there ever are.
+      events_(loop.get_executor(), {}, static_cast<EventId>(now_millis()) * 1000),
+      releases_(options_.releases, metrics_),
+      stopping_(loop.get_executor()) {}
+
+Server::~Server() = default;
+
+Result<std::unique_ptr<Server>> Server::open(Loop& loop, const Options& options, Log& log,
+                                             FleetSettings settings) {
+  std::error_code ignored;
+  if (options.plain && !is_loopback(options.listen))
+    return Error(ErrorCode::unsupported,
+                 "--listen " + options.listen +
+                     ": with --plain only loopback addresses are served (127.0.0.1:8963); leave --plain out");
+  if (!options.releases.empty() && !std::filesystem::is_directory(options.releases, ignored))
+    return Error(ErrorCode::not_found, "--releases " + options.releases +
+                                           ": there is no such folder; 'opsctl release publish' makes one");
+  auto data = DataFolder::open(options.data);
+  if (!data) return std::move(data).error();
+  std::unique_ptr<Server> server(new Server(loop, options, log, std::move(*data)));
+  auto token = server->data_.admin_token();
+  if (!token) return std::move(token).error();
+  if (!options.plain)
+    if (auto opened = server->open_identity(); !opened) return std::move(opened).error();
+  auto store = StoreThread::open(loop, server->data_.database(), server->metrics_);
+  if (!store) return std::move(store).error();
+  server->store_ = std::move(*store);
+  settings.allow_v1 = settings.allow_v1 || options.allow_v1;
+  // Without TLS there are no certificates to tell agents apart by.
+  settings.accept_tokens = options.plain || settings.allow_v1;
+  if (server->identity_)
+    settings.certificates = {.authority = &server->identity_->authority(),
+                             .life = seconds(options.certificate_life)};
+  settings.heartbeat_s = static_cast<int>(options.heartbeat);
+  server->fleet_ =
+      std::make_unique<Fleet>(loop, *server->store_, server->events_, server->metrics_, log, settings);
+  server->rollouts_ = std::make_unique<Rollouts>(loop, *server->store_, *server->fleet_, server->events_, log,
+                                                 settings.rollout_interval);
+  server->context_ = std::unique_ptr<api::Context>(new api::Context{
+      server->options_, *server->store_, *server->fleet_, *server->rollouts_, server->events_,
+      server->metrics_, log, std::move(*token), server->identity_ ? server->identity_->ca_hash() : ""});
+
+  const auto serve_agent = [fleet = server->fleet_.get()](HttpRequest request,
+                                                          std::shared_ptr<transport::WebSocket> socket) {
+    return fleet->serve(std::move(request), std::move(socket));
+  };
+  auto http = transport::HttpServer::listen(
+      loop,
+      {.listen = options.listen,
+       .tls = server->tls_,
+       .body_limit = [context = server->context_.get()](
+                         const HttpRequest& request) { return api::body_limit(*context, request); },
+       .web_socket = {.heartbeat = seconds(options.heartbeat)}},
+      [raw = server.get()](HttpRequest request) { return raw->answer(std::move(request)); },
+      {{.path = "/agent/", .handler = serve_agent}, {.path = "/agent", .handler = serve_agent}});
+  if (!http) return std::move(http).error().with_context("listening on " + options.listen);
+  server->http_ = std::move(*http);
+  return server;
+}
+
+Result<void> Server::open_identity() {
+  const auto now = std::chrono::system_clock::now();
+  auto identity = ServerIdentity::open(data_,
+                                       {.ca_cert = options_.ca_cert,
+                                        .ca_key = options_.ca_key,
+                                        .listen = options_.listen,
+                                        .names = options_.names},
+                                       now);
+  if (!identity) return std::move(identity).error();
+  identity_ = std::move(*identity);
+  auto shown = identity_->issue(now);
+  if (!shown) return std::move(shown).error();
+  auto tls = transport::TlsServer::make(std::move(*shown), identity_->authority().chain_pem());
+  if (!tls) return std::move(tls).error();
+  tls_ = std::move(*tls);
+  return {};
+}
+
+// New connections see the new certificate; those that are open go on.
+void Server::renew_identity() {
+  const auto now = std::chrono::system_clock::now();
+  if (!identity_ || !identity_->is_due(now)) return;
+  auto shown = identity_->issue(now);
+  auto replaced = shown ? tls_->replace(std::move(*shown)) : Result<void>(std::move(shown).error());
+  if (!replaced) log_.error("renewing the server's certificate: " + replaced.error().message());
+}
+
+Task<Result<void>> Server::start() {
+  auto loading = fleet_->load();
+  auto loaded = co_await std::move(loading);
+  if (!loaded) co_return loaded;
+  auto opening = api::open_access(*context_);
+  auto opened = co_await std::move(opening);
+  if (!opened) co_return opened;
+  http_->start();
+  transport::spawn(loop_.get_executor(), keep_house());
+  transport::spawn(loop_.get_executor(), rollouts_->run());
+  co_return Result<void>();
+}
+
+Task<> Server::drain() {
+  fleet_->begin_drain();
+  http_->stop();
+  events_.wake_all();
+  is_stopping_ = true;
+  stopping_.notify();
+  rollouts_->stop();
+  auto agents = fleet_->drain(kDrainAgents);
+  co_await std::move(agents);
+  auto requests = http_->drained(kDrainRequests);
+  const bool all_gone = co_await std::move(requests);
+  if (!all_gone) log_.warning("some requests were cut off");
+}
+
+// ---- requests
+
+Task<HttpResponse> Server::answer(HttpRequest request) {
+  metrics_.http_requests.add();
+  auto routing = route(std::move(request));
+  HttpResponse response = co_await std::move(routing);
+  if (response.status >= api::kBadRequest) metrics_.http_errors.add();
+  co_return response;
+}
+
+Task<HttpResponse> Server::route(HttpRequest request) {
+  const std::string prefix = std::string(api::kPrefix) + "/";
+  if (request.path.starts_with(prefix)) {
+    auto dispatching = api::dispatch(*context_, std::move(request));
+    co_return co_await std::move(dispatching);
+  }
+  if (request.path.starts_with(kReleasesPrefix)) co_return releases_.answer(request);
+  const bool known = request.path == "/healthz" || request.path == "/readyz" || request.path == "/metrics";
+  if (!known) co_return api::problem(api::kNotFound, "there is nothing at " + request.path);
+  if (request.method != "GET") {
+    HttpResponse refused = api::problem(api::kMethodNotAllowed, request.path + " takes GET");
+    refused.headers.push_back({"Allow", "GET"});
+    co_return refused;
+  }
+  if (request.path == "/healthz") co_return text_reply(api::kOk, "ok\n");
+  if (request.path == "/metrics") co_return show_metrics();
+  co_return co_await readiness();
+}
+
+Task<HttpResponse> Server::readiness() {
+  if (fleet_->draining()) co_return text_reply(api::kUnavailable, "draining\n");
+  // Through the writer thread, and a commit.
+  auto writing = store_->write([](Store& store) { return store.set_last_seen({}, now_millis()); });
+  const auto written = co_await std::move(writing);
+  if (!written) co_return text_reply(api::kUnavailable, written.error().message() + "\n");
+  co_return text_reply(api::kOk, "ready\n");
+}
+
+HttpResponse Server::show_metrics() {
+  const auto count = [](std::size_t value) { return static_cast<double>(value); };
+  const Gauge gauges[] = {
+      {"opsbackend_agents_connected", "Agents that are connected now.", count(fleet_->connected())},
+      {"opsbackend_connections", "Open connections of all kinds.", count(http_->connections())},
+      {"opsbackend_downloads", "Downloads of releases under way.", count(releases_.downloads())},
+      {"opsbackend_rollouts_running", "Rollouts that run.", count(rollouts_->count(RolloutState::running))},
+      {"opsbackend_rollouts_paused", "Rollouts that are paused.",
+       count(rollouts_->count(RolloutState::paused))},
+      {"opsbackend_rollouts_stopped", "Rollouts that have stopped by themselves.",
+       count(rollouts_->count(RolloutState::stopped))},
+      {"opsbackend_rollouts_done", "Rollouts that went through.",
+       count(rollouts_->count(RolloutState::done))},
+      {"opsbackend_rollouts_aborted", "Rollouts that were aborted.",
+       count(rollouts_->count(RolloutState::aborted))},
+      {"opsbackend_event_streams", "Open event streams.", count(context_->event_streams)},
+      {"opsbackend_store_queue", "Functions that wait for the writer.", count(store_->writes_queued())},
+      {"opsbackend_read_queue", "Functions that wait for the reader.", count(store_->reads_queued())},
+      {"opsbackend_reports_waiting_bytes", "Reports that are not stored yet.",
+       count(fleet_->reports_waiting())},
+      {"opsbackend_waits_open", "Wait states that have not come true.", count(fleet_->waits().open_count())},
+      {"opsbackend_draining", "1 while agents are being sent away.", fleet_->draining() ? 1.0 : 0.0},
+      {"process_resident_memory_bytes", "Memory of this process.", count(resident_bytes())},
+  };
+  return text_reply(api::kOk, metrics_text(metrics_, gauges), "text/plain; version=0.0.4; charset=utf-8");
+}
+
+// ---- housekeeping
+
+Task<> Server::keep_house() {
+  auto next_presence = std::chrono::steady_clock::now() + kPresenceEvery;
+  auto next_purge = std::chrono::steady_clock::now() + seconds(60);
+  while (!is_stopping_) {
+    co_await stopping_.wait_for(kHouseEvery);
+    if (is_stopping_) break;
+    renew_identity();
+    fleet_->close_expired();
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= next_presence) {
+      co_await fleet_->note_presence();
+      next_presence = now + kPresenceEvery;
+    }
+    if (now >= next_purge) {
+      co_await purge();
+      next_purge = now + kPurgeEvery;
+    }
+  }
+}
+
+// In steps that are small enough for reports not to notice.
+Task<> Server::purge() {
+  Retention retention;
+  retention.oldest = now_millis() - options_.retention_days * 24 * 3600 * 1000;
+  retention.most_results = retention.most_rounds = retention.most_statuses =
+      static_cast<std::uint64_t>(options_.retention_results);
+  std::size_t rows = 0;
+  for (bool more = true; more && !is_stopping_;) {
+    auto purging = store_->write([retention](Store& store) { return store.purge(retention); });
+    const auto purged = co_await std::move(purging);
+    if (!purged) {
+      log_.warning("removing old reports: " + purged.error().message());
+      co_return;
+    }
+    rows += purged->rows;
+    more = purged->more;
+    if (more) co_await stopping_.wait_for(kBetweenPurges);
+  }
+  if (rows > 0) log_.info("removed " + std::to_string(rows) + " old rows");
+}
+
+}  // namespace backend

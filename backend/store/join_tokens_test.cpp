@@ -1,0 +1,106 @@
+// Join tokens from the API to the store, on a backend that has a CA.
+#include <doctest/doctest.h>
+
+#include "backend/api/access.hpp"
+#include "backend/api/route.hpp"
+#include "backend/domain/instants.hpp"
+#include "base/sha256.hpp"
+#include "base/text.hpp"
+#include "tests/support/live_backend.hpp"
+#include "tests/support/scratch_folder.hpp"
+#include "tests/support/store_bench.hpp"
+
+namespace {
+
+using backend::Enrolled;
+using tests::JsonView;
+using tests::must;
+
+const std::string kAdmin = "an administrator's token of the old form";
+
+// The API without a socket.
+struct ApiBench {
+  ApiBench() {
+    context.ca_hash = std::string(64, 'c');
+    must(run(backend::api::open_access(context)));
+  }
+  template <class T>
+  T run(transport::Task<T> task) {
+    std::optional<T> answer;
+    transport::spawn(loop.get_executor(),
+                     [](transport::Task<T> it, std::optional<T>& to) -> transport::Task<> {
+                       to.emplace(co_await std::move(it));
+                     }(std::move(task), answer));
+    loop.restart();
+    while (!answer)
+      loop.run_one();
+    return std::move(*answer);
+  }
+  transport::HttpResponse call(const std::string& method, const std::string& path,
+                               const std::string& body = {}) {
+    transport::HttpRequest request;
+    request.method = method;
+    request.path = "/api/v1" + path;
+    request.headers = {{"Authorization", "Bearer " + kAdmin}};
+    request.body = body;
+    request.peer = "127.0.0.1:5";
+    return run(backend::api::dispatch(context, std::move(request)));
+  }
+  Enrolled enrol(const std::string& token, const std::string& instance) {
+    const auto parts = base::split(token, '.');
+    REQUIRE(parts.size() == 4);
+    const backend::EnrolRequest request{.token_id = std::string(parts[1]),
+                                        .secret_hash = base::sha256_hex(parts[2]),
+                                        .app_id = "",
+                                        .instance_id = instance,
+                                        .key_hash = "key"};
+    return must(run(
+        store->write([request](backend::Store& it) { return it.enrol(request, backend::now_millis()); })));
+  }
+
+  tests::ScratchFolder folder;
+  transport::Loop loop{1};
+  backend::Options options;
+  backend::Metrics metrics;
+  backend::Log log = must(backend::Log::open(backend::LogLevel::error, ""));
+  backend::EventLog events{loop.get_executor(), {}};
+  std::unique_ptr<backend::StoreThread> store =
+      must(backend::StoreThread::open(loop, folder / "backend.db", metrics));
+  backend::Fleet fleet{loop, *store, events, metrics, log, {}};
+  backend::Rollouts rollouts{loop, *store, fleet, events, log, std::chrono::seconds(1)};
+  backend::api::Context context{options, *store, fleet, rollouts, events, metrics, log, kAdmin};
+};
+
+}  // namespace
+
+TEST_CASE("a join token that the API has made enrols a machine, as often as was said") {
+  ApiBench bench;
+  const auto made =
+      bench.call("POST", "/join-tokens", R"({"app_id":"default","tags":{"role":"web"},"uses":2,"ttl_s":60})");
+  REQUIRE_MESSAGE(made.status == 201, made.body);
+  const std::string token = JsonView(made.body).text("token");
+  const auto parts = base::split(token, '.');
+  REQUIRE(parts.size() == 4);
+  CHECK(parts[0] == "opsjoin1");
+  CHECK(parts[1].size() == 16);
+  CHECK(parts[2].size() == 32);
+  CHECK(parts[3] == std::string(64, 'c'));
+  CHECK(bench.enrol(token, "web1").verdict == Enrolled::Verdict::enrolled);
+  CHECK(bench.enrol(token, "web2").verdict == Enrolled::Verdict::enrolled);
+  CHECK(bench.enrol(token, "web3").verdict == Enrolled::Verdict::refused);
+  const auto listed = bench.call("GET", "/join-tokens");
+  CHECK(JsonView(listed.body).number("items.0.uses_left") == 0);
+  CHECK(listed.body.find(parts[2]) == std::string::npos);
+  const JsonView web1(bench.call("GET", "/instances/default/web1").body);
+  CHECK(web1.text("tags.role") == "web");
+  CHECK(web1.text("identity.uid").size() == 32);
+}
+
+TEST_CASE("a join token that was revoked enrols nobody") {
+  ApiBench bench;
+  const JsonView made(bench.call("POST", "/join-tokens", R"({"instance_id":"web1"})").body);
+  CHECK(bench.call("DELETE", "/join-tokens/" + made.text("id")).status == 204);
+  CHECK(bench.enrol(made.text("token"), "web1").verdict == Enrolled::Verdict::refused);
+  CHECK(bench.call("DELETE", "/join-tokens/" + made.text("id")).status == 404);
+  CHECK(bench.call("POST", "/join-tokens", R"({"app_id":"unknown"})").status == 404);
+}

@@ -1,0 +1,211 @@
+// Instances, their tags and what they should run; what waits need to know of them.
+#include "backend/domain/instants.hpp"
+#include "backend/domain/json_text.hpp"
+#include "backend/store/sqlite/tables.hpp"
+
+namespace backend {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+namespace {
+
+// The columns of read_instance(), in its order; with facts as one more at the end.
+constexpr int kFactsColumn = 31;
+std::string select_instances(bool with_facts) {
+  std::string sql =
+      "SELECT i.id, i.app_id, i.instance_id, a.agent_uid, i.agent_version, i.os, i.arch, i.boot_id, "
+      "i.protocol, "
+      "i.epoch, i.agent_tags, i.operator_tags, i.facts_hash, i.online, i.first_seen, i.connected_at, "
+      "i.last_seen, i.recipe_version, i.placement, p.digest, i.problem, i.reported_version, i.status, "
+      "i.errors, "
+      "i.round, i.round_version, i.round_counts, i.round_not_reached, i.round_ms, i.round_at, i.edit";
+  if (with_facts) sql += ", f.facts";
+  sql += " FROM instances i LEFT JOIN agents a ON a.id=i.agent LEFT JOIN placements p ON p.id=i.placement ";
+  if (with_facts) sql += "LEFT JOIN facts f ON f.instance=i.id ";
+  return sql;
+}
+
+Instance read_instance(const Query& row) {
+  Instance instance;
+  int at = 0;
+  instance.key = row.integer(at++);
+  for (std::string* text : {&instance.app_id, &instance.instance_id, &instance.agent_uid,
+                            &instance.agent_version, &instance.os, &instance.arch, &instance.boot_id})
+    *text = row.view(at++);
+  instance.protocol = static_cast<int>(row.integer(at++));
+  instance.epoch = row.count(at++);
+  instance.agent_tags = read_tags(row.view(at++));
+  instance.operator_tags = read_tags(row.view(at++));
+  instance.facts_hash = row.view(at++);
+  instance.online = row.integer(at++) != 0;
+  for (Millis* time : {&instance.first_seen, &instance.connected_at, &instance.last_seen})
+    *time = row.integer(at++);
+  instance.recipe_version = row.integer(at++);
+  instance.placement = row.integer(at++);
+  instance.recipe_digest = row.view(at++);
+  instance.problem = row.view(at++);
+  instance.reported_version = row.integer(at++);
+  instance.status = row.view(at++);
+  instance.errors = read_texts(row.view(at++));
+  if (!row.is_null(at)) {
+    LastRound& round = instance.last_round.emplace();
+    round.round = row.count(at);
+    round.recipe_version = row.integer(at + 1);
+    round.counts = row.view(at + 2);
+    round.not_reached = row.count(at + 3);
+    round.duration_ms = row.integer(at + 4);
+    round.at = row.integer(at + 5);
+  }
+  at += 6;
+  instance.edit = row.integer(at);
+  if (!instance.problem.empty()) {
+    instance.status = "rejected";
+    instance.errors = {instance.problem};
+  }
+  return instance;
+}
+
+std::string no_such(std::string_view app_id, std::string_view instance_id) {
+  return "there is no instance '" + std::string(instance_id) + "' in app '" + std::string(app_id) + "'";
+}
+
+}  // namespace
+
+Result<Page<Instance>> SqliteStore::list_instances(const InstanceFilter& filter, const Selector* selector,
+                                                   const PageRequest& page, bool with_facts) {
+  const std::size_t slash = page.after.find('/');
+  if (!page.after.empty() && slash == std::string::npos)
+    return Error(ErrorCode::invalid, "'" + page.after + "' is not a cursor of this list");
+  const std::string after_app = page.after.substr(0, slash);
+  const std::string after_id = page.after.empty() ? "" : page.after.substr(slash + 1);
+  const bool reads_facts = with_facts || (selector && selector->uses_facts());
+
+  std::string sql = select_instances(reads_facts);
+  sql += "WHERE (i.app_id, i.instance_id) > (?, ?)";
+  if (!filter.app_id.empty()) sql += " AND i.app_id=?";
+  if (filter.online) sql += " AND i.online=?";
+  sql += " ORDER BY i.app_id, i.instance_id";
+  Query rows(database_, sql, after_app, after_id);
+  if (!filter.app_id.empty()) rows.bind(filter.app_id);
+  if (filter.online) rows.bind(*filter.online);
+
+  Page<Instance> found;
+  while (true) {
+    auto row = rows.next();
+    if (!row) return std::move(row).error();
+    if (!*row) return found;
+    Instance instance = read_instance(rows);
+    if (reads_facts) instance.facts = rows.view(kFactsColumn);
+    if (selector && !selector->matches(instance)) continue;
+    if (found.items.size() == page_size(page)) {
+      found.next = found.items.back().app_id + "/" + found.items.back().instance_id;
+      return found;
+    }
+    if (!with_facts) instance.facts.clear();
+    found.items.push_back(std::move(instance));
+  }
+}
+
+Result<Instance> SqliteStore::find_instance(std::string_view app_id, std::string_view instance_id) {
+  Query row(database_, "SELECT id FROM instances WHERE app_id=? AND instance_id=?", app_id, instance_id);
+  if (auto found = expect_row(row, no_such(app_id, instance_id)); !found) return std::move(found).error();
+  return find_instance(row.integer(0));
+}
+
+Result<Instance> SqliteStore::find_instance(InstanceKey key) {
+  Query row(database_, select_instances(true) + "WHERE i.id=?", key);
+  if (auto found = expect_row(row, "there is no such instance any more"); !found)
+    return std::move(found).error();
+  Instance instance = read_instance(row);
+  instance.facts = row.view(kFactsColumn);
+  return instance;
+}
+
+Result<Instance> SqliteStore::patch_tags(std::string_view app_id, std::string_view instance_id,
+                                         const std::map<std::string, std::optional<std::string>>& tags,
+                                         std::optional<Edit> expected) {
+  auto instance = find_instance(app_id, instance_id);
+  if (!instance) return instance;
+  if (auto same = check_edit(expected, instance->edit, "instance '" + instance->instance_id + "'"); !same)
+    return std::move(same).error();
+  for (const auto& [name, value] : tags) {
+    if (value)
+      instance->operator_tags[name] = *value;
+    else
+      instance->operator_tags.erase(name);
+  }
+  auto written = write("UPDATE instances SET operator_tags=?, edit=edit+1 WHERE id=?",
+                       to_json(instance->operator_tags), instance->key);
+  if (!written) return std::move(written).error();
+  ++instance->edit;
+  return instance;
+}
+
+Result<void> SqliteStore::forget_instance(std::string_view app_id, std::string_view instance_id) {
+  auto removed = database_.run("DELETE FROM instances WHERE app_id=? AND instance_id=? AND online=0", app_id,
+                               instance_id);
+  if (!removed) return std::move(removed).error();
+  if (*removed > 0) return end_enrolments(app_id, instance_id, "forgotten", now_millis());
+  auto there = find_instance(app_id, instance_id);
+  if (!there) return std::move(there).error();
+  return Error(ErrorCode::exists, "instance '" + std::string(instance_id) + "' is connected");
+}
+
+namespace {
+
+const std::string kSelectStandings =
+    "SELECT i.id, i.app_id, i.instance_id, i.agent_tags, i.operator_tags, i.recipe_version, "
+    "i.placement, "
+    "i.converged_version, i.converged_at FROM instances i ";
+
+Standing read_standing(const Query& row) {
+  Standing standing;
+  standing.key = row.integer(0);
+  standing.app_id = row.view(1);
+  standing.instance_id = row.view(2);
+  standing.tags = read_tags(row.view(4));
+  standing.tags.merge(read_tags(row.view(3)));
+  standing.recipe_version = row.integer(5);
+  standing.placement = row.integer(6);
+  standing.converged_version = row.integer(7);
+  standing.converged_at = row.integer(8);
+  return standing;
+}
+
+}  // namespace
+
+Result<void> SqliteStore::read_last_states(Standing& standing) {
+  Query rows(
+      database_,
+      "SELECT state_id, recipe_version, outcome, done_version, done_at FROM standings WHERE instance=?",
+      standing.key);
+  return for_each_row(rows, [&] {
+    standing.states.push_back(
+        {rows.text(0), rows.integer(1), rows.text(2), rows.integer(3), rows.integer(4)});
+  });
+}
+
+Result<Standing> SqliteStore::standing(InstanceKey instance) {
+  Query row(database_, kSelectStandings + "WHERE i.id=?", instance);
+  if (auto found = expect_row(row, "there is no such instance any more"); !found)
+    return std::move(found).error();
+  Standing standing = read_standing(row);
+  if (auto states = read_last_states(standing); !states) return std::move(states).error();
+  return standing;
+}
+
+Result<void> SqliteStore::each_standing(const std::function<void(const Standing&)>& take) {
+  Query rows(database_, kSelectStandings + "ORDER BY i.id");
+  while (true) {
+    auto row = rows.next();
+    if (!row) return std::move(row).error();
+    if (!*row) return {};
+    Standing standing = read_standing(rows);
+    if (auto states = read_last_states(standing); !states) return states;
+    take(standing);
+  }
+}
+
+}  // namespace backend

@@ -1,0 +1,272 @@
+// Apps, recipes with their revisions, assignments.
+#include "backend/store/sqlite/tables.hpp"
+#include "protocol/ids.hpp"
+
+namespace backend {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+namespace {
+
+// Names of apps and recipes stand in paths of the API and in cursors.
+Result<void> check_name(std::string_view what, std::string_view name) {
+  const std::string_view wrong = protocol::problem_of_name(name);
+  if (wrong.empty()) return {};
+  return Error(ErrorCode::invalid, "the name of " + std::string(what) + " " + std::string(wrong));
+}
+
+App read_app(const Query& row) {
+  return {row.text(0), row.text(1), row.text(4), row.integer(2), row.integer(3)};
+}
+
+Assignment read_assignment(const Query& row) {
+  Assignment assignment;
+  assignment.id = row.integer(0);
+  assignment.app_id = row.view(1);
+  assignment.selector = row.view(2);
+  assignment.recipe = row.view(3);
+  if (!row.is_null(4)) assignment.revision = row.integer(4);
+  assignment.order = row.integer(5);
+  assignment.kill_on_change = row.integer(6) != 0;
+  if (!row.is_null(7)) assignment.round_delay_s = row.integer(7);
+  assignment.created = row.integer(8);
+  assignment.edit = row.integer(9);
+  return assignment;
+}
+
+const std::string kSelectAssignments =
+    "SELECT id, app_id, selector, recipe, revision, position, kill_on_change, round_delay_s, created, edit "
+    "FROM assignments ";
+
+std::string no_recipe(std::string_view name, std::optional<std::int64_t> revision) {
+  std::string missing = "there is no recipe '" + std::string(name) + "'";
+  if (revision) missing += " with revision " + std::to_string(*revision);
+  return missing;
+}
+
+std::string assignment_name(std::int64_t id) {
+  return "assignment " + std::to_string(id);
+}
+
+}  // namespace
+
+Result<Page<App>> SqliteStore::list_apps(const PageRequest& page) {
+  Query rows(
+      database_,
+      "SELECT app_id, report, created, edit, agent_version FROM apps WHERE app_id>? ORDER BY app_id LIMIT ?",
+      page.after, page_size(page));
+  Page<App> found;
+  if (auto done = for_each_row(rows, [&] { found.items.push_back(read_app(rows)); }); !done)
+    return std::move(done).error();
+  if (found.items.size() == page_size(page)) found.next = found.items.back().app_id;
+  return found;
+}
+
+Result<App> SqliteStore::find_app(std::string_view app_id) {
+  Query row(database_, "SELECT app_id, report, created, edit, agent_version FROM apps WHERE app_id=?",
+            app_id);
+  if (auto found = expect_row(row, "there is no app '" + std::string(app_id) + "'"); !found)
+    return std::move(found).error();
+  return read_app(row);
+}
+
+Result<App> SqliteStore::put_app(const App& app, std::optional<Edit> expected, Millis now) {
+  if (auto fine = check_name("an app", app.app_id); !fine) return std::move(fine).error();
+  if (app.report != "all" && app.report != "changes")
+    return Error(ErrorCode::invalid, "'report' must be \"all\" or \"changes\"");
+  auto present = find_app(app.app_id);
+  if (!present && present.error().code() != ErrorCode::not_found) return present;
+  const Edit edit = present ? present->edit : 0;
+  if (auto same = check_edit(expected, edit, "app '" + app.app_id + "'"); !same)
+    return std::move(same).error();
+  auto written = write(
+      "INSERT INTO apps (app_id, report, agent_version, created, edit) VALUES (?,?,?,?,1) ON CONFLICT DO "
+      "UPDATE "
+      "SET report=excluded.report, agent_version=excluded.agent_version, edit=edit+1",
+      app.app_id, app.report, app.agent_version, now);
+  if (!written) return std::move(written).error();
+  if (app.agent_version != (present ? present->agent_version : ""))
+    if (auto pinned = set_pin(app, now); !pinned) return std::move(pinned).error();
+  return find_app(app.app_id);
+}
+
+Result<PutRevision> SqliteStore::put_revision(const NewRevision& revision, Millis now) {
+  if (auto fine = check_name("a recipe", revision.name); !fine) return std::move(fine).error();
+  auto newest = find_revision(revision.name, std::nullopt);
+  if (!newest && newest.error().code() != ErrorCode::not_found) return std::move(newest).error();
+  if (newest && newest->content == revision.content) return PutRevision{std::move(*newest), false};
+  const std::int64_t number = newest ? newest->revision + 1 : 1;
+  auto added = write(
+      "INSERT INTO revisions (name, revision, digest, syntax, state_count, created, content, states) "
+      "VALUES (?,?,?,?,?,?,?,?)",
+      revision.name, number, revision.digest, revision.syntax, revision.state_count, now, revision.content,
+      revision.states);
+  if (!added) return std::move(added).error();
+  auto stored = find_revision(revision.name, number);
+  if (!stored) return std::move(stored).error();
+  return PutRevision{std::move(*stored), true};
+}
+
+Result<Page<RecipeSummary>> SqliteStore::list_recipes(const PageRequest& page) {
+  // Of the columns without an aggregate SQLite takes those of the row that has the maximum.
+  Query rows(
+      database_,
+      "SELECT name, max(revision), digest, state_count, created FROM revisions WHERE name>? GROUP BY name "
+      "ORDER BY name LIMIT ?",
+      page.after, page_size(page));
+  Page<RecipeSummary> found;
+  auto done = for_each_row(rows, [&] {
+    found.items.push_back({rows.text(0), rows.integer(1), rows.text(2),
+                           static_cast<std::size_t>(rows.integer(3)), rows.integer(4)});
+  });
+  if (!done) return std::move(done).error();
+  if (found.items.size() == page_size(page)) found.next = found.items.back().name;
+  return found;
+}
+
+Result<Page<Revision>> SqliteStore::list_revisions(std::string_view name, const PageRequest& page) {
+  auto before = read_cursor(page, INT64_MAX);
+  if (!before) return std::move(before).error();
+  Query rows(database_,
+             "SELECT name, revision, digest, syntax, state_count, created FROM revisions WHERE name=? AND "
+             "revision<? ORDER BY revision DESC LIMIT ?",
+             name, *before, page_size(page));
+  Page<Revision> found;
+  auto done = for_each_row(rows, [&] {
+    found.items.push_back({rows.text(0),
+                           rows.integer(1),
+                           rows.text(2),
+                           rows.text(3),
+                           static_cast<std::size_t>(rows.integer(4)),
+                           rows.integer(5),
+                           {},
+                           {}});
+  });
+  if (!done) return std::move(done).error();
+  if (found.items.empty() && page.after.empty())
+    return Error(ErrorCode::not_found, no_recipe(name, std::nullopt));
+  if (found.items.size() == page_size(page)) found.next = std::to_string(found.items.back().revision);
+  return found;
+}
+
+Result<Revision> SqliteStore::find_revision(std::string_view name, std::optional<std::int64_t> revision) {
+  Query row(
+      database_,
+      "SELECT name, revision, digest, syntax, state_count, created, content, states FROM revisions WHERE "
+      "name=?1 AND (?2 IS NULL OR revision=?2) ORDER BY revision DESC LIMIT 1",
+      name, revision);
+  if (auto found = expect_row(row, no_recipe(name, revision)); !found) return std::move(found).error();
+  return Revision{
+      row.text(0),    row.integer(1), row.text(2), row.text(3), static_cast<std::size_t>(row.integer(4)),
+      row.integer(5), row.text(6),    row.text(7)};
+}
+
+Result<Revision> SqliteStore::find_revision_row(std::string_view name, std::optional<std::int64_t> revision) {
+  Query row(
+      database_,
+      "SELECT name, revision, digest, syntax, state_count, created FROM revisions WHERE name=?1 AND (?2 IS "
+      "NULL OR revision=?2) ORDER BY revision DESC LIMIT 1",
+      name, revision);
+  if (auto found = expect_row(row, no_recipe(name, revision)); !found) return std::move(found).error();
+  return Revision{row.text(0),
+                  row.integer(1),
+                  row.text(2),
+                  row.text(3),
+                  static_cast<std::size_t>(row.integer(4)),
+                  row.integer(5),
+                  {},
+                  {}};
+}
+
+Result<Page<Assignment>> SqliteStore::list_assignments(std::string_view app_id, const PageRequest& page) {
+  auto after = read_cursor(page, 0);
+  if (!after) return std::move(after).error();
+  Query rows(database_, kSelectAssignments + "WHERE id>?1 AND (?2='' OR app_id=?2) ORDER BY id LIMIT ?3",
+             *after, app_id, page_size(page));
+  Page<Assignment> found;
+  if (auto done = for_each_row(rows, [&] { found.items.push_back(read_assignment(rows)); }); !done)
+    return std::move(done).error();
+  if (found.items.size() == page_size(page)) found.next = std::to_string(found.items.back().id);
+  return found;
+}
+
+Result<std::vector<Assignment>> SqliteStore::assignments_in_order(std::string_view app_id) {
+  Query rows(database_, kSelectAssignments + "WHERE app_id=? ORDER BY position, id", app_id);
+  std::vector<Assignment> found;
+  if (auto done = for_each_row(rows, [&] { found.push_back(read_assignment(rows)); }); !done)
+    return std::move(done).error();
+  return found;
+}
+
+Result<std::vector<std::string>> SqliteStore::apps_that_follow(std::string_view recipe) {
+  Query rows(database_,
+             "SELECT DISTINCT app_id FROM assignments WHERE recipe=? AND revision IS NULL ORDER BY app_id",
+             recipe);
+  std::vector<std::string> found;
+  if (auto done = for_each_row(rows, [&] { found.push_back(rows.text(0)); }); !done)
+    return std::move(done).error();
+  return found;
+}
+
+Result<Assignment> SqliteStore::find_assignment(std::int64_t id) {
+  Query row(database_, kSelectAssignments + "WHERE id=?", id);
+  if (auto found = expect_row(row, "there is no " + assignment_name(id)); !found)
+    return std::move(found).error();
+  return read_assignment(row);
+}
+
+namespace {
+
+// What an assignment names must be there, and its selector must be one.
+Result<void> check_assignment(Store& store, const Assignment& assignment) {
+  if (auto app = store.find_app(assignment.app_id); !app) return std::move(app).error();
+  if (auto revision = store.find_revision(assignment.recipe, assignment.revision); !revision)
+    return std::move(revision).error();
+  if (auto selector = Selector::parse(assignment.selector); !selector)
+    return std::move(selector).error().with_context("selector");
+  if (assignment.round_delay_s && *assignment.round_delay_s < 1)
+    return Error(ErrorCode::invalid, "'round_delay_s' must be a positive number of seconds");
+  return {};
+}
+
+}  // namespace
+
+Result<Assignment> SqliteStore::add_assignment(const Assignment& assignment, Millis now) {
+  if (auto fine = check_assignment(*this, assignment); !fine) return std::move(fine).error();
+  auto added = write(
+      "INSERT INTO assignments (app_id, selector, recipe, revision, position, kill_on_change, round_delay_s, "
+      "created, edit) VALUES (?,?,?,?,?,?,?,?,1)",
+      assignment.app_id, assignment.selector, assignment.recipe, assignment.revision, assignment.order,
+      assignment.kill_on_change, assignment.round_delay_s, now);
+  if (!added) return std::move(added).error();
+  return find_assignment(database_.last_row_id());
+}
+
+Result<Assignment> SqliteStore::edit_assignment(const Assignment& assignment, std::optional<Edit> expected) {
+  auto present = find_assignment(assignment.id);
+  if (!present) return present;
+  if (auto same = check_edit(expected, present->edit, assignment_name(assignment.id)); !same)
+    return std::move(same).error();
+  if (assignment.app_id != present->app_id)
+    return Error(ErrorCode::invalid, "an assignment stays in its app: make a new one in the other");
+  if (auto fine = check_assignment(*this, assignment); !fine) return std::move(fine).error();
+  auto written = write(
+      "UPDATE assignments SET selector=?, recipe=?, revision=?, position=?, kill_on_change=?, "
+      "round_delay_s=?, "
+      "edit=edit+1 WHERE id=?",
+      assignment.selector, assignment.recipe, assignment.revision, assignment.order,
+      assignment.kill_on_change, assignment.round_delay_s, assignment.id);
+  if (!written) return std::move(written).error();
+  return find_assignment(assignment.id);
+}
+
+Result<void> SqliteStore::remove_assignment(std::int64_t id, std::optional<Edit> expected) {
+  auto present = find_assignment(id);
+  if (!present) return std::move(present).error();
+  if (auto same = check_edit(expected, present->edit, assignment_name(id)); !same) return same;
+  return write("DELETE FROM assignments WHERE id=?", id);
+}
+
+}  // namespace backend

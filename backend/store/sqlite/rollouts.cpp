@@ -1,0 +1,300 @@
+// Rollouts and their machines.
+#include "backend/store/sqlite/tables.hpp"
+#include "base/text.hpp"
+
+namespace backend {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+namespace {
+
+constexpr std::string_view kColumns =
+    "number, id, app_id, selector, canary, version, url, state, reason, ring, rings, pause_s, jitter_s, "
+    "timeout_s, created, created_by, next_at, ended";
+
+// Of rollout_targets: was told, and has neither closed the update nor been given up.
+constexpr std::string_view kOwesAnswer =
+    "told>0 AND phase NOT IN ('waiting', 'lost', 'superseded', 'confirmed', 'rolled_back', 'failed', "
+    "'refused')";
+
+std::string select_rollouts(std::string_view rest) {
+  return "SELECT " + std::string(kColumns) + " FROM rollouts " + std::string(rest);
+}
+
+Rollout read_rollout(const Query& row) {
+  Rollout rollout;
+  rollout.number = row.integer(0);
+  rollout.id = row.view(1);
+  rollout.app_id = row.view(2);
+  rollout.selector = row.view(3);
+  rollout.canary = row.view(4);
+  rollout.version = row.view(5);
+  rollout.url = row.view(6);
+  rollout.state = rollout_state_of(row.view(7)).value_or(RolloutState::ended);
+  rollout.reason = row.view(8);
+  rollout.ring = row.count(9);
+  for (const std::string_view size : base::split_words(row.view(10)))
+    rollout.rings.push_back(static_cast<std::size_t>(base::parse_integer(size).value_or(0)));
+  rollout.pause_s = row.integer(11);
+  rollout.jitter_s = row.integer(12);
+  rollout.timeout_s = row.integer(13);
+  rollout.created = row.integer(14);
+  rollout.created_by = row.view(15);
+  rollout.next_at = row.integer(16);
+  rollout.ended = row.integer(17);
+  return rollout;
+}
+
+}  // namespace
+
+Result<Rollout> SqliteStore::add_rollout(const Rollout& rollout, std::span<const RolloutTarget> targets) {
+  std::string rings;
+  for (const std::size_t size : rollout.rings)
+    rings += (rings.empty() ? "" : " ") + std::to_string(size);
+  auto added = write(
+      "INSERT INTO rollouts (id, app_id, selector, canary, version, url, state, reason, ring, rings, "
+      "pause_s, "
+      "jitter_s, timeout_s, created, created_by, next_at, ended) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+      rollout.id, rollout.app_id, rollout.selector, rollout.canary, rollout.version, rollout.url,
+      name_of(rollout.state), rollout.reason, rollout.ring, rings, rollout.pause_s, rollout.jitter_s,
+      rollout.timeout_s, rollout.created, rollout.created_by, rollout.next_at, rollout.ended);
+  if (!added) return std::move(added).error();
+  const std::int64_t number = database_.last_row_id();
+  std::int64_t position = 0;
+  for (const RolloutTarget& target : targets) {
+    // What an older one has left over is this one's now.
+    auto left = write("UPDATE rollout_targets SET phase=?, forgiven=1 WHERE instance=? AND phase=?",
+                      kSuperseded, target.instance, kWaiting);
+    if (!left) return std::move(left).error();
+    auto placed = write(
+        "INSERT INTO rollout_targets (rollout, instance, instance_id, position, ring, action_id, phase) "
+        "VALUES "
+        "(?,?,?,?,?,?,?)",
+        number, target.instance, target.instance_id, position++, target.ring, rollout.id, target.phase);
+    if (!placed) return std::move(placed).error();
+  }
+  return find_rollout(rollout.id);
+}
+
+Result<Rollout> SqliteStore::find_rollout(std::string_view id) {
+  Query row(database_, select_rollouts("WHERE id=?"), id);
+  if (auto found = expect_row(row, "there is no rollout '" + std::string(id) + "'"); !found)
+    return std::move(found).error();
+  return read_rollout(row);
+}
+
+Result<Page<Rollout>> SqliteStore::list_rollouts(std::string_view app_id, const PageRequest& page) {
+  auto before = read_cursor(page, INT64_MAX);
+  if (!before) return std::move(before).error();
+  Query rows(database_,
+             select_rollouts("WHERE number<?1 AND (?2='' OR app_id=?2) ORDER BY number DESC LIMIT ?3"),
+             *before, app_id, page_size(page));
+  Page<Rollout> found;
+  auto done = for_each_row(rows, [&] { found.items.push_back(read_rollout(rows)); });
+  if (!done) return std::move(done).error();
+  if (found.items.size() == page_size(page)) found.next = std::to_string(found.items.back().number);
+  return found;
+}
+
+Result<std::vector<Rollout>> SqliteStore::open_rollouts() {
+  // Whatever became of a rollout: who was told owes an answer, or is lost.
+  Query rows(database_,
+             select_rollouts("WHERE state IN ('running', 'paused', 'pinned') OR EXISTS (SELECT 1 FROM "
+                             "rollout_targets WHERE rollout=number AND " +
+                             std::string(kOwesAnswer) + ") ORDER BY number"));
+  std::vector<Rollout> found;
+  auto done = for_each_row(rows, [&] { found.push_back(read_rollout(rows)); });
+  if (!done) return std::move(done).error();
+  return found;
+}
+
+Result<std::map<std::string, std::size_t>> SqliteStore::count_rollouts() {
+  Query rows(database_, "SELECT state, count(*) FROM rollouts GROUP BY state");
+  std::map<std::string, std::size_t> counts;
+  auto done = for_each_row(rows, [&] { counts.emplace(rows.text(0), rows.count(1)); });
+  if (!done) return std::move(done).error();
+  return counts;
+}
+
+Result<void> SqliteStore::set_rollout(const Rollout& rollout) {
+  return write("UPDATE rollouts SET state=?, reason=?, ring=?, next_at=?, ended=? WHERE number=?",
+               name_of(rollout.state), rollout.reason, rollout.ring, rollout.next_at, rollout.ended,
+               rollout.number);
+}
+
+Result<std::vector<RingCounts>> SqliteStore::ring_counts(const Rollout& rollout) {
+  Query rows(
+      database_,
+      "SELECT t.ring, count(*), sum(t.told=0 AND t.absent=1), sum(t.told>0), sum(t.phase='confirmed'), "
+      "sum(t.phase='confirmed' AND i.online=1 AND i.agent_version=?), sum(t.phase='rolled_back'), "
+      "sum(t.phase IN ('failed', 'refused')), sum(t.phase='lost') FROM rollout_targets t JOIN instances i "
+      "ON i.id=t.instance WHERE t.rollout=? AND t.forgiven=0 GROUP BY t.ring",
+      rollout.version, rollout.number);
+  std::vector<RingCounts> counts(std::max<std::size_t>(rollout.rings.size(), 1));
+  auto done = for_each_row(rows, [&] {
+    const std::size_t ring = rows.count(0);
+    if (ring >= counts.size()) return;
+    counts[ring] = {rows.count(1), rows.count(2), rows.count(3), rows.count(4),
+                    rows.count(5), rows.count(6), rows.count(7), rows.count(8)};
+  });
+  if (!done) return std::move(done).error();
+  return counts;
+}
+
+Result<Page<RolloutTarget>> SqliteStore::list_rollout_targets(const Rollout& rollout, std::string_view phase,
+                                                              const PageRequest& page) {
+  auto after = read_cursor(page, -1);
+  if (!after) return std::move(after).error();
+  Query rows(
+      database_,
+      "SELECT position, instance, instance_id, ring, phase, error, progress, told, at FROM rollout_targets "
+      "WHERE rollout=?1 AND position>?2 AND (?3='' OR phase=?3) ORDER BY position LIMIT ?4",
+      rollout.number, *after, phase, page_size(page));
+  Page<RolloutTarget> found;
+  std::int64_t last = 0;
+  auto done = for_each_row(rows, [&] {
+    last = rows.integer(0);
+    RolloutTarget& target = found.items.emplace_back();
+    target.instance = rows.integer(1);
+    target.instance_id = rows.view(2);
+    target.ring = rows.count(3);
+    target.phase = rows.view(4);
+    target.error = rows.view(5);
+    if (!rows.is_null(6)) target.progress = rows.real(6);
+    target.told = rows.integer(7);
+    target.at = rows.integer(8);
+  });
+  if (!done) return std::move(done).error();
+  if (found.items.size() == page_size(page)) found.next = std::to_string(last);
+  return found;
+}
+
+Result<std::string> SqliteStore::active_rollout_of(InstanceKey instance) {
+  Query row(database_,
+            "SELECT r.id FROM rollout_targets t JOIN rollouts r ON r.number=t.rollout WHERE t.instance=? AND "
+            "r.state IN ('running', 'paused') LIMIT 1",
+            instance);
+  auto found = row.next();
+  if (!found) return std::move(found).error();
+  return *found ? row.text(0) : std::string();
+}
+
+Result<std::string> SqliteStore::rival_of(const Rollout& rollout) {
+  Query row(database_,
+            "SELECT r.id FROM rollout_targets t JOIN rollout_targets o ON o.instance=t.instance AND "
+            "o.rollout<>t.rollout JOIN rollouts r ON r.number=o.rollout WHERE t.rollout=? AND t.phase NOT IN "
+            "('superseded', 'confirmed', 'rolled_back', 'failed', 'refused') AND r.state IN ('running', "
+            "'paused') LIMIT 1",
+            rollout.number);
+  auto found = row.next();
+  if (!found) return std::move(found).error();
+  return *found ? row.text(0) : std::string();
+}
+
+// ---- ring by ring
+
+Result<void> SqliteStore::begin_ring(const Rollout& rollout, Millis now) {
+  constexpr std::int64_t kMillis = 1000;
+  if (rollout.ring >= rollout.rings.size()) return {};
+  // Spread evenly over the jitter, in the order of the rollout, which is one of hashes.
+  std::int64_t first = 0;
+  for (std::size_t ring = 0; ring < rollout.ring; ++ring)
+    first += static_cast<std::int64_t>(rollout.rings[ring]);
+  auto begun =
+      write("UPDATE rollout_targets SET due=?+((position-?)*?)/? WHERE rollout=? AND ring=? AND due=0", now,
+            first, rollout.jitter_s * kMillis, rollout.rings[rollout.ring], rollout.number, rollout.ring);
+  if (!begun) return begun;
+  // Remembered as it is now: when the backend has just been started nobody is connected, and nobody is
+  // absent.
+  return write(
+      "UPDATE rollout_targets SET absent=1 WHERE rollout=? AND ring=? AND told=0 AND EXISTS (SELECT 1 FROM "
+      "instances i WHERE i.id=instance AND i.online=0)",
+      rollout.number, rollout.ring);
+}
+
+Result<std::vector<UpdateOrder>> SqliteStore::take_due(const Rollout& rollout, Millis now) {
+  struct Due {
+    UpdateOrder order;
+    bool has_it = false;
+  };
+  std::vector<Due> due;
+  {
+    Query rows(
+        database_,
+        "SELECT t.instance, t.action_id, i.agent_version=?1 FROM rollout_targets t JOIN instances i ON "
+        "i.id=t.instance WHERE t.rollout=?2 AND t.phase='waiting' AND t.due>0 AND t.due<=?3 AND i.online=1",
+        rollout.version, rollout.number, now);
+    auto done = for_each_row(rows, [&] {
+      due.push_back({{rows.integer(0), rows.text(1), rollout.version, rollout.url}, rows.integer(2) != 0});
+    });
+    if (!done) return std::move(done).error();
+  }
+  std::vector<UpdateOrder> orders;
+  for (Due& one : due) {
+    auto told = write("UPDATE rollout_targets SET told=?, at=?, phase=? WHERE rollout=? AND instance=?", now,
+                      now, one.has_it ? kConfirmed : kTold, rollout.number, one.order.instance);
+    if (!told) return std::move(told).error();
+    if (!one.has_it) orders.push_back(std::move(one.order));
+  }
+  return orders;
+}
+
+Result<std::vector<UpdateOrder>> SqliteStore::told_and_silent(const Rollout& rollout) {
+  Query rows(
+      database_,
+      "SELECT t.instance, t.action_id FROM rollout_targets t JOIN instances i ON i.id=t.instance WHERE "
+      "t.rollout=? AND t.phase='told' AND i.online=1",
+      rollout.number);
+  std::vector<UpdateOrder> orders;
+  auto done = for_each_row(rows, [&] {
+    orders.push_back({rows.integer(0), rows.text(1), rollout.version, rollout.url});
+  });
+  if (!done) return std::move(done).error();
+  return orders;
+}
+
+Result<std::vector<RolloutTarget>> SqliteStore::lose_silent(const Rollout& rollout, Millis now) {
+  constexpr std::int64_t kMillis = 1000;
+  // Who was connected when the turn came, and has not been since, holds nobody up either.
+  const Millis before = now - rollout.timeout_s * kMillis;
+  const bool is_open = rollout.is_active() || rollout.state == RolloutState::pinned;
+  auto absent = !is_open ? Result<void>()
+                         : write(
+                               "UPDATE rollout_targets SET absent=1 WHERE rollout=? AND phase=? AND due>0 "
+                               "AND due<? AND absent=0 AND "
+                               "EXISTS (SELECT 1 FROM instances i WHERE i.id=instance AND i.online=0)",
+                               rollout.number, kWaiting, before);
+  if (!absent) return std::move(absent).error();
+  std::vector<RolloutTarget> lost;
+  // A machine that is connected and works on it is not silent: a state that is waited for may take hours, a
+  // slow line nearly so. After the switch there is a deadline, and it has to come back.
+  Query rows(database_,
+             "UPDATE rollout_targets SET phase='lost' WHERE rollout=? AND at<? AND " +
+                 std::string(kOwesAnswer) +
+                 " AND NOT (phase IN ('requested', 'metadata', 'downloading', 'verifying', 'staged', "
+                 "'draining') AND "
+                 "EXISTS (SELECT 1 FROM instances i WHERE i.id=instance AND i.online=1)) RETURNING instance, "
+                 "instance_id, ring",
+             rollout.number, before);
+  auto done = for_each_row(rows, [&] {
+    RolloutTarget& target = lost.emplace_back();
+    target.instance = rows.integer(0);
+    target.instance_id = rows.view(1);
+    target.ring = rows.count(2);
+    target.phase = kLost;
+  });
+  if (!done) return std::move(done).error();
+  return lost;
+}
+
+Result<void> SqliteStore::forgive(const Rollout& rollout) {
+  return write(
+      "UPDATE rollout_targets SET forgiven=1 WHERE rollout=? AND phase IN ('rolled_back', 'failed', "
+      "'refused', "
+      "'lost')",
+      rollout.number);
+}
+
+}  // namespace backend

@@ -1,0 +1,28 @@
+// The tables of the SQLite store, and how a file of an older version becomes one of the present.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "backend/store/sqlite/sqlite.hpp"
+
+namespace backend {
+
+// Step n brings a file of version n to n+1: the statements, then what SQL cannot do, then more statements.
+// Steps that were released are never edited; new ones are added.
+struct SchemaStep {
+  std::string_view sql;
+  base::Result<void> (*compute)(Database& database) = nullptr;
+  std::string_view after = {};
+};
+std::span<const SchemaStep> schema_steps();
+SchemaStep identity_step();  // the second one (schema_identity.cpp)
+SchemaStep rollout_step();   // the third one (schema_rollouts.cpp)
+
+// Brings the file to the present version, each step in a transaction. A file of a newer one is refused.
+base::Result<void> migrate(Database& database, std::span<const SchemaStep> steps = schema_steps());
+
+// Refuses a file that migrate() would have something to do for.
+base::Result<void> check_version(Database& database);
+
+}  // namespace backend

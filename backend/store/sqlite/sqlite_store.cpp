@@ -1,0 +1,51 @@
+#include "backend/store/sqlite/sqlite_store.hpp"
+
+#include <algorithm>
+
+#include "backend/store/sqlite/schema.hpp"
+#include "backend/store/sqlite/tables.hpp"
+#include "base/text.hpp"
+
+namespace backend {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+Result<std::unique_ptr<Store>> open_sqlite_store(const std::string& path, Access access) {
+  const bool writes = access == Access::write;
+  auto database = Database::open(path, writes ? Database::Mode::write : Database::Mode::read_only);
+  if (!database) return std::move(database).error();
+  auto ready = writes ? migrate(*database) : check_version(*database);
+  if (!ready) return std::move(ready).error().with_context(path);
+  return std::unique_ptr<Store>(std::make_unique<SqliteStore>(std::move(*database)));
+}
+
+Result<void> SqliteStore::transact(const std::function<Result<void>()>& work) {
+  return database_.transact(work);
+}
+
+Result<void> expect_row(Query& query, const std::string& not_found) {
+  auto row = query.next();
+  if (!row) return std::move(row).error();
+  if (!*row) return Error(ErrorCode::not_found, not_found);
+  return {};
+}
+
+Result<std::int64_t> read_cursor(const PageRequest& page, std::int64_t none) {
+  if (page.after.empty()) return none;
+  const auto number = base::parse_integer(page.after);
+  if (!number) return Error(ErrorCode::invalid, "'" + page.after + "' is not a cursor of this list");
+  return *number;
+}
+
+std::size_t page_size(const PageRequest& page) {
+  return std::clamp<std::size_t>(page.limit, 1, kLargestPage);
+}
+
+Result<void> check_edit(std::optional<Edit> expected, Edit present, const std::string& what) {
+  if (!expected || *expected == present) return {};
+  return Error(ErrorCode::exists, what + " was edited meanwhile: read it again");
+}
+
+}  // namespace backend

@@ -1,0 +1,144 @@
+// StoreThread: the store's two threads, and the way to them from the loop.
+//
+// The writer takes everything that is queued by then, runs it in one transaction (a savepoint each, so that
+// one that fails does not undo the others), commits, and completes all of them on the loop: whoever resumes
+// knows that what was written is durable. The reader has a connection of its own that only reads; lists and
+// other work that takes its time (recipe checks) go there.
+//
+// write() and read() are called on the loop's thread. The functions run on the other threads: they own, or
+// share as constants, all that they touch.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "backend/store/store.hpp"
+#include "backend/telemetry/metrics.hpp"
+#include "transport/async.hpp"
+
+namespace backend {
+
+using transport::Loop;
+using transport::Task;
+
+// One function on its way through a store's thread.
+class StoreJob {
+ public:
+  explicit StoreJob(Loop& loop) : finished_(loop.get_executor()) {}
+  virtual ~StoreJob() = default;
+  // On the store's thread. An error undoes what this function wrote.
+  virtual base::Result<void> run(Store& store) = 0;
+  // What it wrote was undone after all: the transaction could not be committed.
+  virtual void fail(const base::Error& error) = 0;
+
+  // On the loop's thread.
+  void finish() {
+    is_finished_ = true;
+    finished_.notify();
+  }
+  Task<> wait() {
+    while (!is_finished_)
+      co_await finished_.wait();
+  }
+
+  std::chrono::steady_clock::time_point queued = std::chrono::steady_clock::now();
+
+ private:
+  bool is_finished_ = false;
+  transport::Wake finished_;
+};
+
+// The thread behind one store. Ends, after what is queued, when it is destroyed.
+class StoreWorker {
+ public:
+  enum class Commit { together, none };
+  StoreWorker(Loop& loop, std::unique_ptr<Store> store, Commit commit, Metrics& metrics);
+  ~StoreWorker();
+
+  // False when too many are queued.
+  bool queue(std::shared_ptr<StoreJob> job);
+  std::size_t queued() const { return queued_.load(std::memory_order_relaxed); }
+
+ private:
+  using Batch = std::vector<std::shared_ptr<StoreJob>>;
+  void work();
+  Batch take();
+  void run_together(const Batch& batch);
+
+  Loop& loop_;
+  const std::unique_ptr<Store> store_;
+  const Commit commit_;
+  Metrics& metrics_;
+  std::atomic<std::size_t> queued_ = 0;
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  Batch waiting_;          // guarded by mutex_
+  bool stopping_ = false;  // guarded by mutex_
+  std::thread thread_;     // last: it uses all of the above
+};
+
+class StoreThread {
+ public:
+  // Opens the database, which is made when it is not there.
+  static base::Result<std::unique_ptr<StoreThread>> open(Loop& loop, const std::string& path,
+                                                         Metrics& metrics);
+  StoreThread(std::unique_ptr<StoreWorker> writer, std::unique_ptr<StoreWorker> reader, Loop& loop)
+      : loop_(loop), writer_(std::move(writer)), reader_(std::move(reader)) {}
+
+  // `work` is Result<R>(Store&). The task has to be awaited.
+  template <class F>
+  auto write(F work) -> Task<std::invoke_result_t<F&, Store&>> {
+    return run(*writer_, std::move(work));
+  }
+  template <class F>
+  auto read(F work) -> Task<std::invoke_result_t<F&, Store&>> {
+    return run(*reader_, std::move(work));
+  }
+
+  std::size_t writes_queued() const { return writer_->queued(); }
+  std::size_t reads_queued() const { return reader_->queued(); }
+
+ private:
+  template <class F>
+  struct Call final : StoreJob {
+    using Answer = std::invoke_result_t<F&, Store&>;
+    Call(Loop& loop, F the_work) : StoreJob(loop), work(std::move(the_work)) {}
+    base::Result<void> run(Store& store) override {
+      answer.emplace(work(store));
+      if (!*answer) return answer->error();
+      return {};
+    }
+    void fail(const base::Error& error) override { answer.emplace(error); }
+
+    F work;
+    std::optional<Answer> answer;
+  };
+
+  template <class F>
+  Task<std::invoke_result_t<F&, Store&>> run(StoreWorker& worker, F work) {
+    auto call = std::make_shared<Call<F>>(loop_, std::move(work));
+    const bool taken = worker.queue(call);
+    return wait_for<F>(std::move(call), taken);
+  }
+  template <class F>
+  static Task<std::invoke_result_t<F&, Store&>> wait_for(std::shared_ptr<Call<F>> call, bool taken) {
+    if (!taken) co_return base::Error(base::ErrorCode::limit, "the store is behind: too much waits for it");
+    co_await call->wait();
+    co_return std::move(*call->answer);
+  }
+
+  Loop& loop_;
+  std::unique_ptr<StoreWorker> writer_;
+  std::unique_ptr<StoreWorker> reader_;
+};
+
+}  // namespace backend

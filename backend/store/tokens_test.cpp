@@ -1,0 +1,73 @@
+// Tokens of operators in the store.
+#include <doctest/doctest.h>
+
+#include "backend/domain/operator_token.hpp"
+#include "base/sha256.hpp"
+#include "tests/support/store_bench.hpp"
+
+namespace {
+
+using base::ErrorCode;
+using tests::must;
+using tests::StoreBench;
+
+backend::OperatorToken token(const std::string& id, const std::string& name, backend::Millis expires = 0) {
+  return {.id = id,
+          .name = name,
+          .role = "viewer",
+          .scope = "",
+          .secret_hash = base::sha256_hex("secret of " + id),
+          .created_by = "test",
+          .expires = expires};
+}
+
+}  // namespace
+
+TEST_CASE("a name belongs to one live token; who is revoked or has expired makes room") {
+  StoreBench bench;
+  must(bench->add_token(token("1", "ann", bench.now + 1000), bench.now));
+  CHECK(bench->add_token(token("2", "ann"), bench.now).error().code() == ErrorCode::exists);
+  CHECK(bench->add_token(token("2", "odd name"), bench.now).error().code() == ErrorCode::invalid);
+  bench.now += 1000;
+  CHECK(must(bench->live_tokens(bench.now)).empty());
+  must(bench->add_token(token("2", "ann"), bench.now));
+  CHECK(must(bench->revoke_token("ann", bench.now)).id == "2");
+  CHECK(bench->revoke_token("ann", bench.now).error().code() == ErrorCode::not_found);
+  must(bench->add_token(token("3", "ann"), bench.now));
+  must(bench->note_token_use("3", bench.now + 5));
+  const auto all = must(bench->list_tokens({}));
+  REQUIRE(all.items.size() == 3);
+  CHECK(all.items[0].last_used == bench.now + 5);
+  CHECK(all.items[1].revoked == bench.now);
+  CHECK(must(bench->live_tokens(bench.now)).size() == 1);
+}
+
+TEST_CASE("the token of the data folder is 'admin', and another one takes its place") {
+  StoreBench bench;
+  must(bench->set_admin_token("1", "hash 1", bench.now));
+  must(bench->set_admin_token("1", "hash 1", bench.now));
+  REQUIRE(must(bench->live_tokens(bench.now)).size() == 1);
+  must(bench->set_admin_token("2", "hash 2", bench.now));
+  const auto live = must(bench->live_tokens(bench.now));
+  REQUIRE(live.size() == 1);
+  CHECK(live[0].id == "2");
+  CHECK(live[0].name == "admin");
+  CHECK(live[0].role == "admin");
+  must(bench->revoke_token("admin", bench.now));
+  must(bench->set_admin_token("2", "hash 2", bench.now));
+  CHECK(must(bench->live_tokens(bench.now)).empty());
+  CHECK(must(bench->list_audit({})).items.size() == 2);
+}
+
+TEST_CASE("a token's text is found by its id and proved by its secret") {
+  const auto made = backend::make_operator_token();
+  const std::string text = backend::format_operator_token(made);
+  const auto proof = backend::proof_of_token(text);
+  CHECK(proof.id == made.id);
+  CHECK(proof.secret_hash == base::sha256_hex(made.secret));
+  const std::string old(64, 'a');  // of an admin.token from before
+  CHECK(backend::proof_of_token(old).secret_hash == base::sha256_hex(old));
+  CHECK(backend::proof_of_token(old).id.starts_with("text-"));
+  CHECK(backend::proof_of_token("ops_" + std::string(81, 'x')).id.starts_with("text-"));
+  CHECK(backend::proof_of_token("").id.starts_with("text-"));
+}

@@ -1,9 +1,0 @@
-#include "backend/version.hpp"
-
-namespace backend {
-
-std::string_view version() {
-  return OPSAGENT_VERSION;
-}
-
-}  // namespace backend
