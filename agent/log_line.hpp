@@ -4,9 +4,9 @@
 #include <functional>
 #include <string>
 
-namespace agent::manager {
+namespace agent {
 
 enum class Level { debug, info, warning, error };
 using LogLine = std::function<void(Level, const std::string&)>;
 
-}  // namespace agent::manager
+}  // namespace agent

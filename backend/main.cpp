@@ -1,5 +1,5 @@
 #include "backend/server/program.hpp"
 
 int main(int argc, char** argv) {
-  return backend::run_program(argc, argv);
+  return backend::server::run_program(argc, argv);
 }

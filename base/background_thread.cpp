@@ -2,26 +2,26 @@
 
 #include <sys/eventfd.h>
 
-namespace agent::manager {
+namespace base {
 
-SideWork::Ending::Ending() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+BackgroundThread::Ending::Ending() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
-void SideWork::Ending::request() {
+void BackgroundThread::Ending::request() {
   requested_.store(true);
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(fd_.get(), &one, sizeof one);
 }
 
-SideWork::SideWork()
+BackgroundThread::BackgroundThread()
     : thread_([this] {
         while (auto job = jobs_.pop())
           if (!ending_.requested()) (*job)(ending_);
       }) {}
 
-SideWork::~SideWork() {
+BackgroundThread::~BackgroundThread() {
   ending_.request();
   jobs_.close();
   thread_.join();
 }
 
-}  // namespace agent::manager
+}  // namespace base

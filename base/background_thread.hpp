@@ -1,4 +1,5 @@
-// SideWork: one thread for what may block and is neither the loop's nor the worker's: facts and queries.
+// BackgroundThread: one thread for what may block and is neither the loop's nor the worker's: facts and
+// queries.
 #pragma once
 
 #include <atomic>
@@ -9,16 +10,16 @@
 #include "base/interrupt.hpp"
 #include "base/unique_fd.hpp"
 
-namespace agent::manager {
+namespace base {
 
-class SideWork {
+class BackgroundThread {
  public:
   using Job = std::function<void(base::Interrupt&)>;
 
-  SideWork();
-  ~SideWork();  // interrupts what runs, and joins
-  SideWork(const SideWork&) = delete;
-  SideWork& operator=(const SideWork&) = delete;
+  BackgroundThread();
+  ~BackgroundThread();  // interrupts what runs, and joins
+  BackgroundThread(const BackgroundThread&) = delete;
+  BackgroundThread& operator=(const BackgroundThread&) = delete;
 
   // False when too much is waiting already.
   bool submit(Job job) { return jobs_.try_push(std::move(job)); }
@@ -43,4 +44,4 @@ class SideWork {
   std::thread thread_;
 };
 
-}  // namespace agent::manager
+}  // namespace base

@@ -35,7 +35,7 @@ Result<void> sync_folder_of(const std::string& path) {
   return {};
 }
 
-Result<void> write_lasting_file(const std::string& path, std::string_view content, mode_t mode) {
+Result<void> write_durable_file(const std::string& path, std::string_view content, mode_t mode) {
   // Only the owner writes in its folder: a leftover of a killed one is simply replaced.
   const std::string scratch = path + ".new";
   ::unlink(scratch.c_str());

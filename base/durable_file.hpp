@@ -15,7 +15,7 @@ inline constexpr mode_t kPrivate = 0600;
 
 // The content is on disk under this name when it returns, or the old file is untouched (after an error at the
 // very last step, the folder's sync, it may be either).
-Result<void> write_lasting_file(const std::string& path, std::string_view content, mode_t mode = kPrivate);
+Result<void> write_durable_file(const std::string& path, std::string_view content, mode_t mode = kPrivate);
 
 // Gone, and on disk that it is gone. Nothing there: fine.
 Result<void> remove_lasting_file(const std::string& path);

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-namespace agent {
+namespace base {
 
 base::Result<void> make_private_folder(std::string path, mode_t mode) {
   while (path.size() > 1 && path.ends_with('/'))
@@ -27,4 +27,4 @@ base::Result<void> make_private_folder(std::string path, mode_t mode) {
   return {};
 }
 
-}  // namespace agent
+}  // namespace base

@@ -7,10 +7,10 @@
 
 #include "base/result.hpp"
 
-namespace agent {
+namespace base {
 
 // Makes every folder that is missing on the way, 0755, and the last one with `mode`. An Error too when one is
 // there that somebody else could write to: whoever can write a journal can make us remove files.
 base::Result<void> make_private_folder(std::string path, mode_t mode = 0700);
 
-}  // namespace agent
+}  // namespace base

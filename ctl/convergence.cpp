@@ -16,7 +16,7 @@ namespace {
 using base::Result;
 using base::Value;
 using Clock = std::chrono::steady_clock;
-using Standing = Convergence::Standing;
+using State = Convergence::State;
 
 constexpr std::size_t kAll = 1'000'000;
 constexpr std::chrono::seconds kDefaultTimeout{600};
@@ -29,10 +29,9 @@ bool is_final(std::string_view status) {
   return status == "converged" || status == "failed" || status == "rejected";
 }
 
-Standing standing_of(bool online, std::int64_t wanted, std::int64_t reported, std::string_view status) {
-  if (reported >= wanted && is_final(status))
-    return status == "converged" ? Standing::converged : Standing::failed;
-  return online ? Standing::pending : Standing::offline;
+State state_of(bool online, std::int64_t wanted, std::int64_t reported, std::string_view status) {
+  if (reported >= wanted && is_final(status)) return status == "converged" ? State::converged : State::failed;
+  return online ? State::pending : State::offline;
 }
 
 std::string first_error(const Value& object) {
@@ -107,11 +106,10 @@ class Waiting {
     // With -o json, standard output is the answer's alone.
     terminal::Output& out = session_.options.format == Format::table ? console.out : console.err;
     for (const auto& [machine, entry] : convergence_.machines()) {
-      if (entry.standing == Standing::converged) continue;
-      std::string text = entry.standing == Standing::offline
-                             ? "not connected: it gets this when it comes back"
-                         : entry.standing == Standing::pending ? "not done in time (" + entry.status + ")"
-                                                               : entry.status;
+      if (entry.state == State::converged) continue;
+      std::string text = entry.state == State::offline   ? "not connected: it gets this when it comes back"
+                         : entry.state == State::pending ? "not done in time (" + entry.status + ")"
+                                                         : entry.status;
       if (!entry.error.empty()) text += ": " + entry.error;
       out.line(console.paint(terminal::Style::red, "x") + " " + terminal::printable(machine + "  " + text));
     }
@@ -136,16 +134,16 @@ void Convergence::see(const std::string& machine, const Value& instance) {
   entry.wanted = number_field(instance, "recipe_version");
   entry.status = text_field(instance, "status");
   entry.error = first_error(instance);
-  entry.standing = standing_of(flag_field(instance, "online"), entry.wanted,
-                               number_field(instance, "reported_version"), entry.status);
+  entry.state = state_of(flag_field(instance, "online"), entry.wanted,
+                         number_field(instance, "reported_version"), entry.status);
 }
 
 void Convergence::see_event(std::string_view type, const Value& data) {
   const auto found = machines_.find(text_field(data, "app_id") + "/" + text_field(data, "instance_id"));
   if (found == machines_.end()) return;
   Entry& entry = found->second;
-  if (type == "presence" && (entry.standing == Standing::pending || entry.standing == Standing::offline))
-    entry.standing = flag_field(data, "online") ? Standing::pending : Standing::offline;
+  if (type == "presence" && (entry.state == State::pending || entry.state == State::offline))
+    entry.state = flag_field(data, "online") ? State::pending : State::offline;
   if (type != "recipe") return;
   const std::string status = text_field(data, "status");
   const std::int64_t version = number_field(data, "recipe_version");
@@ -153,32 +151,32 @@ void Convergence::see_event(std::string_view type, const Value& data) {
   entry.wanted = version;
   entry.status = status;
   entry.error = first_error(data);
-  entry.standing = standing_of(status != "pending", version, version, status);  // pending: not connected
+  entry.state = state_of(status != "pending", version, version, status);  // pending: not connected
 }
 
 bool Convergence::done() const {
-  return count(Standing::pending) == 0;
+  return count(State::pending) == 0;
 }
 
 bool Convergence::succeeded() const {
-  return count(Standing::converged) == machines_.size();
+  return count(State::converged) == machines_.size();
 }
 
-std::size_t Convergence::count(Standing standing) const {
+std::size_t Convergence::count(State state) const {
   return static_cast<std::size_t>(
-      std::ranges::count_if(machines_, [&](const auto& each) { return each.second.standing == standing; }));
+      std::ranges::count_if(machines_, [&](const auto& each) { return each.second.state == state; }));
 }
 
 std::string Convergence::summary() const {
   std::vector<std::string> parts;
-  const auto add = [&](Standing standing, std::string_view what) {
-    if (const std::size_t number = count(standing))
+  const auto add = [&](State state, std::string_view what) {
+    if (const std::size_t number = count(state))
       parts.push_back(std::to_string(number) + " " + std::string(what));
   };
-  add(Standing::failed, "failed");
-  add(Standing::offline, "not connected");
-  add(Standing::pending, "under way");
-  add(Standing::converged, "converged");
+  add(State::failed, "failed");
+  add(State::offline, "not connected");
+  add(State::pending, "under way");
+  add(State::converged, "converged");
   return base::join(parts, ", ") + " of " + count_text(machines_.size(), "machine");
 }
 

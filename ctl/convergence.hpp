@@ -22,10 +22,10 @@ struct MachineGroup {
 // How far machines have come. Pure: it is told what the backend says.
 class Convergence {
  public:
-  enum class Standing { pending, converged, failed, offline };
+  enum class State { pending, converged, failed, offline };
   struct Entry {
     std::int64_t wanted = 0;
-    Standing standing = Standing::pending;
+    State state = State::pending;
     std::string status;
     std::string error;
   };
@@ -37,7 +37,7 @@ class Convergence {
 
   bool done() const;
   bool succeeded() const;  // all have converged
-  std::size_t count(Standing standing) const;
+  std::size_t count(State state) const;
   const std::map<std::string, Entry>& machines() const { return machines_; }
   // "3 of 5 machines: 2 converged, 1 failed"
   std::string summary() const;

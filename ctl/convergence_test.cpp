@@ -7,7 +7,7 @@
 namespace {
 
 using ctl::Convergence;
-using Standing = Convergence::Standing;
+using State = Convergence::State;
 
 // Values that live as long as the test.
 struct Facts {

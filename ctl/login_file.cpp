@@ -87,7 +87,7 @@ Result<void> write_private(const std::string& path, std::string_view text) {
   const std::string folder = path.substr(0, path.rfind('/'));
   if (auto made = make_folder(folder.substr(0, folder.rfind('/')), 0755); !made) return made;
   if (auto made = make_folder(folder, 0700); !made) return made;
-  return base::write_lasting_file(path, text);
+  return base::write_durable_file(path, text);
 }
 
 }  // namespace

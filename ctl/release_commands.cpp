@@ -89,8 +89,8 @@ Result<int> create_key(const std::string& file, KeyFiles& files, terminal::Conso
   if (!key) return std::move(key).error();
   auto pem = key->pem(*passphrase);
   if (!pem) return std::move(pem).error();
-  if (auto put = base::write_lasting_file(file, *pem); !put) return std::move(put).error();
-  if (auto put = base::write_lasting_file(file + ".pub", key->public_key().text() + "\n", 0644); !put)
+  if (auto put = base::write_durable_file(file, *pem); !put) return std::move(put).error();
+  if (auto put = base::write_durable_file(file + ".pub", key->public_key().text() + "\n", 0644); !put)
     return std::move(put).error();
   say_key(console, key->public_key());
   return kOk;

@@ -92,8 +92,8 @@ Result<int> follow(Session& session, const std::string& id) {
     if (!reply) return std::move(reply).error();
     const Value& rollout = reply->document.root();
     const std::string state = text_field(rollout, "state");
-    const std::string standing = standing_text(rollout);
-    const std::string line = standing.empty() ? state : state + ", " + standing;
+    const std::string status = standing_text(rollout);
+    const std::string line = status.empty() ? state : state + ", " + status;
     if (line != last && session.options.format == Format::table)
       session.console.out.line(terminal::printable(line));
     last = line;

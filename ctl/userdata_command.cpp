@@ -179,7 +179,7 @@ Result<int> userdata_command(const Options& options, terminal::Console& console)
   if (!text) return std::move(text).error();
 
   if (!given.out.empty()) {
-    if (auto written = base::write_lasting_file(given.out, *text); !written)
+    if (auto written = base::write_durable_file(given.out, *text); !written)
       return std::move(written).error();
     console.err.line(given.out + ": " + std::to_string(text->size()) + " bytes; it holds the join token.");
     return kOk;

@@ -196,9 +196,9 @@ struct AppendReport {  // to the spool, which numbers it
 };
 // The backend has stored more than we remember having said (our state folder was put back): the spool must go
 // on after this number, or its reports would pass for repeated ones.
-struct NumberReportsAfter {
+struct ResetReportStream {
   std::uint64_t seq = 0;
-  bool operator==(const NumberReportsAfter&) const = default;
+  bool operator==(const ResetReportStream&) const = default;
 };
 struct ReadFacts {
   bool operator==(const ReadFacts&) const = default;
@@ -259,7 +259,7 @@ struct Log {
 
 using Action =
     std::variant<Send, Close, Disconnect, StartTimer, ReadIdentityAgain, TakeRecipe, MoveVersion, PlanRecipe,
-                 WaitDone, WaitsMissing, ReadReports, AcknowledgeReports, AppendReport, NumberReportsAfter,
+                 WaitDone, WaitsMissing, ReadReports, AcknowledgeReports, AppendReport, ResetReportStream,
                  ReadFacts, ReportChangesOnly, SetHeartbeat, SetMaxMessage, WatchOutput, RunState, CancelRun,
                  AnswerQuery, TrySettings, ConfirmSettings, UpdateAsked, CertificateIssued, Log>;
 
@@ -302,23 +302,23 @@ class AgentSession {
   void on(at_agent::TimerFired& event);
   void on(at_agent::Closing& event);
 
-  void hear(Welcome& welcome, const Envelope&);
-  void hear(AppNotReady& message, const Envelope&);
-  void hear(RecipeMetadata& recipe, const Envelope& envelope);
-  void hear(WaitList& list, const Envelope&);
-  void hear(protocol::WaitDone& done, const Envelope&);
-  void hear(AgentUpdate& update, const Envelope&);
-  void hear(Query& query, const Envelope& envelope);
-  void hear(Run& run, const Envelope& envelope);
-  void hear(Cancel& cancel, const Envelope& envelope);
-  void hear(OutputSubscribe& subscribe, const Envelope&);
-  void hear(Settings& settings, const Envelope& envelope);
-  void hear(CertIssued& issued, const Envelope&);
-  void hear(Test&, const Envelope& envelope);
-  void hear(Ack& ack, const Envelope&);
-  void hear(Nack& nack, const Envelope& envelope);
-  void hear(Goodbye& goodbye, const Envelope&);
-  void hear(Unknown& unknown, const Envelope& envelope);
+  void on_message(Welcome& welcome, const Envelope&);
+  void on_message(AppNotReady& message, const Envelope&);
+  void on_message(RecipeMetadata& recipe, const Envelope& envelope);
+  void on_message(WaitList& list, const Envelope&);
+  void on_message(protocol::WaitDone& done, const Envelope&);
+  void on_message(AgentUpdate& update, const Envelope&);
+  void on_message(Query& query, const Envelope& envelope);
+  void on_message(Run& run, const Envelope& envelope);
+  void on_message(Cancel& cancel, const Envelope& envelope);
+  void on_message(OutputSubscribe& subscribe, const Envelope&);
+  void on_message(Settings& settings, const Envelope& envelope);
+  void on_message(CertIssued& issued, const Envelope&);
+  void on_message(Test&, const Envelope& envelope);
+  void on_message(Ack& ack, const Envelope&);
+  void on_message(Nack& nack, const Envelope& envelope);
+  void on_message(Goodbye& goodbye, const Envelope&);
+  void on_message(Unknown& unknown, const Envelope& envelope);
 
   BackendRole role() const;
   // Why the message must not be carried out (any more); empty if nothing speaks against it.

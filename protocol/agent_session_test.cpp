@@ -161,7 +161,7 @@ TEST_CASE("what was never sent cannot be acknowledged") {
 TEST_CASE("an agent that has forgotten its numbers goes on after those that the backend has") {
   AgentSession session = opened();
   const Actions actions = heard(session, welcome(50));
-  CHECK(std::ranges::find(actions, Action{NumberReportsAfter{50}}) != actions.end());
+  CHECK(std::ranges::find(actions, Action{ResetReportStream{50}}) != actions.end());
   CHECK(did(session, ReportsAvailable{51}) == Actions{ReadReports{50, 64}});
 }
 

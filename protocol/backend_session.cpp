@@ -58,7 +58,7 @@ void BackendSession::on(TimerFired&) {
     close(kClosePolicy, "no handshake in time");
 }
 
-void BackendSession::hear(Handshake& handshake, const Envelope&) {
+void BackendSession::on_message(Handshake& handshake, const Envelope&) {
   version_ = handshake.protocol_max >= 2 ? 2 : 1;
   if (version_ < policy_.protocol_min)
     return close(kClosePolicy, "protocol version 1 is not accepted here, and " + handshake.instance_id +
@@ -69,7 +69,7 @@ void BackendSession::hear(Handshake& handshake, const Envelope&) {
   instance_id_ = handshake.instance_id;
   capabilities_ = handshake.capabilities;
   actions_.push_back(StopTimer{Timer::handshake});
-  actions_.push_back(Judge{std::move(handshake), version_});
+  actions_.push_back(DecideHandshake{std::move(handshake), version_});
 }
 
 void BackendSession::on(Accepted& event) {

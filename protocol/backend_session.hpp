@@ -58,7 +58,7 @@ struct Opened {
 struct Received {
   AgentMessage message;
 };
-// Answers to Judge. The welcome's protocol_version is the session's to fill in.
+// Answers to DecideHandshake. The welcome's protocol_version is the session's to fill in.
 struct Accepted {
   Welcome welcome;
 };
@@ -121,10 +121,10 @@ struct SetMaxMessage {  // for what is received
   std::uint64_t bytes = kLargestBeforeWelcome;
   bool operator==(const SetMaxMessage&) const = default;
 };
-struct Judge {
+struct DecideHandshake {
   Handshake handshake;
   int version = 1;  // that will be spoken if it is accepted
-  bool operator==(const Judge&) const = default;
+  bool operator==(const DecideHandshake&) const = default;
 };
 struct Store {  // no number: of version 1
   std::optional<std::uint64_t> seq;
@@ -176,9 +176,9 @@ struct Log {
   bool operator==(const Log&) const = default;
 };
 
-using Action =
-    std::variant<Send, Close, StartTimer, StopTimer, SetMaxMessage, Judge, Store, StoreFacts, AnswerWaits,
-                 OutputArrived, Answered, TellFailed, SignCertificate, AgentLeaves, Impostor, Log>;
+using Action = std::variant<Send, Close, StartTimer, StopTimer, SetMaxMessage, DecideHandshake, Store,
+                            StoreFacts, AnswerWaits, OutputArrived, Answered, TellFailed, SignCertificate,
+                            AgentLeaves, Impostor, Log>;
 
 }  // namespace at_backend
 
@@ -212,22 +212,22 @@ class BackendSession {
   void on(at_backend::TimerFired& event);
 
   // One for each message: a new one without a rule does not compile.
-  void hear(StateLog& report, const Envelope&);
-  void hear(RecipeStatus& report, const Envelope&);
-  void hear(RoundEnd& report, const Envelope&);
-  void hear(UpdateStatus& report, const Envelope&);
-  void hear(WaitQuery& query, const Envelope& envelope);
-  void hear(StateOutput& output, const Envelope&);
-  void hear(Facts& facts, const Envelope&);
-  void hear(PlanResult& answer, const Envelope& envelope);
-  void hear(QueryResult& answer, const Envelope& envelope);
-  void hear(TestAnswer& answer, const Envelope& envelope);
-  void hear(Ack& answer, const Envelope& envelope);
-  void hear(Nack& answer, const Envelope& envelope);
-  void hear(CertRequest& request, const Envelope& envelope);
-  void hear(Goodbye& goodbye, const Envelope&);
-  void hear(Unknown& unknown, const Envelope& envelope);
-  void hear(Handshake& handshake, const Envelope&);
+  void on_message(StateLog& report, const Envelope&);
+  void on_message(RecipeStatus& report, const Envelope&);
+  void on_message(RoundEnd& report, const Envelope&);
+  void on_message(UpdateStatus& report, const Envelope&);
+  void on_message(WaitQuery& query, const Envelope& envelope);
+  void on_message(StateOutput& output, const Envelope&);
+  void on_message(Facts& facts, const Envelope&);
+  void on_message(PlanResult& answer, const Envelope& envelope);
+  void on_message(QueryResult& answer, const Envelope& envelope);
+  void on_message(TestAnswer& answer, const Envelope& envelope);
+  void on_message(Ack& answer, const Envelope& envelope);
+  void on_message(Nack& answer, const Envelope& envelope);
+  void on_message(CertRequest& request, const Envelope& envelope);
+  void on_message(Goodbye& goodbye, const Envelope&);
+  void on_message(Unknown& unknown, const Envelope& envelope);
+  void on_message(Handshake& handshake, const Envelope&);
 
   AgentRole role() const;
   void refuse(const AgentBody& body);

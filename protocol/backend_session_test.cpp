@@ -81,18 +81,18 @@ TEST_CASE("a peer has little time and little room until its handshake") {
 TEST_CASE("an agent of version 2 is welcomed, one of version 1 is accepted without a word") {
   BackendSession session(kTokensToo);
   did(session, Opened{});
-  CHECK(heard(session, hello()) == Actions{StopTimer{}, Judge{hello(), 2}});
+  CHECK(heard(session, hello()) == Actions{StopTimer{}, DecideHandshake{hello(), 2}});
   CHECK(did(session, Accepted{Welcome{.protocol_version = 0, .session = "s", .epoch = 3}}) ==
         Actions{SetMaxMessage{4 * 1024 * 1024}, says(Welcome{.session = "s", .epoch = 3})});
   CHECK(did(session, TimerFired{}).empty());
 
   BackendSession old(kTokensToo);
   did(old, Opened{});
-  CHECK(heard(old, hello(1)) == Actions{StopTimer{}, Judge{hello(1), 1}});
+  CHECK(heard(old, hello(1)) == Actions{StopTimer{}, DecideHandshake{hello(1), 1}});
   CHECK(did(old, Accepted{Welcome{.max_message = 99}}) == Actions{SetMaxMessage{99}});
   BackendSession newer(kTokensToo);
   did(newer, Opened{});
-  CHECK(heard(newer, hello(3)).back() == Action{Judge{hello(3), 2}});
+  CHECK(heard(newer, hello(3)).back() == Action{DecideHandshake{hello(3), 2}});
 }
 
 TEST_CASE("a backend that must not speak version 1 refuses such an agent, and says why") {
@@ -113,7 +113,7 @@ TEST_CASE("a handshake may be repeated after AppNotReady") {
   heard(session, hello(1));
   CHECK(did(session, NotReady{"no such app", {}}) ==
         Actions{says(AppNotReady{.reason = "no such app"}, 1), StartTimer{Timer::handshake, 40'000}});
-  CHECK(heard(session, hello(1)) == Actions{StopTimer{}, Judge{hello(1), 1}});
+  CHECK(heard(session, hello(1)) == Actions{StopTimer{}, DecideHandshake{hello(1), 1}});
   CHECK(did(session, NotReady{"", 90'000}) ==
         Actions{says(AppNotReady{.retry_after_ms = 90'000}, 1), StartTimer{Timer::handshake, 100'000}});
   CHECK(did(session, TimerFired{}) == Actions{Close{1008, "no handshake in time"}});
@@ -220,10 +220,10 @@ TEST_CASE("a certificate says who the agent is, and a handshake cannot say other
     did(session, Opened{CertifiedName{"app", "i-1"}});
     return heard(session, std::move(who));
   };
-  CHECK(met(hello()) == Actions{StopTimer{}, Judge{hello(), 2}});
+  CHECK(met(hello()) == Actions{StopTimer{}, DecideHandshake{hello(), 2}});
   Handshake without_app = hello();
   without_app.app_id.clear();
-  CHECK(met(without_app) == Actions{StopTimer{}, Judge{hello(), 2}});
+  CHECK(met(without_app) == Actions{StopTimer{}, DecideHandshake{hello(), 2}});
   Handshake other = hello();
   other.instance_id = "i-2";
   CHECK(met(other) == Actions{Impostor{"app", "i-2"}, Close{1008, "spoke in the name of i-2"}});

@@ -105,7 +105,9 @@ class Conversation {
   void perform(auto&) {}
 
   void perform(at_backend::Send& send) { to_agent_.push_back(encode(send.message, send.version)); }
-  void perform(at_backend::Judge&) { at_backend(at_backend::Accepted{Welcome{.ack_seq = stored_up_to_}}); }
+  void perform(at_backend::DecideHandshake&) {
+    at_backend(at_backend::Accepted{Welcome{.ack_seq = stored_up_to_}});
+  }
   void perform(at_backend::Store& store) {
     waiting_for_disk_.emplace_back(store.seq.value(), std::get<StateLog>(store.report).id);
   }

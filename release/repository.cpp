@@ -132,16 +132,16 @@ Result<void> Repository::put_new(const std::string& name, const std::string& doc
   const std::string path = folder_ + "/" + name;
   if (::access(path.c_str(), F_OK) == 0)
     return Error(ErrorCode::exists, path + " is there already, and what was published never changes");
-  if (auto put = base::write_lasting_file(path + ".sig", signatures, kServed); !put) return put;
-  return base::write_lasting_file(path, document, kServed);
+  if (auto put = base::write_durable_file(path + ".sig", signatures, kServed); !put) return put;
+  return base::write_durable_file(path, document, kServed);
 }
 
 Result<void> Repository::replace(const std::string& name, const std::string& document,
                                  const std::string& signatures) const {
   const std::string path = folder_ + "/" + name;
   // In this order: a ".sig.next" without its ".next" says that the document has been renamed, see lock().
-  if (auto put = base::write_lasting_file(path + ".next", document, kServed); !put) return put;
-  if (auto put = base::write_lasting_file(path + ".sig.next", signatures, kServed); !put) return put;
+  if (auto put = base::write_durable_file(path + ".next", document, kServed); !put) return put;
+  if (auto put = base::write_durable_file(path + ".sig.next", signatures, kServed); !put) return put;
   if (auto moved = rename_file(path + ".next", path); !moved) return moved;
   if (auto moved = rename_file(path + ".sig.next", path + ".sig"); !moved) return moved;
   return base::sync_folder_of(path);
@@ -197,7 +197,7 @@ Result<Placed> Repository::add_to_published(const std::string& path, const std::
   Placed placed{.path = path, .missing = {}, .left_out = leave_out_bad(signatures, document, wanted)};
   const std::string text = write(signatures);
   if (auto fine = check_as_agent(document, text, wanted); !fine) return std::move(fine).error();
-  if (auto put = base::write_lasting_file(path + ".sig", text, kServed); !put) return std::move(put).error();
+  if (auto put = base::write_durable_file(path + ".sig", text, kServed); !put) return std::move(put).error();
   return placed;
 }
 
@@ -220,8 +220,8 @@ Result<Placed> Repository::place(const std::string& name, const std::string& doc
   const std::string draft = placed.path + std::string(kDraft);
   if (!placed.missing.empty()) {
     placed.path = draft;
-    if (auto put = base::write_lasting_file(draft, document, kServed); !put) return std::move(put).error();
-    if (auto put = base::write_lasting_file(draft + ".sig", text, kServed); !put)
+    if (auto put = base::write_durable_file(draft, document, kServed); !put) return std::move(put).error();
+    if (auto put = base::write_durable_file(draft + ".sig", text, kServed); !put)
       return std::move(put).error();
     return placed;
   }
@@ -372,7 +372,7 @@ Result<Placed> Repository::sign(const std::string& path, const Signers& keys) {
   if (auto added = add_signatures(*signatures, keys, *document, [](const std::string&) { return true; });
       !added)
     return std::move(added).error();
-  if (auto put = base::write_lasting_file(path + ".sig", write(*signatures), kServed); !put)
+  if (auto put = base::write_durable_file(path + ".sig", write(*signatures), kServed); !put)
     return std::move(put).error();
   return Placed{.path = path, .missing = "unknown", .left_out = {}};
 }

@@ -176,7 +176,7 @@ Result<void> write_journal(const std::string& state_dir, const Record& record) {
   } else if (errno != EEXIST) {
     return base::os_error(errno, "making " + folder);
   }
-  return base::write_lasting_file(journal_path(state_dir), to_text(record));
+  return base::write_durable_file(journal_path(state_dir), to_text(record));
 }
 
 }  // namespace update

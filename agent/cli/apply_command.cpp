@@ -52,25 +52,25 @@ int apply_command(const Options& options, Console& console) {
   auto target = load_target(options, console);
   if (!target) return kFailure;
   // Only now: until here there is nothing to finish, and a pipe that nobody writes to may be waited for.
-  SignalFd signals({SIGINT, SIGTERM});
+  control::SignalFd signals({SIGINT, SIGTERM});
   auto host = make_host(target->root, options.state_dir);
   if (!host) {
     console.complain(host.error().message());
     return kFailure;
   }
 
-  Worker worker({.host = std::move(*host),
-                 .state_dir = options.state_dir,
-                 .journal_name = "apply",
-                 .wants_diffs = options.json || options.verbose,
-                 .expected_plans = std::move(target->expected_plans)},
-                console.redactor);
+  engine::Worker worker({.host = std::move(*host),
+                         .state_dir = options.state_dir,
+                         .journal_name = "apply",
+                         .wants_diffs = options.json || options.verbose,
+                         .expected_plans = std::move(target->expected_plans)},
+                        console.redactor);
   // All at once: the worker must not have finished the recipe before it hears that it should stop then.
-  std::vector<Command> commands;
+  std::vector<engine::Command> commands;
   for (const std::string& id : options.assume_done)
-    commands.push_back(WaitDone{.state_id = id});
-  commands.push_back(RunRecipe{.recipe = target->recipe, .resume = false});
-  commands.push_back(Stop{Stop::When::end});
+    commands.push_back(engine::WaitDone{.state_id = id});
+  commands.push_back(engine::RunRecipe{.recipe = target->recipe, .resume = false});
+  commands.push_back(engine::Stop{engine::Stop::When::end});
   worker.commands().push_all(std::move(commands));
 
   const auto view = options.json ? make_json_view(console) : make_text_view(options, console);

@@ -25,17 +25,17 @@ struct Mark {
   Style style;
 };
 
-Mark mark_of(const StateResult& result) {
+Mark mark_of(const engine::StateResult& result) {
   switch (result.outcome) {
-    case Outcome::kept:
+    case engine::Outcome::kept:
       return {'=', Style::dim};
-    case Outcome::skipped:
+    case engine::Outcome::skipped:
       return {'.', Style::dim};
-    case Outcome::changed:
+    case engine::Outcome::changed:
       break;
-    case Outcome::failed:
-    case Outcome::cancelled:
-    case Outcome::timed_out:
+    case engine::Outcome::failed:
+    case engine::Outcome::cancelled:
+    case engine::Outcome::timed_out:
       return {'x', Style::red};
   }
   const char symbol = change_symbol(result.changes);
@@ -47,7 +47,7 @@ class TextView final : public ApplyView {
   TextView(const Options& options, Console& console) : options_(options), console_(console) {}
   ~TextView() override { erase(); }
 
-  void show(const Event& event) override {
+  void show(const engine::Event& event) override {
     note(event);
     std::visit([this](const auto& each) { on(each); }, event);
   }
@@ -62,10 +62,11 @@ class TextView final : public ApplyView {
     console_.out.flush();
   }
 
-  void stopping(Stop::When when) override {
-    if (when == Stop::When::now) return print("Stopping now.\n");
+  void stopping(engine::Stop::When when) override {
+    if (when == engine::Stop::When::now) return print("Stopping now.\n");
     print("Stopping" + (running_ ? " when '" + printable(running_->id) + "' is done" : std::string()) +
-          ", in " + std::to_string(kStopGrace.count()) + " s at the latest; once more to stop now.\n");
+          ", in " + std::to_string(control::kStopGrace.count()) +
+          " s at the latest; once more to stop now.\n");
   }
 
   std::optional<std::chrono::milliseconds> patience() const override {
@@ -73,13 +74,13 @@ class TextView final : public ApplyView {
   }
 
  private:
-  void on(const RoundStarted& event) {
+  void on(const engine::RoundStarted& event) {
     total_ = event.states;
     done_ = event.first;
     drawn_at_ = Clock::now();  // not before the first tick has passed
   }
 
-  void on(const StateStarted& event) {
+  void on(const engine::StateStarted& event) {
     running_ = event;
     started_at_ = Clock::now();
     if (options_.verbose)
@@ -87,7 +88,7 @@ class TextView final : public ApplyView {
             printable(event.message) + "\n");
   }
 
-  void on(const StateOutput& event) {
+  void on(const engine::StateOutput& event) {
     if (!options_.verbose) return;
     streamed_ = true;
     partial_ += event.data;
@@ -99,13 +100,14 @@ class TextView final : public ApplyView {
     }
   }
 
-  void on(const StateResult& result) {
+  void on(const engine::StateResult& result) {
     done_ = result.index + 1;
     finish_output();
     const bool streamed = std::exchange(streamed_, false);
     running_.reset();
-    const bool success = is_success(result.outcome);
-    if (success && (options_.quiet || (result.outcome != Outcome::changed && !options_.verbose))) return;
+    const bool success = engine::is_success(result.outcome);
+    if (success && (options_.quiet || (result.outcome != engine::Outcome::changed && !options_.verbose)))
+      return;
     const Mark mark = mark_of(result);
     std::string text = console_.paint(mark.style, std::string(1, mark.symbol)) + " " +
                        title(result.id, result.module) + ": " + comment_text(result) + "\n";
@@ -114,26 +116,26 @@ class TextView final : public ApplyView {
     print(text);
   }
 
-  void on(const RoundEnd& end) {
+  void on(const engine::RoundEnd& end) {
     total_ = 0;  // no live line any more
     if (options_.quiet) return;
-    const bool stopped = end.counts[static_cast<std::size_t>(Outcome::failed)] == 0 &&
-                         end.counts[static_cast<std::size_t>(Outcome::timed_out)] == 0;
+    const bool stopped = end.counts[static_cast<std::size_t>(engine::Outcome::failed)] == 0 &&
+                         end.counts[static_cast<std::size_t>(engine::Outcome::timed_out)] == 0;
     const std::string title = converged() ? console_.paint(Style::green, "Done:")
                               : stopped   ? console_.paint(Style::red, "Stopped:")
                                           : console_.paint(Style::red, "Failed:");
     print(title + " " + round_summary(end) + ".\n");
   }
 
-  void on(const PlanResult&) {}
+  void on(const engine::PlanResult&) {}
 
-  void on(const Notice& notice) {
+  void on(const engine::Notice& notice) {
     erase();
-    if (notice.level == Notice::Level::warning) return console_.warn(printable(notice.text));
+    if (notice.level == engine::Notice::Level::warning) return console_.warn(printable(notice.text));
     if (!options_.quiet) print(printable(notice.text) + "\n");
   }
 
-  void on(const Stopped&) {
+  void on(const engine::Stopped&) {
     total_ = 0;
     erase();
   }
@@ -142,10 +144,11 @@ class TextView final : public ApplyView {
     return console_.paint(Style::bold, printable(id)) + "  " + console_.paint(Style::dim, module);
   }
 
-  std::string comment_text(const StateResult& result) const {
-    std::string text = result.comment.empty() ? std::string(outcome_name(result.outcome)) : result.comment;
-    if (result.outcome == Outcome::timed_out || result.outcome == Outcome::cancelled)
-      text.insert(0, result.outcome == Outcome::timed_out ? "timed out: " : "cancelled: ");
+  std::string comment_text(const engine::StateResult& result) const {
+    std::string text =
+        result.comment.empty() ? std::string(engine::outcome_name(result.outcome)) : result.comment;
+    if (result.outcome == engine::Outcome::timed_out || result.outcome == engine::Outcome::cancelled)
+      text.insert(0, result.outcome == engine::Outcome::timed_out ? "timed out: " : "cancelled: ");
     if (result.resumed) text += " (by an earlier run that was interrupted)";
     return join_lines(printable(text, true), "\n    ");
   }
@@ -203,7 +206,7 @@ class TextView final : public ApplyView {
   Console& console_;
   std::size_t total_ = 0;
   std::size_t done_ = 0;
-  std::optional<StateStarted> running_;
+  std::optional<engine::StateStarted> running_;
   Clock::time_point started_at_;
   Clock::time_point drawn_at_;
   bool drawn_ = false;

@@ -14,14 +14,15 @@ class JsonView final : public ApplyView {
  public:
   explicit JsonView(Console& console) : console_(console) {}
 
-  void show(const Event& event) override {
+  void show(const engine::Event& event) override {
     note(event);
     console_.out.line(event_json(event));
   }
   void settle() override { console_.out.flush(); }
-  void stopping(Stop::When when) override {
-    show(Notice{Notice::Level::info,
-                when == Stop::When::wait ? "stopping after the running state" : "stopping now"});
+  void stopping(engine::Stop::When when) override {
+    show(engine::Notice{engine::Notice::Level::info, when == engine::Stop::When::wait
+                                                         ? "stopping after the running state"
+                                                         : "stopping now"});
   }
 
  private:
@@ -30,12 +31,12 @@ class JsonView final : public ApplyView {
 
 }  // namespace
 
-void ApplyView::note(const Event& event) {
-  const auto* end = std::get_if<RoundEnd>(&event);
+void ApplyView::note(const engine::Event& event) {
+  const auto* end = std::get_if<engine::RoundEnd>(&event);
   if (!end) return;
   converged_ = end->not_reached == 0;
-  for (std::size_t i = 0; i < kOutcomes; ++i)
-    if (end->counts[i] > 0 && !is_success(static_cast<Outcome>(i))) converged_ = false;
+  for (std::size_t i = 0; i < engine::kOutcomes; ++i)
+    if (end->counts[i] > 0 && !engine::is_success(static_cast<engine::Outcome>(i))) converged_ = false;
 }
 
 std::unique_ptr<ApplyView> make_json_view(Console& console) {
@@ -64,13 +65,14 @@ std::string states_text(std::size_t number) {
   return std::to_string(number) + (number == 1 ? " state" : " states");
 }
 
-std::string round_summary(const RoundEnd& end) {
-  constexpr std::array kOrder{Outcome::failed,  Outcome::timed_out, Outcome::cancelled,
-                              Outcome::changed, Outcome::kept,      Outcome::skipped};
+std::string round_summary(const engine::RoundEnd& end) {
+  constexpr std::array kOrder{engine::Outcome::failed,    engine::Outcome::timed_out,
+                              engine::Outcome::cancelled, engine::Outcome::changed,
+                              engine::Outcome::kept,      engine::Outcome::skipped};
   std::vector<std::string> parts;
-  for (const Outcome outcome : kOrder) {
+  for (const engine::Outcome outcome : kOrder) {
     const std::size_t number = end.counts[static_cast<std::size_t>(outcome)];
-    std::string name(outcome == Outcome::timed_out ? "timed out" : outcome_name(outcome));
+    std::string name(outcome == engine::Outcome::timed_out ? "timed out" : engine::outcome_name(outcome));
     if (number > 0) parts.push_back(std::to_string(number) + " " + name);
   }
   if (end.not_reached > 0) parts.push_back(std::to_string(end.not_reached) + " not reached");

@@ -14,7 +14,7 @@ class ApplyView : public EventView {
   bool converged() const { return converged_; }
 
  protected:
-  void note(const Event& event);
+  void note(const engine::Event& event);
 
  private:
   bool converged_ = false;
@@ -24,7 +24,7 @@ std::unique_ptr<ApplyView> make_text_view(const Options& options, Console& conso
 std::unique_ptr<ApplyView> make_json_view(Console& console);
 
 // "2 changed, 7 kept, 1 not reached in 1.23 s"
-std::string round_summary(const RoundEnd& end);
+std::string round_summary(const engine::RoundEnd& end);
 std::string duration_text(std::chrono::microseconds duration);
 // "1 state", "2 states"
 std::string states_text(std::size_t number);

@@ -62,10 +62,10 @@ Finding check_name(const transport::Uri& uri) {
 }
 
 // What the identity source said last, if one is configured.
-manager::Announced announced(const Options& options) {
+identity::SourceIdentity announced(const Options& options) {
   const auto source = metadata::parse_sources(options.identity_source);
   if (!source || source->names.empty()) return {};
-  return manager::kept_announced(options.state_dir).value_or(manager::Announced());
+  return identity::load_source_identity(options.state_dir).value_or(identity::SourceIdentity());
 }
 
 std::string app_of(const Options& options) {
@@ -73,12 +73,12 @@ std::string app_of(const Options& options) {
   return said.empty() ? options.app_id : said;
 }
 
-base::Result<std::unique_ptr<manager::Membership>> open_membership(const Options& options) {
+base::Result<std::unique_ptr<identity::Membership>> open_membership(const Options& options) {
   base::Redactor nothing_is_printed;
-  manager::MembershipOptions given{
+  identity::MembershipOptions given{
       .state_dir = options.state_dir, .join_token = options.join_token, .ca_file = options.ca_file};
-  return manager::Membership::open(manager::with_announced(std::move(given), announced(options)),
-                                   nothing_is_printed);
+  return identity::Membership::open(identity::with_source_identity(std::move(given), announced(options)),
+                                    nothing_is_printed);
 }
 
 // How the daemon would meet that backend: as a member, or to become one.
@@ -92,7 +92,7 @@ base::Result<std::shared_ptr<transport::TlsClient>> tls_of_daemon(const Options&
 
 void check_backend(const std::string& text, const Options& options, const transport::Proxies& proxies,
                    Findings& findings) {
-  if (auto why = manager::refuse_uri(text, options.allow_plain)) {
+  if (auto why = runtime::refuse_uri(text, options.allow_plain)) {
     findings.push_back({Health::fail, "backend", text + ": " + *why, "correct ws_uri"});
     return;
   }
@@ -207,7 +207,7 @@ Findings check_membership(const Options& options) {
   if (auto tls = (*membership)->tls_for_work(app_of(options), now); !tls)
     return {{Health::fail, kAbout, tls.error().message(),
              "get a join token: opsctl join-token create --app " + app_of(options)}};
-  const Credentials* credentials = (*membership)->credentials();
+  const identity::Credentials* credentials = (*membership)->credentials();
   if (credentials == nullptr)
     return {{Health::warn, kAbout, "there is none; this machine is known by its token only",
              "that works with backends that allow it (allow_v1); a join token is better"}};

@@ -36,23 +36,23 @@ void add_problems(JsonText& json, std::string_view name, std::string_view file,
 
 class EventWriter {
  public:
-  void operator()(const RoundStarted& event) {
+  void operator()(const engine::RoundStarted& event) {
     begin("round_started").member("version", event.version).member("round", event.round);
     json_.member("first", event.first).member("states", event.states);
   }
-  void operator()(const StateStarted& event) {
+  void operator()(const engine::StateStarted& event) {
     begin("state_started").member("id", event.id).member("module", event.module).member("index", event.index);
     json_.member("message", event.message);
   }
-  void operator()(const StateOutput& event) {
+  void operator()(const engine::StateOutput& event) {
     begin("state_output").member("id", event.id);
     json_.member("stream", event.stream == base::Stream::out ? "stdout" : "stderr")
         .member("data", event.data);
   }
-  void operator()(const StateResult& event) {
+  void operator()(const engine::StateResult& event) {
     begin("state_result").member("id", event.id).member("module", event.module).member("index", event.index);
     json_.member("version", event.version).member("round", event.round);
-    json_.member("outcome", outcome_name(event.outcome)).member("comment", event.comment);
+    json_.member("outcome", engine::outcome_name(event.outcome)).member("comment", event.comment);
     if (!event.output.empty()) json_.member("output", event.output);
     if (!event.changes.empty()) add_changes(json_, event.changes);
     if (event.attempt > 1) json_.member("attempt", event.attempt);
@@ -63,11 +63,11 @@ class EventWriter {
     if (event.cpu.count() > 0) json_.member("cpu_us", event.cpu.count());
     if (event.max_rss_kb > 0) json_.member("max_rss_kb", event.max_rss_kb);
   }
-  void operator()(const RoundEnd& event) {
+  void operator()(const engine::RoundEnd& event) {
     begin("round_end").member("version", event.version).member("round", event.round);
     json_.key("counts").begin_object();
-    for (std::size_t i = 0; i < kOutcomes; ++i)
-      json_.member(outcome_name(static_cast<Outcome>(i)), event.counts[i]);
+    for (std::size_t i = 0; i < engine::kOutcomes; ++i)
+      json_.member(engine::outcome_name(static_cast<engine::Outcome>(i)), event.counts[i]);
     json_.end_object().member("not_reached", event.not_reached).member("duration_us", event.duration.count());
     json_.key("drift").begin_list();
     for (const std::string& id : event.drift)
@@ -75,14 +75,14 @@ class EventWriter {
     json_.end_list();
     if (event.next) json_.member("next_ms", event.next->count());
   }
-  void operator()(const PlanResult& event) {
+  void operator()(const engine::PlanResult& event) {
     begin("plan").member("version", event.version).member("states", event.states.size());
   }
-  void operator()(const Notice& event) {
-    begin("notice").member("level", event.level == Notice::Level::info ? "info" : "warning");
+  void operator()(const engine::Notice& event) {
+    begin("notice").member("level", event.level == engine::Notice::Level::info ? "info" : "warning");
     json_.member("text", event.text);
   }
-  void operator()(const Stopped&) { begin("stopped"); }
+  void operator()(const engine::Stopped&) { begin("stopped"); }
 
   std::string finish() { return json_.end_object().take(); }
 
@@ -93,7 +93,7 @@ class EventWriter {
 
 }  // namespace
 
-std::string plan_json(const PlanResult& plan, std::string_view recipe, std::string_view digest,
+std::string plan_json(const engine::PlanResult& plan, std::string_view recipe, std::string_view digest,
                       std::string_view root) {
   JsonText json;
   json.begin_object().member("recipe", recipe).member("digest", digest).member("root", root);
@@ -101,9 +101,9 @@ std::string plan_json(const PlanResult& plan, std::string_view recipe, std::stri
   json.key("counts").begin_object().member("change", counts.change).member("unknown", counts.unknown);
   json.member("fail", counts.fail).member("kept", counts.kept).member("skipped", counts.skipped).end_object();
   json.key("states").begin_list();
-  for (const PlannedState& state : plan.states) {
+  for (const engine::PlannedState& state : plan.states) {
     json.begin_object().member("id", state.id).member("module", state.module);
-    json.member("verdict", state.skipped ? "skipped" : verdict_name(state.verdict));
+    json.member("verdict", state.skipped ? "skipped" : engine::verdict_name(state.verdict));
     json.member("message", state.message);
     if (!state.changes.empty()) add_changes(json, state.changes);
     if (!state.depends_on.empty()) json.member("depends_on", state.depends_on);
@@ -112,7 +112,7 @@ std::string plan_json(const PlanResult& plan, std::string_view recipe, std::stri
   return json.end_list().end_object().take();
 }
 
-std::string event_json(const Event& event) {
+std::string event_json(const engine::Event& event) {
   EventWriter writer;
   std::visit(writer, event);
   return writer.finish();

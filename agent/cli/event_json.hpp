@@ -10,11 +10,11 @@
 namespace agent::cli {
 
 // One document.
-std::string plan_json(const PlanResult& plan, std::string_view recipe, std::string_view digest,
+std::string plan_json(const engine::PlanResult& plan, std::string_view recipe, std::string_view digest,
                       std::string_view root);
 
 // One line, without its newline.
-std::string event_json(const Event& event);
+std::string event_json(const engine::Event& event);
 
 // {"ok":…,"problems":[…],"warnings":[…]}
 std::string problems_json(std::string_view file, const std::vector<recipe::Problem>& problems,

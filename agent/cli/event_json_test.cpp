@@ -7,7 +7,7 @@
 using namespace agent;
 
 TEST_CASE("a plan is one JSON document with counts and changes") {
-  PlanResult plan;
+  engine::PlanResult plan;
   plan.states = {{.id = "a",
                   .module = "linux.file",
                   .verdict = states::Verdict::change,
@@ -23,8 +23,8 @@ TEST_CASE("a plan is one JSON document with counts and changes") {
 }
 
 TEST_CASE("every event is one line of JSON that programs can read") {
-  StateResult result{
-      .id = "x\ny", .module = "linux.cmd", .outcome = Outcome::failed, .comment = "exit \"3\""};
+  engine::StateResult result{
+      .id = "x\ny", .module = "linux.cmd", .outcome = engine::Outcome::failed, .comment = "exit \"3\""};
   result.exit_code = 3;
   result.started = std::chrono::system_clock::time_point(std::chrono::milliseconds(1'000'000'007));
   result.duration = std::chrono::microseconds(1500);
@@ -32,17 +32,22 @@ TEST_CASE("every event is one line of JSON that programs can read") {
       cli::event_json(result) ==
       R"({"event":"state_result","id":"x\ny","module":"linux.cmd","index":0,"version":1,"round":0,"outcome":"failed",)"
       R"("comment":"exit \"3\"","exit_code":3,"started":"1970-01-12T13:46:40.007Z","duration_us":1500})");
-  RoundEnd end{.round = 1, .not_reached = 2};
-  end.counts[static_cast<std::size_t>(Outcome::kept)] = 4;
+  engine::RoundEnd end{.round = 1, .not_reached = 2};
+  end.counts[static_cast<std::size_t>(engine::Outcome::kept)] = 4;
   end.drift = {"a", "b"};
   const std::string text = cli::event_json(end);
   CHECK(text.find(R"("kept":4)") != std::string::npos);
   CHECK(text.find(R"("not_reached":2)") != std::string::npos);
   CHECK(text.find(R"("drift":["a","b"])") != std::string::npos);
-  const std::vector<Event> all{
-      RoundStarted{},      StateStarted{}, StateOutput{.data = "\xff\n"}, result, end, PlanResult{},
-      Notice{.text = "t"}, Stopped{}};
-  for (const Event& event : all) {
+  const std::vector<engine::Event> all{engine::RoundStarted{},
+                                       engine::StateStarted{},
+                                       engine::StateOutput{.data = "\xff\n"},
+                                       result,
+                                       end,
+                                       engine::PlanResult{},
+                                       engine::Notice{.text = "t"},
+                                       engine::Stopped{}};
+  for (const engine::Event& event : all) {
     const std::string line = cli::event_json(event);
     CHECK(line.find('\n') == std::string::npos);
     base::Arena arena;
@@ -61,10 +66,10 @@ TEST_CASE("problems of a recipe carry file, line, column and state") {
 }
 
 TEST_CASE("the summary of a round names what happened and how long it took") {
-  RoundEnd end{.not_reached = 2};
-  end.counts[static_cast<std::size_t>(Outcome::failed)] = 1;
-  end.counts[static_cast<std::size_t>(Outcome::changed)] = 3;
-  end.counts[static_cast<std::size_t>(Outcome::kept)] = 4;
+  engine::RoundEnd end{.not_reached = 2};
+  end.counts[static_cast<std::size_t>(engine::Outcome::failed)] = 1;
+  end.counts[static_cast<std::size_t>(engine::Outcome::changed)] = 3;
+  end.counts[static_cast<std::size_t>(engine::Outcome::kept)] = 4;
   end.duration = std::chrono::milliseconds(1234);
   CHECK(cli::round_summary(end) == "1 failed, 3 changed, 4 kept, 2 not reached in 1.23 s");
   CHECK(cli::duration_text(std::chrono::microseconds(1500)) == "1.5 ms");

@@ -41,9 +41,9 @@ Result<void> store_log_level(Options& options, std::string_view value) {
 
 Result<void> store_on_change(Options& options, std::string_view value) {
   if (value == "finish")
-    options.on_change = OnChange::finish;
+    options.on_change = engine::OnChange::finish;
   else if (value == "kill")
-    options.on_change = OnChange::kill;
+    options.on_change = engine::OnChange::kill;
   else
     return must_be("finish or kill", value);
   return {};
@@ -78,7 +78,7 @@ Result<void> store_tag(Options& options, std::string_view value) {
   constexpr std::size_t kLongest = 1024;
   const std::size_t equals = value.find('=');
   if (equals == std::string_view::npos || value.size() > kLongest) return must_be("key=value", value);
-  if (auto fine = check_instance_id(value.substr(0, equals)); !fine)
+  if (auto fine = identity::check_instance_id(value.substr(0, equals)); !fine)
     return std::move(fine).error().with_context("the key of a tag");
   options.tags.emplace_back(value);
   return {};

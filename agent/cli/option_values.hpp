@@ -47,7 +47,7 @@ base::Result<void> store_update_time(Options& options, std::string_view value) {
 
 template <auto Member>
 base::Result<void> store_id(Options& options, std::string_view value) {
-  if (auto fine = check_instance_id(value); !fine) return fine;
+  if (auto fine = identity::check_instance_id(value); !fine) return fine;
   options.*Member = value;
   return {};
 }

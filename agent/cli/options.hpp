@@ -61,7 +61,7 @@ struct Options {
   bool verbose = false;
   ColorWhen color = ColorWhen::automatic;
   LogLevel log_level = LogLevel::info;
-  OnChange on_change = OnChange::finish;
+  engine::OnChange on_change = engine::OnChange::finish;
   std::chrono::seconds round_delay{600};
 
   // The backend, and who we are to it.

@@ -10,14 +10,14 @@ namespace agent::cli {
 
 namespace {
 
-void show(const PlannedState& state, const Options& options, Console& console) {
+void show(const engine::PlannedState& state, const Options& options, Console& console) {
   const bool is_calm = state.skipped || state.verdict == states::Verdict::kept;
   if (is_calm ? !options.verbose : options.quiet && state.verdict != states::Verdict::fail) return;
   console.out.write(is_calm ? kept_line(state, console.paint) : plan_block(state, console.paint) + "\n");
 }
 
-base::Result<void> save_plan(const PlanResult& plan, const recipe::Recipe& recipe, const std::string& root,
-                             const Options& options) {
+base::Result<void> save_plan(const engine::PlanResult& plan, const recipe::Recipe& recipe,
+                             const std::string& root, const Options& options) {
   auto path = absolute_path(options.argument);
   if (!path) return std::move(path).error();
   return save(make_plan_file(plan, std::move(*path), recipe.digest(), root), options.out);
@@ -37,16 +37,17 @@ int plan_command(const Options& options, Console& console) {
   }
   const auto recipe = load_recipe(options.argument, options, console);
   if (!recipe) return kFailure;
-  follow_secrets(nullptr, *recipe, *console.redactor);
+  engine::follow_secrets(nullptr, *recipe, *console.redactor);
 
   base::NoInterrupt interrupt;  // Ctrl-C simply ends a plan: it changes nothing
-  const PlanOptions plan_options{.fingerprints = !options.out.empty(), .state_dir = options.state_dir};
-  const PlanResult plan =
-      plan_recipe(*recipe, *host, *console.redactor, interrupt, plan_options, [&](const PlannedState& state) {
-        if (options.json) return;
-        show(state, options, console);
-        if (console.live) console.out.flush();
-      });
+  const engine::PlanOptions plan_options{.fingerprints = !options.out.empty(),
+                                         .state_dir = options.state_dir};
+  const engine::PlanResult plan = engine::plan_recipe(*recipe, *host, *console.redactor, interrupt,
+                                                      plan_options, [&](const engine::PlannedState& state) {
+                                                        if (options.json) return;
+                                                        show(state, options, console);
+                                                        if (console.live) console.out.flush();
+                                                      });
   const PlanCounts counts = count(plan);
   if (options.json)
     console.out.line(plan_json(plan, options.argument, recipe->digest(), host->root));

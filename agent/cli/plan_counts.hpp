@@ -16,6 +16,6 @@ struct PlanCounts {
   int exit_status() const { return fail > 0 ? 1 : change + unknown > 0 ? 2 : 0; }
 };
 
-PlanCounts count(const PlanResult& plan);
+PlanCounts count(const engine::PlanResult& plan);
 
 }  // namespace agent::cli

@@ -42,12 +42,14 @@ Result<void> write_all(int fd, std::string_view text, const std::string& path) {
 
 }  // namespace
 
-PlanFile make_plan_file(const PlanResult& plan, std::string recipe, std::string digest, std::string root) {
+PlanFile make_plan_file(const engine::PlanResult& plan, std::string recipe, std::string digest,
+                        std::string root) {
   PlanFile file{.recipe = std::move(recipe), .digest = std::move(digest), .root = std::move(root)};
-  for (const PlannedState& state : plan.states)
-    file.states.push_back({.id = state.id,
-                           .fingerprint = state.fingerprint,
-                           .verdict = std::string(state.skipped ? "skipped" : verdict_name(state.verdict))});
+  for (const engine::PlannedState& state : plan.states)
+    file.states.push_back(
+        {.id = state.id,
+         .fingerprint = state.fingerprint,
+         .verdict = std::string(state.skipped ? "skipped" : engine::verdict_name(state.verdict))});
   return file;
 }
 
@@ -117,7 +119,7 @@ Result<PlanFile> load_plan_file(const std::string& path) {
 }
 
 std::vector<std::string> expected_plans(const PlanFile& plan) {
-  const std::string unknown(verdict_name(states::Verdict::unknown));
+  const std::string unknown(engine::verdict_name(states::Verdict::unknown));
   std::vector<std::string> expected;
   for (const PlanFile::State& state : plan.states)
     expected.push_back(state.verdict == unknown ? std::string() : state.fingerprint);

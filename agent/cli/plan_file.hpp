@@ -25,7 +25,8 @@ struct PlanFile {
   std::vector<State> states;
 };
 
-PlanFile make_plan_file(const PlanResult& plan, std::string recipe, std::string digest, std::string root);
+PlanFile make_plan_file(const engine::PlanResult& plan, std::string recipe, std::string digest,
+                        std::string root);
 
 std::string to_text(const PlanFile& plan);
 base::Result<PlanFile> parse_plan_file(std::string_view text);

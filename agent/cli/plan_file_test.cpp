@@ -8,14 +8,14 @@
 
 namespace {
 
-using agent::PlannedState;
-using agent::PlanResult;
 using agent::cli::make_plan_file;
 using agent::cli::PlanFile;
+using agent::engine::PlannedState;
+using agent::engine::PlanResult;
 using states::Verdict;
 
-PlanResult example() {
-  PlanResult plan;
+engine::PlanResult example() {
+  engine::PlanResult plan;
   plan.states = {
       {.id = "a \"quoted\" id",
        .module = "linux.file",

@@ -18,7 +18,7 @@ struct Mark {
   Style style;
 };
 
-Mark mark_of(const PlannedState& state) {
+Mark mark_of(const engine::PlannedState& state) {
   if (state.skipped) return {'.', Style::dim};
   switch (state.verdict) {
     case states::Verdict::kept:
@@ -34,7 +34,7 @@ Mark mark_of(const PlannedState& state) {
   return {symbol, symbol == '+' ? Style::green : symbol == '-' ? Style::red : Style::yellow};
 }
 
-std::string heading(const PlannedState& state, const Paint& paint) {
+std::string heading(const engine::PlannedState& state, const Paint& paint) {
   const Mark mark = mark_of(state);
   return paint(mark.style, std::string(1, mark.symbol)) + " " + paint(Style::bold, printable(state.id)) +
          "  " + paint(Style::dim, state.module);
@@ -74,7 +74,7 @@ std::string changes_text(const std::vector<states::Change>& changes, const Paint
   return text;
 }
 
-std::string plan_block(const PlannedState& state, const Paint& paint) {
+std::string plan_block(const engine::PlannedState& state, const Paint& paint) {
   std::string text = heading(state, paint) + "\n";
   if (!state.message.empty()) {
     const std::string message = printable(state.message, true);
@@ -88,7 +88,7 @@ std::string plan_block(const PlannedState& state, const Paint& paint) {
   return text + changes_text(state.changes, paint);
 }
 
-std::string kept_line(const PlannedState& state, const Paint& paint) {
+std::string kept_line(const engine::PlannedState& state, const Paint& paint) {
   return heading(state, paint) + (state.message.empty() ? "" : ": " + printable(state.message)) + "\n";
 }
 
@@ -106,9 +106,9 @@ std::string counts_line(const PlanCounts& counts, const Paint& paint) {
   return paint(Style::bold, "Plan:") + " " + base::join(parts, ", ") + ".";
 }
 
-PlanCounts count(const PlanResult& plan) {
+PlanCounts count(const engine::PlanResult& plan) {
   PlanCounts counts;
-  for (const PlannedState& state : plan.states) {
+  for (const engine::PlannedState& state : plan.states) {
     if (state.skipped) {
       ++counts.skipped;
       continue;

@@ -11,10 +11,10 @@
 namespace agent::cli {
 
 // A block for one planned state; ends with a newline.
-std::string plan_block(const PlannedState& state, const Paint& paint);
+std::string plan_block(const engine::PlannedState& state, const Paint& paint);
 
 // One line for one that is kept or skipped.
-std::string kept_line(const PlannedState& state, const Paint& paint);
+std::string kept_line(const engine::PlannedState& state, const Paint& paint);
 
 // The changes, indented, with their diffs.
 std::string changes_text(const std::vector<states::Change>& changes, const Paint& paint);

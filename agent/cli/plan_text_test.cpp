@@ -6,20 +6,21 @@
 
 namespace {
 
-using agent::PlannedState;
 using agent::cli::Paint;
 using agent::cli::plan_block;
+using agent::engine::PlannedState;
 using states::Verdict;
 
-const PlannedState kFile{.id = "motd",
-                         .module = "linux.file",
-                         .verdict = Verdict::change,
-                         .message = "Change /etc/motd",
-                         .changes = {{.what = "content of /etc/motd",
-                                      .before = "6 bytes",
-                                      .after = "3 bytes",
-                                      .diff = "@@ -1 +1 @@\n-hello\n+hi\n"},
-                                     {.what = "mode of /etc/motd", .before = "0600", .after = "0644"}}};
+const engine::PlannedState kFile{
+    .id = "motd",
+    .module = "linux.file",
+    .verdict = Verdict::change,
+    .message = "Change /etc/motd",
+    .changes = {{.what = "content of /etc/motd",
+                 .before = "6 bytes",
+                 .after = "3 bytes",
+                 .diff = "@@ -1 +1 @@\n-hello\n+hi\n"},
+                {.what = "mode of /etc/motd", .before = "0600", .after = "0644"}}};
 
 }  // namespace
 
@@ -76,7 +77,7 @@ TEST_CASE("the exit status is 0 for nothing to do, 2 for changes or uncertainty,
 }
 
 TEST_CASE("text from files cannot play with the terminal") {
-  PlannedState state = kFile;
+  engine::PlannedState state = kFile;
   state.changes[0].diff =
       "+\x1b]0;owned\x07\n+\xc2\x9b"
       "31m\n";

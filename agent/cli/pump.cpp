@@ -10,9 +10,9 @@ namespace agent::cli {
 
 namespace {
 
-using Clock = StopRequests::Clock;
+using Clock = control::StopRequests::Clock;
 
-int wait_time(const StopRequests& stops, const EventView& view) {
+int wait_time(const control::StopRequests& stops, const EventView& view) {
   std::optional<std::chrono::milliseconds> wait = view.patience();
   if (const auto deadline = stops.deadline()) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now());
@@ -22,18 +22,18 @@ int wait_time(const StopRequests& stops, const EventView& view) {
 }
 
 // False once the worker has stopped.
-bool show_events(Worker& worker, EventView& view) {
-  const std::vector<Event> batch = worker.events().pop_all();
-  for (const Event& event : batch)
+bool show_events(engine::Worker& worker, EventView& view) {
+  const std::vector<engine::Event> batch = worker.events().pop_all();
+  for (const engine::Event& event : batch)
     view.show(event);
-  return !batch.empty() && !std::holds_alternative<Stopped>(batch.back());
+  return !batch.empty() && !std::holds_alternative<engine::Stopped>(batch.back());
 }
 
 }  // namespace
 
-void pump(Worker& worker, SignalFd& signals, EventView& view) {
-  StopRequests stops;
-  const auto pass_on = [&](std::optional<Stop> stop) {
+void pump(engine::Worker& worker, control::SignalFd& signals, EventView& view) {
+  control::StopRequests stops;
+  const auto pass_on = [&](std::optional<engine::Stop> stop) {
     if (!stop) return;
     worker.commands().push(*stop);
     view.stopping(stop->when);

@@ -13,16 +13,16 @@ namespace agent::cli {
 class EventView {
  public:
   virtual ~EventView() = default;
-  virtual void show(const Event& event) = 0;
+  virtual void show(const engine::Event& event) = 0;
   // All that had arrived has been shown.
   virtual void settle() {}
   // A request to stop was passed on: `wait` first, `now` for the second or when the grace is over.
-  virtual void stopping(Stop::When when) = 0;
+  virtual void stopping(engine::Stop::When when) = 0;
   virtual void hang_up() {}  // SIGHUP
   // How soon to settle() again though nothing arrives.
   virtual std::optional<std::chrono::milliseconds> patience() const { return std::nullopt; }
 };
 
-void pump(Worker& worker, SignalFd& signals, EventView& view);
+void pump(engine::Worker& worker, control::SignalFd& signals, EventView& view);
 
 }  // namespace agent::cli

@@ -30,12 +30,12 @@ class EventLog {
  public:
   EventLog(const Options& options, Log& log) : options_(options), log_(log) {}
 
-  void show(const Event& event) {
+  void show(const engine::Event& event) {
     std::visit([this](const auto& each) { on(each); }, event);
   }
 
   // The recipe's file, as it is now; nothing when it has problems.
-  std::optional<RunRecipe> reread() {
+  std::optional<engine::RunRecipe> reread() {
     // Of a pipe there is nothing more to come, and waiting for it would be deaf to all signals.
     struct stat st {};
     if (::stat(options_.recipe.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) {
@@ -53,47 +53,51 @@ class EventLog {
       return std::nullopt;
     }
     log_.info("the recipe was read again: " + states_text(loaded.recipe->states().size()));
-    return RunRecipe{
+    return engine::RunRecipe{
         .recipe = loaded.recipe, .version = ++version_, .on_change = options_.on_change, .resume = false};
   }
 
  private:
-  void on(const RoundStarted& event) {
+  void on(const engine::RoundStarted& event) {
     log_.debug("round " + std::to_string(event.round) + " starts");
     if (event.first > 0)
       log_.info("continuing an interrupted run with state " + std::to_string(event.first + 1) + " of " +
                 std::to_string(event.states));
   }
-  void on(const StateStarted& event) { log_.debug("starting " + quoted(event.id) + ": " + event.message); }
-  void on(const StateOutput&) {}  // it is in the result, bounded
-  void on(const StateResult& result) {
-    const std::string text = std::string(outcome_name(result.outcome)) + " " + quoted(result.id) + " (" +
-                             result.module + "): " + result.comment +
+  void on(const engine::StateStarted& event) {
+    log_.debug("starting " + quoted(event.id) + ": " + event.message);
+  }
+  void on(const engine::StateOutput&) {}  // it is in the result, bounded
+  void on(const engine::StateResult& result) {
+    const std::string text = std::string(engine::outcome_name(result.outcome)) + " " + quoted(result.id) +
+                             " (" + result.module + "): " + result.comment +
                              (result.resumed ? " (by a run that was interrupted)" : "");
-    if (!is_success(result.outcome)) {
+    if (!engine::is_success(result.outcome)) {
       log_.error(text);
       log_output(result.output);
     } else {
-      log_.write(result.outcome == Outcome::changed ? LogLevel::info : LogLevel::debug, text);
+      log_.write(result.outcome == engine::Outcome::changed ? LogLevel::info : LogLevel::debug, text);
     }
   }
-  void on(const RoundEnd& end) {
+  void on(const engine::RoundEnd& end) {
     if (!end.drift.empty()) log_.warning("repaired what had drifted: " + base::join(end.drift, ", "));
     std::string text = "round " + std::to_string(end.round) + ": " + round_summary(end);
     if (end.next) text += "; next in " + duration_text(*end.next);
     const bool calm = end.round > 1 && end.not_reached == 0 && is_calm(end);
     log_.write(calm ? LogLevel::debug : LogLevel::info, text);
   }
-  void on(const PlanResult&) {}
-  void on(const Notice& notice) {
-    log_.write(notice.level == Notice::Level::warning ? LogLevel::warning : LogLevel::info, notice.text);
+  void on(const engine::PlanResult&) {}
+  void on(const engine::Notice& notice) {
+    log_.write(notice.level == engine::Notice::Level::warning ? LogLevel::warning : LogLevel::info,
+               notice.text);
   }
-  void on(const Stopped&) { log_.info("stopped"); }
+  void on(const engine::Stopped&) { log_.info("stopped"); }
 
-  static bool is_calm(const RoundEnd& end) {
-    for (std::size_t i = 0; i < kOutcomes; ++i) {
-      const auto outcome = static_cast<Outcome>(i);
-      if (end.counts[i] > 0 && outcome != Outcome::kept && outcome != Outcome::skipped) return false;
+  static bool is_calm(const engine::RoundEnd& end) {
+    for (std::size_t i = 0; i < engine::kOutcomes; ++i) {
+      const auto outcome = static_cast<engine::Outcome>(i);
+      if (end.counts[i] > 0 && outcome != engine::Outcome::kept && outcome != engine::Outcome::skipped)
+        return false;
     }
     return true;
   }
@@ -115,15 +119,15 @@ class EventLog {
 
 namespace {
 
-LogLevel level_of(manager::Level level) {
+LogLevel level_of(Level level) {
   switch (level) {
-    case manager::Level::debug:
+    case Level::debug:
       return LogLevel::debug;
-    case manager::Level::info:
+    case Level::info:
       return LogLevel::info;
-    case manager::Level::warning:
+    case Level::warning:
       return LogLevel::warning;
-    case manager::Level::error:
+    case Level::error:
       break;
   }
   return LogLevel::error;
@@ -134,16 +138,16 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
-updating::Settings update_settings(const Options& options) {
-  updating::Settings settings{.state_dir = options.state_dir,
-                              .version = std::string(kVersion),
-                              .prefix = options.prefix,
-                              .release_base = options.release_base,
-                              .channel = options.channel,
-                              .is_launched = environment(update::kLaunchedMark) == "1",
-                              .self_test = {"--state-dir", options.state_dir},
-                              .trial = options.update_trial,
-                              .most_delay = options.update_delay};
+updater::Settings update_settings(const Options& options) {
+  updater::Settings settings{.state_dir = options.state_dir,
+                             .version = std::string(kVersion),
+                             .prefix = options.prefix,
+                             .release_base = options.release_base,
+                             .channel = options.channel,
+                             .is_launched = environment(update::kLaunchedMark) == "1",
+                             .self_test = {"--state-dir", options.state_dir},
+                             .trial = options.update_trial,
+                             .most_delay = options.update_delay};
   if (!options.config.empty()) {
     settings.self_test.emplace_back("--config");
     settings.self_test.push_back(options.config);
@@ -151,8 +155,8 @@ updating::Settings update_settings(const Options& options) {
   return settings;
 }
 
-base::Result<manager::BackendSettings> backend_settings(const Options& options) {
-  manager::BackendSettings backend{.ws_uris = options.ws_uris,
+base::Result<runtime::BackendSettings> backend_settings(const Options& options) {
+  runtime::BackendSettings backend{.ws_uris = options.ws_uris,
                                    .identity = {.state_dir = options.state_dir,
                                                 .app_id = options.app_id,
                                                 .instance_id = options.instance_id,
@@ -171,7 +175,7 @@ base::Result<manager::BackendSettings> backend_settings(const Options& options) 
   backend.source = std::move(*source);
   backend.update = update_settings(options);
   for (const std::string& uri : options.ws_uris)
-    if (auto why = manager::refuse_uri(uri, options.allow_plain))
+    if (auto why = runtime::refuse_uri(uri, options.allow_plain))
       return base::Error(base::ErrorCode::invalid, uri + ": " + *why);
   for (const std::string& tag : options.tags)
     backend.tags[tag.substr(0, tag.find('='))] = tag.substr(tag.find('=') + 1);
@@ -222,14 +226,14 @@ transport::ProxySettings proxy_settings(const Options& options) {
 }
 
 int run_command(const Options& options, Console& console) {
-  const SignalFd hang_ups({SIGHUP});  // one that comes while the recipe is read is heard afterwards
+  const control::SignalFd hang_ups({SIGHUP});  // one that comes while the recipe is read is heard afterwards
   const auto fail = [&](const std::string& text) {
     console.complain(text);
     return kFailure;
   };
   auto host = make_host(options.root, options.state_dir);
   if (!host) return fail(host.error().message());
-  manager::DaemonSettings settings{.host = std::move(*host),
+  runtime::DaemonSettings settings{.host = std::move(*host),
                                    .state_dir = options.state_dir,
                                    .round_delay = options.round_delay,
                                    .version = std::string(kVersion),
@@ -242,7 +246,7 @@ int run_command(const Options& options, Console& console) {
   } else {
     auto recipe = load_recipe(options.recipe, options, console);
     if (!recipe) return kFailure;
-    settings.recipe = RunRecipe{.recipe = std::move(recipe), .on_change = options.on_change};
+    settings.recipe = engine::RunRecipe{.recipe = std::move(recipe), .on_change = options.on_change};
   }
   auto log = Log::open(options.log_level, options.log_file, console.redactor);
   if (!log) return fail(log.error().message());
@@ -252,17 +256,17 @@ int run_command(const Options& options, Console& console) {
               " true: " + states_text(settings.recipe->recipe->states().size()) + ", a round every " +
               std::to_string(options.round_delay.count()) + " s");
   EventLog events(options, *log);
-  settings.log = [&](manager::Level level, const std::string& text) { log->write(level_of(level), text); };
-  settings.show = [&](const Event& event) { events.show(event); };
+  settings.log = [&](Level level, const std::string& text) { log->write(level_of(level), text); };
+  settings.show = [&](const engine::Event& event) { events.show(event); };
   settings.reread = [&] { return events.reread(); };
-  switch (manager::run_daemon(std::move(settings))) {
-    case manager::DaemonEnd::stopped:
+  switch (daemon::run_daemon(std::move(settings))) {
+    case daemon::DaemonEnd::stopped:
       return kOk;
-    case manager::DaemonEnd::restart:
+    case daemon::DaemonEnd::restart:
       return start_anew(*log);
-    case manager::DaemonEnd::switched:
+    case daemon::DaemonEnd::switched:
       return update::kStartCurrent;
-    case manager::DaemonEnd::failed:
+    case daemon::DaemonEnd::failed:
       break;
   }
   return kFailure;

@@ -10,7 +10,7 @@
 #include "recipe/document.hpp"
 #include "transport/dial.hpp"
 
-namespace agent::manager {
+namespace agent::connection {
 
 namespace {
 
@@ -29,18 +29,9 @@ constexpr milliseconds kSoonestQuestion = 30s;
 
 }  // namespace
 
-std::optional<std::string> refuse_uri(const std::string& text, bool allow_plain) {
-  auto uri = transport::parse_uri(text);
-  if (!uri) return uri.error().message();
-  if (uri->scheme != "ws" && uri->scheme != "wss") return "a ws:// or wss:// address is expected";
-  if (!uri->secure() && !uri->is_local() && !allow_plain)
-    return "it is not encrypted and leads to another machine: use wss://, or set allow_plain";
-  return std::nullopt;
-}
-
-Connector::Connector(transport::Loop& loop, const DaemonSettings& settings, LiveParts& live,
-                     WorkerPort& worker, Progress& progress, updating::Updater& updater,
-                     std::function<void(const std::string&)> status)
+Connector::Connector(transport::Loop& loop, const runtime::DaemonSettings& settings,
+                     runtime::DaemonState& live, runtime::WorkerPort& worker, runtime::Progress& progress,
+                     updater::Updater& updater, std::function<void(const std::string&)> status)
     : loop_(loop),
       settings_(settings),
       backend_(*settings.backend),
@@ -65,7 +56,7 @@ Task<> Connector::run() {
 
 // The servers in use, in the order in which they are tried; a change of them starts the waiting times anew.
 void Connector::choose_servers() {
-  const RemoteSettings& remote = live_.settings.in_use();
+  const runtime::RemoteSettings& remote = live_.settings.in_use();
   std::vector<std::string> servers = alternatives_;
   const auto add = [&](const std::vector<std::string>& uris) {
     for (const std::string& uri : uris)
@@ -85,7 +76,7 @@ Task<milliseconds> Connector::connect_once() {
   is_somebody_else_ = false;
   view_.uri = servers_[back_off_->server()];
   transport::DialOptions options{.user_agent = "opsagent/" + settings_.version};
-  if (auto why = refuse_uri(view_.uri, backend_.allow_plain)) co_return after_failed_dial(*why);
+  if (auto why = runtime::refuse_uri(view_.uri, backend_.allow_plain)) co_return after_failed_dial(*why);
   options.uri = *transport::parse_uri(view_.uri);
   is_secure_ = options.uri.secure();
   options.proxy = backend_.proxies.proxy_for(options.uri);
@@ -123,13 +114,13 @@ Task<milliseconds> Connector::connect_once() {
 // Who both sides are; a machine that has only a join token is enrolled first.
 Task<base::Result<std::shared_ptr<transport::TlsClient>>> Connector::prepare_tls(transport::DialOptions way) {
   const std::string app_id = live_.identity.app_id;
-  Membership& membership = *live_.membership;
+  identity::Membership& membership = *live_.membership;
   if (membership.must_enrol(app_id, std::chrono::system_clock::now())) {
     EnrolmentWish wish{.app_id = app_id, .instance_id = live_.identity.instance_id};
     auto enrolling = enrol(std::move(way), std::move(wish), membership);
     const auto enrolled = co_await std::move(enrolling);
     if (!enrolled) co_return without_enrolment(enrolled.error());
-    const Credentials& got = *membership.credentials();
+    const identity::Credentials& got = *membership.credentials();
     settings_.log(Level::info, "enrolled as " + got.name.app_id + "/" + got.name.instance_id +
                                    "; the certificate ends on " + base::utc_text(got.not_after));
     renewal_.enrolled();
@@ -172,7 +163,7 @@ milliseconds Connector::after_connection(Manager::Ended ended, Clock::time_point
   if (!ended.was_welcomed) ask_source_again();
   alternatives_.clear();
   for (std::string& uri : ended.alternatives)
-    if (!refuse_uri(uri, backend_.allow_plain)) alternatives_.push_back(std::move(uri));
+    if (!runtime::refuse_uri(uri, backend_.allow_plain)) alternatives_.push_back(std::move(uri));
   if (ended.has_new_settings || is_somebody_else_) return kSoonestReturn;
   if (ended.retry_after) ended.retry_after = std::max(*ended.retry_after, kSoonestReturn);
   if (live_.settings.has_candidate()) {
@@ -211,8 +202,8 @@ void Connector::set_view(bool is_connected, std::string problem) {
 
 // ---- what happens elsewhere
 
-void Connector::hear(const Event& event) {
-  if (manager_) manager_->hear(event);
+void Connector::on_worker_event(const engine::Event& event) {
+  if (manager_) manager_->on_worker_event(event);
 }
 
 void Connector::reports_available() {
@@ -229,7 +220,7 @@ Task<> Connector::keep_facts() {
 void Connector::refresh_facts() {
   if (is_gathering_ || is_ending_) return;
   // The thread outlives this object, and what is posted to a loop that has ended never runs.
-  is_gathering_ = live_.side_work.submit([this, &live = live_, &loop = loop_](base::Interrupt&) {
+  is_gathering_ = live_.background.submit([this, &live = live_, &loop = loop_](base::Interrupt&) {
     facts::Facts now = facts::gather(live.own_facts);
     transport::asio::post(loop, [this, now = std::move(now)]() mutable {
       is_gathering_ = false;
@@ -265,7 +256,7 @@ void Connector::ask_source(std::function<void()> done) {
   asked_ = Clock::now();
   // As with facts: the thread outlives this object, the loop runs nothing any more when it has ended.
   const auto ask = [this, &source = backend_.source, &loop = loop_, done](base::Interrupt& interrupt) {
-    auto said = ask_announced(source, interrupt);
+    auto said = identity::ask_source_identity(source, interrupt);
     transport::asio::post(loop, [this, said = std::move(said), done]() mutable {
       is_asking_ = false;
       if (said)
@@ -275,7 +266,7 @@ void Connector::ask_source(std::function<void()> done) {
       done();
     });
   };
-  is_asking_ = live_.side_work.submit(ask);
+  is_asking_ = live_.background.submit(ask);
   if (!is_asking_) done();
 }
 
@@ -285,7 +276,7 @@ void Connector::ask_source_again() {
 }
 
 // Another app, or another token: the next connection is made with these.
-void Connector::take(Announced said) {
+void Connector::take(identity::SourceIdentity said) {
   if (said.app_id == live_.announced.app_id && said.join_token == live_.announced.join_token) return;
   if (!said.join_token.empty()) {
     const auto offered = live_.membership->offer_token(said.join_token, *settings_.redactor);
@@ -298,11 +289,11 @@ void Connector::take(Announced said) {
     }
   }
   const std::string before = live_.identity.app_id;
-  if (auto kept = keep_announced(settings_.state_dir, said); !kept)
+  if (auto kept = identity::store_source_identity(settings_.state_dir, said); !kept)
     settings_.log(Level::warning, kept.error().message());
   live_.announced = std::move(said);
-  live_.identity_options = with_announced(backend_.identity, live_.announced);
-  if (auto identity = load_identity(live_.identity_options)) live_.identity = std::move(*identity);
+  live_.identity_options = identity::with_source_identity(backend_.identity, live_.announced);
+  if (auto identity = identity::load_identity(live_.identity_options)) live_.identity = std::move(*identity);
   settings_.log(Level::info, "the identity source says something new: the app is " + live_.identity.app_id +
                                  (before == live_.identity.app_id ? "" : " and was " + before));
   is_somebody_else_ = true;
@@ -311,30 +302,31 @@ void Connector::take(Announced said) {
 }
 
 ManagerParts Connector::parts() {
-  return {.spool = *live_.spool,
-          .reports = live_.reports,
-          .desk = live_.desk,
-          .worker = worker_,
-          .settings = live_.settings,
-          .side_work = live_.side_work,
-          .progress = progress_,
-          .redactor = *settings_.redactor,
-          .facts = live_.facts,
-          .allow = backend_.allow,
-          .hello = [this] { return hello(); },
-          .ask_source = [this](std::function<void()> done) { ask_source(std::move(done)); },
-          .refuse_uri = [this](const std::string& uri) { return refuse_uri(uri, backend_.allow_plain); },
-          .spooled = [this] { reports_available(); },
-          .welcomed = [this] { renewal_.connected(); },
-          .accepted = [this] { updater_.welcomed(); },
-          .update_asked = [this](const protocol::AgentUpdate& update) { updater_.ask(update); },
-          .certificate_issued = [this](const protocol::CertIssued& issued) { renewal_.issued(issued); },
-          .log = settings_.log};
+  return {
+      .spool = *live_.spool,
+      .reports = live_.reports,
+      .desk = live_.desk,
+      .worker = worker_,
+      .settings = live_.settings,
+      .background = live_.background,
+      .progress = progress_,
+      .redactor = *settings_.redactor,
+      .facts = live_.facts,
+      .allow = backend_.allow,
+      .hello = [this] { return hello(); },
+      .ask_source = [this](std::function<void()> done) { ask_source(std::move(done)); },
+      .refuse_uri = [this](const std::string& uri) { return runtime::refuse_uri(uri, backend_.allow_plain); },
+      .spooled = [this] { reports_available(); },
+      .welcomed = [this] { renewal_.connected(); },
+      .accepted = [this] { updater_.welcomed(); },
+      .update_asked = [this](const protocol::AgentUpdate& update) { updater_.ask(update); },
+      .certificate_issued = [this](const protocol::CertIssued& issued) { renewal_.issued(issued); },
+      .log = settings_.log};
 }
 
 protocol::Handshake Connector::hello() {
   // The backend may have waited for somebody to correct it.
-  if (auto identity = load_identity(live_.identity_options)) {
+  if (auto identity = identity::load_identity(live_.identity_options)) {
     live_.identity = std::move(*identity);
     settings_.redactor->add(live_.identity.token);
   }
@@ -342,7 +334,7 @@ protocol::Handshake Connector::hello() {
                             .app_id = live_.identity.app_id,
                             .agent_version = settings_.version,
                             .instance_token = live_.identity.token};
-  if (const Credentials* credentials = live_.membership->credentials(); credentials && is_secure_) {
+  if (const identity::Credentials* credentials = live_.membership->credentials(); credentials && is_secure_) {
     hello.app_id = credentials->name.app_id;
     hello.instance_id = credentials->name.instance_id;
     hello.instance_token.clear();  // the certificate says it all
@@ -370,4 +362,4 @@ protocol::Handshake Connector::hello() {
   return hello;
 }
 
-}  // namespace agent::manager
+}  // namespace agent::connection

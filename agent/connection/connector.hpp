@@ -11,14 +11,14 @@
 
 #include "agent/connection/manager.hpp"
 #include "agent/connection/renewal.hpp"
-#include "agent/daemon/daemon.hpp"
+#include "agent/runtime/daemon_settings.hpp"
 #include "agent/runtime/daemon_state.hpp"
 #include "agent/runtime/progress.hpp"
 #include "agent/updater/updater.hpp"
 #include "transport/back_off.hpp"
 #include "transport/dial.hpp"
 
-namespace agent::manager {
+namespace agent::connection {
 
 class Connector {
  public:
@@ -31,13 +31,14 @@ class Connector {
   };
 
   // `status`: one line for the service manager, whenever it changes.
-  Connector(transport::Loop& loop, const DaemonSettings& settings, LiveParts& live, WorkerPort& worker,
-            Progress& progress, updating::Updater& updater, std::function<void(const std::string&)> status);
+  Connector(transport::Loop& loop, const runtime::DaemonSettings& settings, runtime::DaemonState& live,
+            runtime::WorkerPort& worker, runtime::Progress& progress, updater::Updater& updater,
+            std::function<void(const std::string&)> status);
 
   // Until end().
   transport::Task<> run();
 
-  void hear(const Event& event);
+  void on_worker_event(const engine::Event& event);
   void reports_available();
   // Gathers them, off the loop, and sends what has changed.
   void refresh_facts();
@@ -62,7 +63,7 @@ class Connector {
   std::chrono::milliseconds after_connection(Manager::Ended ended, Clock::time_point opened);
   void ask_source(std::function<void()> done);
   void ask_source_again();
-  void take(Announced said);
+  void take(identity::SourceIdentity said);
   void choose_servers();
   void drop_candidate(const std::string& why);
   ManagerParts parts();
@@ -70,12 +71,12 @@ class Connector {
   void set_view(bool is_connected, std::string problem);
 
   transport::Loop& loop_;
-  const DaemonSettings& settings_;
-  const BackendSettings& backend_;
-  LiveParts& live_;
-  WorkerPort& worker_;
-  Progress& progress_;
-  updating::Updater& updater_;
+  const runtime::DaemonSettings& settings_;
+  const runtime::BackendSettings& backend_;
+  runtime::DaemonState& live_;
+  runtime::WorkerPort& worker_;
+  runtime::Progress& progress_;
+  updater::Updater& updater_;
   const std::function<void(const std::string&)> status_;
 
   std::vector<std::string> alternatives_;  // where the last backend has sent us
@@ -97,4 +98,4 @@ class Connector {
   View view_;
 };
 
-}  // namespace agent::manager
+}  // namespace agent::connection

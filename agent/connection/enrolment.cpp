@@ -2,7 +2,7 @@
 
 #include "protocol/codec.hpp"
 
-namespace agent::manager {
+namespace agent::connection {
 
 namespace {
 
@@ -33,7 +33,7 @@ Result<protocol::CertIssued> read_answer(const std::string& text) {
 
 }  // namespace
 
-Task<Result<void>> enrol(transport::DialOptions way, EnrolmentWish wish, Membership& membership) {
+Task<Result<void>> enrol(transport::DialOptions way, EnrolmentWish wish, identity::Membership& membership) {
   auto tls = membership.tls_for_enrolment();
   if (!tls) co_return std::move(tls).error();
   auto request = membership.ask_to_enrol(std::move(wish.app_id), std::move(wish.instance_id));
@@ -58,4 +58,4 @@ Task<Result<void>> enrol(transport::DialOptions way, EnrolmentWish wish, Members
   co_return accepted;
 }
 
-}  // namespace agent::manager
+}  // namespace agent::connection

@@ -8,7 +8,7 @@
 #include "transport/async.hpp"
 #include "transport/dial.hpp"
 
-namespace agent::manager {
+namespace agent::connection {
 
 struct EnrolmentWish {
   std::string app_id;
@@ -18,6 +18,6 @@ struct EnrolmentWish {
 // `way` leads to the backend; its `tls` is this function's to fill in. On return the membership has its
 // certificate. The error says what the backend said.
 transport::Task<base::Result<void>> enrol(transport::DialOptions way, EnrolmentWish wish,
-                                          Membership& membership);
+                                          identity::Membership& membership);
 
-}  // namespace agent::manager
+}  // namespace agent::connection

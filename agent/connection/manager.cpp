@@ -2,7 +2,7 @@
 
 #include "agent/facts/merge_patch.hpp"
 
-namespace agent::manager {
+namespace agent::connection {
 
 namespace at = protocol::at_agent;
 
@@ -61,7 +61,7 @@ void Manager::feed(SessionEvent event) {
     events_.pop_front();
     std::vector<at::Action> actions = session_.step(std::move(next));
     for (const at::Action& action : actions)
-      if (std::holds_alternative<at::NumberReportsAfter>(action)) is_numbered_anew_ = true;
+      if (std::holds_alternative<at::ResetReportStream>(action)) is_numbered_anew_ = true;
     for (at::Action& action : actions)
       std::visit([this](auto& each) { perform(each); }, action);
   }
@@ -73,16 +73,16 @@ void Manager::feed(SessionEvent event) {
   }
 }
 
-void Manager::hear(const Event& event) {
-  if (const auto* output = std::get_if<StateOutput>(&event)) {
+void Manager::on_worker_event(const engine::Event& event) {
+  if (const auto* output = std::get_if<engine::StateOutput>(&event)) {
     if (watchers_ == 0) return;
     feed(at::Output{{.run_id = output->run_id,
                      .id = output->id,
                      .stream = output->stream == base::Stream::out ? "stdout" : "stderr",
                      .offset = output->offset,
                      .data = output->data}});
-  } else if (const auto* plan = std::get_if<PlanResult>(&event)) {
-    feed(at::PlanReady{plan->request, to_protocol(*plan)});
+  } else if (const auto* plan = std::get_if<engine::PlanResult>(&event)) {
+    feed(at::PlanReady{plan->request, reports::to_protocol(*plan)});
   }
 }
 
@@ -106,4 +106,4 @@ void Manager::close(std::string reason) {
   feed(at::Closing{std::move(reason)});
 }
 
-}  // namespace agent::manager
+}  // namespace agent::connection

@@ -25,17 +25,17 @@
 #include "base/redactor.hpp"
 #include "protocol/agent_session.hpp"
 
-namespace agent::manager {
+namespace agent::connection {
 
 // What outlives connections.
 struct ManagerParts {
-  Spool& spool;
-  Reports& reports;
-  RecipeDesk& desk;
-  WorkerPort& worker;
-  SettingsStore& settings;
-  SideWork& side_work;
-  Progress& progress;
+  reports::Spool& spool;
+  reports::Reports& reports;
+  runtime::ActiveRecipe& desk;
+  runtime::WorkerPort& worker;
+  runtime::SettingsStore& settings;
+  base::BackgroundThread& background;
+  runtime::Progress& progress;
   base::Redactor& redactor;
   const facts::Facts& facts;                              // as they are now
   const std::vector<std::string>& allow;                  // beyond the recipe
@@ -67,7 +67,7 @@ class Manager : public std::enable_shared_from_this<Manager> {
   transport::Task<Ended> run();
 
   // What happens elsewhere while it is open.
-  void hear(const Event& event);  // of the worker; output and plans are of interest
+  void on_worker_event(const engine::Event& event);  // of the worker; output and plans are of interest
   void reports_available();
   void facts_changed(const facts::Facts& before, const facts::Facts& now);
   void ask_for_certificate(protocol::CertRequest request);
@@ -95,7 +95,7 @@ class Manager : public std::enable_shared_from_this<Manager> {
   void perform(protocol::at_agent::ReadReports& action);
   void perform(protocol::at_agent::AcknowledgeReports& action);
   void perform(protocol::at_agent::AppendReport& action);
-  void perform(protocol::at_agent::NumberReportsAfter& action);
+  void perform(protocol::at_agent::ResetReportStream& action);
   void perform(protocol::at_agent::ReadFacts& action);
   void perform(protocol::at_agent::ReportChangesOnly& action);
   void perform(protocol::at_agent::SetHeartbeat& action);
@@ -113,7 +113,7 @@ class Manager : public std::enable_shared_from_this<Manager> {
   void append(protocol::AgentBody report);
   void refuse(std::string re, std::string error, bool retryable = false);
   void start_taken();
-  void send_to_worker(Command command);
+  void send_to_worker(engine::Command command);
   bool may(std::string_view what) const;
   void log(Level level, const std::string& text) { parts_.log(level, text); }
 
@@ -124,11 +124,11 @@ class Manager : public std::enable_shared_from_this<Manager> {
   transport::asio::steady_timer timers_[2];  // by protocol::at_agent::Timer
   std::deque<SessionEvent> events_;
   bool stepping_ = false;
-  std::optional<RunRecipe> taken_;  // that the worker is to be given
+  std::optional<engine::RunRecipe> taken_;  // that the worker is to be given
   bool is_accepted_ = false;
   bool is_numbered_anew_ = false;  // what the backend has acknowledged was another's
   std::size_t watchers_ = 0;
   Ended ended_;
 };
 
-}  // namespace agent::manager
+}  // namespace agent::connection

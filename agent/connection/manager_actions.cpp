@@ -6,7 +6,7 @@
 #include "agent/runtime/queries.hpp"
 #include "recipe/document.hpp"
 
-namespace agent::manager {
+namespace agent::connection {
 
 namespace at = protocol::at_agent;
 
@@ -76,9 +76,9 @@ void Manager::perform(at::Log& action) {
 
 void Manager::perform(at::TakeRecipe& action) {
   const std::int64_t version = action.recipe.recipe_version;
-  const std::optional<StoredRecipe> before = parts_.desk.current();
+  const std::optional<runtime::StoredRecipe> before = parts_.desk.current();
   auto taken = parts_.desk.take(action.recipe);
-  if (auto* problems = std::get_if<Problems>(&taken)) {
+  if (auto* problems = std::get_if<runtime::Problems>(&taken)) {
     for (const std::string& problem : *problems)
       log(Level::error, problem);
     return feed(at::RecipeRefused{version, std::move(*problems)});
@@ -88,7 +88,7 @@ void Manager::perform(at::TakeRecipe& action) {
       "recipe version " + std::to_string(version) + ": " + std::to_string(parts_.desk.states()) + " states");
   // The worker reports what it does by itself: it begins when "accepted" is in the spool, which is a step
   // later.
-  taken_ = std::get<RunRecipe>(std::move(taken));
+  taken_ = std::get<engine::RunRecipe>(std::move(taken));
   if (before && before->version != version)
     append(protocol::RecipeStatus{.recipe_version = before->version,
                                   .status = protocol::RecipeProgress::superseded});
@@ -100,7 +100,7 @@ void Manager::perform(at::MoveVersion& action) {
   if (auto moved = parts_.desk.move_version(action.version, action.module); !moved)
     log(Level::warning, moved.error().message());
   log(Level::info, "the recipe goes on as version " + std::to_string(action.version));
-  send_to_worker(MoveVersion{action.version});
+  send_to_worker(engine::MoveVersion{action.version});
   if (auto status = parts_.progress.move_to(action.version)) append(std::move(*status));
   feed(at::WaitsOpen{parts_.desk.open_waits()});
 }
@@ -115,18 +115,18 @@ void Manager::perform(at::PlanRecipe& action) {
     return feed(at::PlanReady{action.re, std::move(refused)});
   }
   auto loaded = parts_.desk.load("plan", states);
-  if (auto* problems = std::get_if<Problems>(&loaded)) {
+  if (auto* problems = std::get_if<runtime::Problems>(&loaded)) {
     refused.errors = std::move(*problems);
     return feed(at::PlanReady{action.re, std::move(refused)});
   }
-  PlanRecipe plan{action.re, std::get<0>(std::move(loaded)), action.recipe.recipe_version};
-  if (!parts_.worker.send_aside(std::move(plan))) refuse(std::move(action.re), kBusy, true);
+  engine::PlanRecipe plan{action.re, std::get<0>(std::move(loaded)), action.recipe.recipe_version};
+  if (!parts_.worker.send_ad_hoc(std::move(plan))) refuse(std::move(action.re), kBusy, true);
 }
 
 void Manager::perform(at::WaitDone& action) {
   log(Level::info, "the backend says that '" + action.id + "' is done");
   parts_.desk.wait_done(action.version, action.id);
-  send_to_worker(WaitDone{action.version, std::move(action.id)});
+  send_to_worker(engine::WaitDone{action.version, std::move(action.id)});
 }
 
 void Manager::perform(at::WaitsMissing& action) {
@@ -139,8 +139,9 @@ void Manager::perform(at::WaitsMissing& action) {
 void Manager::perform(at::ReadReports& action) {
   constexpr std::size_t kMostBytes = 4 * 1024 * 1024;
   at::ReportsRead read;
-  for (const SpoolRecord& record : parts_.spool.read_after(action.after, action.how_many, kMostBytes)) {
-    auto body = from_payload(record.payload);
+  for (const reports::SpoolRecord& record :
+       parts_.spool.read_after(action.after, action.how_many, kMostBytes)) {
+    auto body = reports::from_payload(record.payload);
     read.through = record.seq;
     if (body)
       read.reports.push_back({record.seq, std::move(*body)});
@@ -161,7 +162,7 @@ void Manager::perform(at::AppendReport& action) {
 
 // This state folder was put back from a copy: its numbers have been used for other reports. With a name of
 // their own they are new again.
-void Manager::perform(at::NumberReportsAfter&) {
+void Manager::perform(at::ResetReportStream&) {
   if (auto renewed = parts_.spool.renew_uid(); !renewed) log(Level::error, renewed.error().message());
   close("the reports got a new owner");
 }
@@ -171,7 +172,7 @@ void Manager::perform(at::ReportChangesOnly& action) {
 }
 
 void Manager::append(protocol::AgentBody report) {
-  const Spool::Entry entry = to_entry(std::move(report));
+  const reports::Spool::Entry entry = reports::to_entry(std::move(report));
   if (auto appended = parts_.spool.append({&entry, 1}); !appended)
     return log(Level::error, appended.error().message());
   parts_.spooled();
@@ -191,7 +192,7 @@ void Manager::refuse(std::string re, std::string error, bool retryable) {
 void Manager::perform(at::RunState& action) {
   if (!may("run")) return refuse(std::move(action.re), "this agent's configuration does not allow 'run'");
   auto loaded = parts_.desk.load("run", "[" + action.run.state.text + "]");
-  if (auto* problems = std::get_if<Problems>(&loaded)) {
+  if (auto* problems = std::get_if<runtime::Problems>(&loaded)) {
     std::string text;
     for (const std::string& problem : *problems)
       text += (text.empty() ? "" : "; ") + problem;
@@ -201,7 +202,7 @@ void Manager::perform(at::RunState& action) {
   if (recipe->states().size() != 1 || recipe->states().front().type->name == "meta.wait")
     return refuse(std::move(action.re), "one state that does not wait is expected");
   const std::string id(recipe->states().front().id);
-  if (!parts_.worker.send_aside(RunState{action.run.run_id, std::move(recipe)}))
+  if (!parts_.worker.send_ad_hoc(engine::RunState{action.run.run_id, std::move(recipe)}))
     return refuse(std::move(action.re), kBusy, true);
   log(Level::info, "running '" + id + "' as the backend asked");
   feed(at::RequestDone{std::move(action.re)});
@@ -209,19 +210,19 @@ void Manager::perform(at::RunState& action) {
 
 void Manager::perform(at::CancelRun& action) {
   if (!may("run")) return refuse(std::move(action.re), "this agent's configuration does not allow 'run'");
-  send_to_worker(CancelRun{action.cancel.run_id});
+  send_to_worker(engine::CancelRun{action.cancel.run_id});
   feed(at::RequestDone{std::move(action.re)});
 }
 
 void Manager::perform(at::AnswerQuery& action) {
   if (action.query.kind == "facts") return feed(at::QueryAnswered{action.re, {.data = {parts_.facts.json}}});
-  if (!is_query_allowed(action.query.kind, parts_.allow))
+  if (!runtime::is_query_allowed(action.query.kind, parts_.allow))
     return refuse(std::move(action.re), "this agent's configuration does not allow queries of the kind '" +
                                             action.query.kind + "'");
-  QueryRequest request{action.query.kind, action.query.args.text, action.query.limit};
+  runtime::QueryRequest request{action.query.kind, action.query.args.text, action.query.limit};
   const auto answer = [weak = weak_from_this(), executor = socket_->executor(), request = std::move(request),
                        re = action.re, &redactor = parts_.redactor](base::Interrupt& interrupt) {
-    auto answered = answer_query(request, redactor, interrupt);
+    auto answered = runtime::answer_query(request, redactor, interrupt);
     transport::asio::post(executor, [weak, re, answered = std::move(answered)]() mutable {
       const auto self = weak.lock();
       if (!self) return;
@@ -231,13 +232,13 @@ void Manager::perform(at::AnswerQuery& action) {
         self->refuse(re, answered.error().message());
     });
   };
-  if (!parts_.side_work.submit(answer)) refuse(std::move(action.re), "too many queries at once", true);
+  if (!parts_.background.submit(answer)) refuse(std::move(action.re), "too many queries at once", true);
 }
 
 void Manager::perform(at::TrySettings& action) {
   for (const std::string& uri : action.settings.ws_uris)
     if (auto why = parts_.refuse_uri(uri)) return refuse(std::move(action.re), uri + ": " + *why);
-  RemoteSettings candidate{.ws_uris = action.settings.ws_uris};
+  runtime::RemoteSettings candidate{.ws_uris = action.settings.ws_uris};
   constexpr std::int64_t kLongestDelay = 30LL * 24 * 3600;
   if (const auto delay = action.settings.round_delay_s) {
     if (*delay < 1 || *delay > kLongestDelay)
@@ -265,7 +266,7 @@ void Manager::perform(at::ConfirmSettings&) {
   if (auto confirmed = parts_.settings.confirm(); !confirmed)
     return log(Level::warning, confirmed.error().message());
   log(Level::info, "the new settings work and are kept");
-  if (const auto delay = parts_.settings.in_use().round_delay) send_to_worker(SetRoundDelay{*delay});
+  if (const auto delay = parts_.settings.in_use().round_delay) send_to_worker(engine::SetRoundDelay{*delay});
 }
 
 void Manager::perform(at::UpdateAsked& action) {
@@ -293,11 +294,11 @@ void Manager::start_taken() {
   if (auto taken = std::exchange(taken_, std::nullopt)) send_to_worker(std::move(*taken));
 }
 
-void Manager::send_to_worker(Command command) {
+void Manager::send_to_worker(engine::Command command) {
   start_taken();
   if (parts_.worker.send(std::move(command))) return;
   if (ended_.why.empty()) ended_.why = "the backend sends faster than the worker can take it";
   socket_->abort();
 }
 
-}  // namespace agent::manager
+}  // namespace agent::connection

@@ -1,6 +1,6 @@
 #include "agent/connection/outbox.hpp"
 
-namespace agent::manager {
+namespace agent::connection {
 
 Outbox::Outbox(std::shared_ptr<transport::WebSocket> socket, std::function<void(std::uint64_t)> written)
     : socket_(std::move(socket)), written_(std::move(written)), changed_(socket_->executor()) {}
@@ -49,4 +49,4 @@ transport::Task<> Outbox::run() {
   socket_->abort();
 }
 
-}  // namespace agent::manager
+}  // namespace agent::connection

@@ -15,7 +15,7 @@
 #include "transport/async.hpp"
 #include "transport/web_socket.hpp"
 
-namespace agent::manager {
+namespace agent::connection {
 
 class Outbox {
  public:
@@ -56,4 +56,4 @@ class Outbox {
   std::optional<Closing> closing_;
 };
 
-}  // namespace agent::manager
+}  // namespace agent::connection

@@ -4,7 +4,7 @@
 
 #include "base/utc_text.hpp"
 
-namespace agent::manager {
+namespace agent::connection {
 
 namespace {
 
@@ -25,7 +25,7 @@ milliseconds until(pki::Instant when, pki::Instant now) {
 }  // namespace
 
 milliseconds Renewal::until_next() const {
-  const Credentials* credentials = membership_.credentials();
+  const identity::Credentials* credentials = membership_.credentials();
   if (credentials == nullptr) return kLongestSleep;
   const pki::Instant now = std::chrono::system_clock::now();
   if (now < credentials->renew_at())
@@ -38,7 +38,7 @@ milliseconds Renewal::until_next() const {
 transport::Task<> Renewal::run() {
   while (!is_ending_) {
     co_await changed_.wait_for(until_next());
-    const Credentials* credentials = membership_.credentials();
+    const identity::Credentials* credentials = membership_.credentials();
     if (!is_ending_ && credentials != nullptr && std::chrono::system_clock::now() >= credentials->renew_at())
       renew();
   }
@@ -71,4 +71,4 @@ void Renewal::end() {
   changed_.notify();
 }
 
-}  // namespace agent::manager
+}  // namespace agent::connection

@@ -8,14 +8,14 @@
 #include "agent/log_line.hpp"
 #include "transport/async.hpp"
 
-namespace agent::manager {
+namespace agent::connection {
 
 class Renewal {
  public:
   // Who is asked: null while nobody is connected who could be. It is looked at before a request is made,
   // which would take the place of an enrolment's that is under way.
   using Ask = std::function<void(protocol::CertRequest)>;
-  Renewal(transport::asio::any_io_executor executor, Membership& membership, LogLine log,
+  Renewal(transport::asio::any_io_executor executor, identity::Membership& membership, LogLine log,
           std::function<Ask()> backend)
       : membership_(membership),
         log_(std::move(log)),
@@ -36,7 +36,7 @@ class Renewal {
   std::chrono::milliseconds until_next() const;
   void renew();
 
-  Membership& membership_;
+  identity::Membership& membership_;
   const LogLine log_;
   const std::function<Ask()> backend_;
   transport::Wake changed_;
@@ -44,4 +44,4 @@ class Renewal {
   bool is_ending_ = false;
 };
 
-}  // namespace agent::manager
+}  // namespace agent::connection

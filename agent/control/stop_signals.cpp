@@ -5,7 +5,7 @@
 
 #include <csignal>
 
-namespace agent {
+namespace agent::control {
 
 SignalFd::SignalFd(std::initializer_list<int> signals) {
   sigset_t set;
@@ -22,21 +22,21 @@ std::optional<int> SignalFd::take() {
   return static_cast<int>(info.ssi_signo);
 }
 
-std::optional<Stop> StopRequests::signalled(Clock::time_point now) {
+std::optional<engine::Stop> StopRequests::signalled(Clock::time_point now) {
   if (seen_ >= 2) return std::nullopt;
   if (++seen_ == 1) {
     deadline_ = now + kStopGrace;
-    return Stop{Stop::When::wait};
+    return engine::Stop{engine::Stop::When::wait};
   }
   deadline_.reset();
-  return Stop{Stop::When::now};
+  return engine::Stop{engine::Stop::When::now};
 }
 
-std::optional<Stop> StopRequests::expired(Clock::time_point now) {
+std::optional<engine::Stop> StopRequests::expired(Clock::time_point now) {
   if (!deadline_ || now < *deadline_) return std::nullopt;
   seen_ = 2;
   deadline_.reset();
-  return Stop{Stop::When::now};
+  return engine::Stop{engine::Stop::When::now};
 }
 
-}  // namespace agent
+}  // namespace agent::control

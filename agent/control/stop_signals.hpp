@@ -11,7 +11,7 @@
 #include "agent/engine/messages.hpp"
 #include "base/unique_fd.hpp"
 
-namespace agent {
+namespace agent::control {
 
 class SignalFd {
  public:
@@ -35,9 +35,9 @@ class StopRequests {
   using Clock = std::chrono::steady_clock;
 
   // The command for a signal that arrived `now`; nothing when all has been said.
-  std::optional<Stop> signalled(Clock::time_point now);
+  std::optional<engine::Stop> signalled(Clock::time_point now);
   // The command for when the grace is over.
-  std::optional<Stop> expired(Clock::time_point now);
+  std::optional<engine::Stop> expired(Clock::time_point now);
   // When to ask expired().
   std::optional<Clock::time_point> deadline() const { return deadline_; }
 
@@ -46,4 +46,4 @@ class StopRequests {
   std::optional<Clock::time_point> deadline_;
 };
 
-}  // namespace agent
+}  // namespace agent::control

@@ -2,17 +2,17 @@
 
 #include <doctest/doctest.h>
 
-using agent::kStopGrace;
-using agent::Stop;
-using agent::StopRequests;
+using agent::control::kStopGrace;
+using agent::control::StopRequests;
+using agent::engine::Stop;
 
 TEST_CASE("the first request to stop waits for the state, the second does not") {
   StopRequests stops;
   const auto now = StopRequests::Clock::now();
   CHECK_FALSE(stops.expired(now));
-  CHECK(stops.signalled(now)->when == Stop::When::wait);
+  CHECK(stops.signalled(now)->when == engine::Stop::When::wait);
   CHECK(stops.deadline() == now + kStopGrace);
-  CHECK(stops.signalled(now)->when == Stop::When::now);
+  CHECK(stops.signalled(now)->when == engine::Stop::When::now);
   CHECK_FALSE(stops.deadline());
   CHECK_FALSE(stops.signalled(now));
 }
@@ -22,6 +22,6 @@ TEST_CASE("a state that does not finish in time after a request to stop is ended
   const auto now = StopRequests::Clock::now();
   (void)stops.signalled(now);
   CHECK_FALSE(stops.expired(now + kStopGrace - std::chrono::milliseconds(1)));
-  CHECK(stops.expired(now + kStopGrace)->when == Stop::When::now);
+  CHECK(stops.expired(now + kStopGrace)->when == engine::Stop::When::now);
   CHECK_FALSE(stops.expired(now + 2 * kStopGrace));
 }

@@ -16,7 +16,7 @@
 #include "base/private_folder.hpp"
 #include "transport/fd_watcher.hpp"
 
-namespace agent::manager {
+namespace agent::daemon {
 
 namespace {
 
@@ -29,7 +29,7 @@ constexpr std::chrono::milliseconds kFarewell = 2s;
 
 class Daemon {
  public:
-  Daemon(DaemonSettings settings, SignalFd& signals)
+  Daemon(runtime::DaemonSettings settings, control::SignalFd& signals)
       : settings_(std::move(settings)), signals_(signals), notify_(base::Notify::from_environment()) {}
 
   DaemonEnd run() {
@@ -37,8 +37,8 @@ class Daemon {
       settings_.log(Level::error, begun.error().message());
       return DaemonEnd::failed;
     }
-    transport::spawn(loop_.get_executor(), hear_worker());
-    transport::spawn(loop_.get_executor(), hear_signals());
+    transport::spawn(loop_.get_executor(), read_worker_events());
+    transport::spawn(loop_.get_executor(), read_signals());
     if (notify_.watchdog_period()) transport::spawn(loop_.get_executor(), feed_watchdog());
     if (live_) transport::spawn(loop_.get_executor(), connector_->run());
     notify_.ready();
@@ -51,17 +51,17 @@ class Daemon {
 
  private:
   base::Result<void> begin() {
-    if (auto made = make_private_folder(settings_.state_dir, kStateFolderMode); !made) return made;
+    if (auto made = base::make_private_folder(settings_.state_dir, kStateFolderMode); !made) return made;
     auto pid_file = control::PidFile::acquire(control::pid_path(settings_.state_dir));
     if (!pid_file) return std::move(pid_file).error();
     pid_file_ = std::move(*pid_file);
-    WorkerSettings worker{.host = settings_.host,
-                          .state_dir = settings_.state_dir,
-                          .journal_name = "run",
-                          .round_delay = settings_.round_delay};
-    LiveParts::FirstRecipe first{.command = settings_.recipe};
+    engine::WorkerSettings worker{.host = settings_.host,
+                                  .state_dir = settings_.state_dir,
+                                  .journal_name = "run",
+                                  .round_delay = settings_.round_delay};
+    runtime::DaemonState::FirstRecipe first{.command = settings_.recipe};
     if (settings_.backend) {
-      auto live = LiveParts::open(settings_);
+      auto live = runtime::DaemonState::open(settings_);
       if (!live) return std::move(live).error();
       live_ = std::move(*live);
       first = live_->first_recipe(settings_.log);
@@ -69,14 +69,15 @@ class Daemon {
       worker.has_backend = true;
       worker.reports = live_->sink();
     }
-    worker_ = std::make_unique<Worker>(std::move(worker), settings_.redactor);
-    port_ = std::make_unique<WorkerPort>(*worker_, loop_.get_executor());
+    worker_ = std::make_unique<engine::Worker>(std::move(worker), settings_.redactor);
+    port_ = std::make_unique<runtime::WorkerPort>(*worker_, loop_.get_executor());
     if (first.command) port_->send(std::move(*first.command));
     if (live_) {
-      updater_ = std::make_unique<updating::Updater>(loop_, settings_.backend->update, *live_->spool,
-                                                     updater_hooks());
-      connector_ = std::make_unique<Connector>(loop_, settings_, *live_, *port_, progress_, *updater_,
-                                               [this](const std::string& text) { notify_.status(text); });
+      updater_ = std::make_unique<updater::Updater>(loop_, settings_.backend->update, *live_->spool,
+                                                    updater_hooks());
+      connector_ =
+          std::make_unique<connection::Connector>(loop_, settings_, *live_, *port_, progress_, *updater_,
+                                                  [this](const std::string& text) { notify_.status(text); });
       updater_->start(first.is_lost ? "it cannot use the recipe that the version before has accepted" : "");
     }
     auto control =
@@ -95,7 +96,7 @@ class Daemon {
     return mark && std::string_view(mark) == "1";
   }
 
-  updating::Updater::Hooks updater_hooks() {
+  updater::Updater::Hooks updater_hooks() {
     return {.log = settings_.log,
             .spooled =
                 [this] {
@@ -109,12 +110,12 @@ class Daemon {
   void drain_for_update() {
     if (asked_to_stop_) return;  // whoever starts next tries again
     for_update_ = true;
-    stop(Stop{.when = Stop::When::wait, .keeps_place = true});
+    stop(engine::Stop{.when = engine::Stop::When::wait, .keeps_place = true});
   }
 
   // ---- the worker
 
-  Task<> hear_worker() {
+  Task<> read_worker_events() {
     // So many at a time that nothing else on the loop has to wait long.
     constexpr int kAtOnce = 256;
     transport::FdWatcher watcher(loop_.get_executor(), worker_->events().readable_fd());
@@ -122,11 +123,11 @@ class Daemon {
     while (!is_over && co_await watcher.readable()) {
       bool any = false;
       for (int i = 0; i < kAtOnce && !is_over; ++i) {
-        const std::optional<Event> event = worker_->events().try_pop();
+        const std::optional<engine::Event> event = worker_->events().try_pop();
         if (!event) break;
         any = true;
-        hear(*event);
-        is_over = std::holds_alternative<Stopped>(*event);
+        on_worker_event(*event);
+        is_over = std::holds_alternative<engine::Stopped>(*event);
       }
       if (!any && worker_->events().is_closed()) is_over = true;
       if (connector_) connector_->reports_available();
@@ -135,16 +136,16 @@ class Daemon {
     co_await end();
   }
 
-  void hear(const Event& event) {
+  void on_worker_event(const engine::Event& event) {
     settings_.show(event);
-    port_->hear(event);
-    const auto news = progress_.hear(event, std::chrono::system_clock::now());
+    port_->on_worker_event(event);
+    const auto news = progress_.on_worker_event(event, std::chrono::system_clock::now());
     if (news && live_) {
-      const Spool::Entry entry = to_entry(*news);
+      const reports::Spool::Entry entry = reports::to_entry(*news);
       if (auto appended = live_->spool->append({&entry, 1}); !appended)
         settings_.log(Level::error, appended.error().message());
     }
-    if (connector_) connector_->hear(event);
+    if (connector_) connector_->on_worker_event(event);
   }
 
   // The worker has stopped: what it said last should still reach the backend.
@@ -158,13 +159,13 @@ class Daemon {
 
   // ---- requests to stop
 
-  Task<> hear_signals() {
+  Task<> read_signals() {
     transport::FdWatcher watcher(loop_.get_executor(), signals_.fd());
     while (!worker_is_over_) {
       bool came = false;
       if (const auto deadline = stops_.deadline()) {
         const auto left =
-            std::chrono::ceil<std::chrono::milliseconds>(*deadline - StopRequests::Clock::now());
+            std::chrono::ceil<std::chrono::milliseconds>(*deadline - control::StopRequests::Clock::now());
         came = co_await watcher.readable_for(std::max(left, std::chrono::milliseconds(1)));
       } else {
         came = co_await watcher.readable();
@@ -177,18 +178,18 @@ class Daemon {
         }
         restart_ = false;
         for_update_ = false;
-        stop(stops_.signalled(StopRequests::Clock::now()));
+        stop(stops_.signalled(control::StopRequests::Clock::now()));
       }
-      stop(stops_.expired(StopRequests::Clock::now()));
+      stop(stops_.expired(control::StopRequests::Clock::now()));
     }
   }
 
-  void stop(std::optional<Stop> request) {
+  void stop(std::optional<engine::Stop> request) {
     if (!request) return;
     asked_to_stop_ = true;
     if (!restart_ && !for_update_ && !is_launched()) notify_.stopping();
-    settings_.log(Level::info, request->when == Stop::When::now ? "stopping now"
-                               : request->when == Stop::When::end
+    settings_.log(Level::info, request->when == engine::Stop::When::now ? "stopping now"
+                               : request->when == engine::Stop::When::end
                                    ? "stopping when the recipe is through"
                                    : "stopping when the running state is done");
     port_->send(*request);
@@ -224,7 +225,9 @@ class Daemon {
     const base::Value* restart = request.find("restart");
     restart_ = restart && restart->as_bool().value_or(false);
     for_update_ = false;
-    stop(Stop{when == "now" ? Stop::When::now : when == "wait" ? Stop::When::wait : Stop::When::end});
+    stop(engine::Stop{when == "now"    ? engine::Stop::When::now
+                      : when == "wait" ? engine::Stop::When::wait
+                                       : engine::Stop::When::end});
     return R"({"ok":true})";
   }
 
@@ -236,22 +239,22 @@ class Daemon {
     }
   }
 
-  const DaemonSettings settings_;
-  SignalFd& signals_;
+  const runtime::DaemonSettings settings_;
+  control::SignalFd& signals_;
   const base::Notify notify_;
   const std::chrono::system_clock::time_point started_ = std::chrono::system_clock::now();
 
   // The loop outlives all that runs on it.
   transport::Loop loop_{1};
   std::optional<control::PidFile> pid_file_;
-  std::unique_ptr<LiveParts> live_;  // with a backend
-  std::unique_ptr<Worker> worker_;
-  std::unique_ptr<WorkerPort> port_;
-  std::unique_ptr<updating::Updater> updater_;  // with a backend
-  std::unique_ptr<Connector> connector_;
+  std::unique_ptr<runtime::DaemonState> live_;  // with a backend
+  std::unique_ptr<engine::Worker> worker_;
+  std::unique_ptr<runtime::WorkerPort> port_;
+  std::unique_ptr<updater::Updater> updater_;  // with a backend
+  std::unique_ptr<connection::Connector> connector_;
   std::unique_ptr<control::ControlServer> control_;
-  Progress progress_;
-  StopRequests stops_;
+  runtime::Progress progress_;
+  control::StopRequests stops_;
   bool asked_to_stop_ = false;
   bool restart_ = false;
   bool for_update_ = false;  // the launcher starts what is current then
@@ -261,10 +264,10 @@ class Daemon {
 
 }  // namespace
 
-DaemonEnd run_daemon(DaemonSettings settings) {
+DaemonEnd run_daemon(runtime::DaemonSettings settings) {
   std::signal(SIGPIPE, SIG_IGN);
-  SignalFd signals({SIGINT, SIGTERM, SIGHUP});
+  control::SignalFd signals({SIGINT, SIGTERM, SIGHUP});
   return Daemon(std::move(settings), signals).run();
 }
 
-}  // namespace agent::manager
+}  // namespace agent::daemon

@@ -7,55 +7,9 @@
 // keeps the recipe that it was given. Between events it sleeps: there is no timer that only looks.
 #pragma once
 
-#include <chrono>
-#include <functional>
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
+#include "agent/runtime/daemon_settings.hpp"
 
-#include "agent/engine/messages.hpp"
-#include "agent/identity/identity.hpp"
-#include "agent/identity/membership.hpp"
-#include "agent/log_line.hpp"
-#include "agent/metadata/metadata.hpp"
-#include "agent/updater/settings.hpp"
-#include "base/redactor.hpp"
-#include "states/context.hpp"
-#include "states/registry.hpp"
-#include "transport/proxies.hpp"
-
-namespace agent::manager {
-
-struct BackendSettings {
-  std::vector<std::string> ws_uris;
-  IdentityOptions identity;
-  MembershipOptions membership;
-  metadata::SourceOptions source;  // who says what the configuration leaves open
-  std::map<std::string, std::string> tags;
-  transport::Proxies proxies;
-  int protocol_min = 1;
-  bool allow_plain = false;
-  std::vector<std::string> allow;
-  updating::Settings update;
-};
-
-struct DaemonSettings {
-  states::Host host;
-  std::string state_dir;
-  std::chrono::seconds round_delay{600};
-  std::string version;
-  std::shared_ptr<base::Redactor> redactor;
-  std::optional<BackendSettings> backend;
-  std::optional<RunRecipe> recipe;  // without a backend
-  // The modules that recipes of the backend may name.
-  std::function<states::Registry()> registry;
-
-  LogLine log;
-  std::function<void(const Event&)> show;            // every event of the worker, for the log
-  std::function<std::optional<RunRecipe>()> reread;  // on SIGHUP, without a backend
-};
+namespace agent::daemon {
 
 enum class DaemonEnd {
   stopped,
@@ -65,9 +19,6 @@ enum class DaemonEnd {
 };
 
 // Blocks SIGINT, SIGTERM and SIGHUP for the process: call it before any other thread is started.
-DaemonEnd run_daemon(DaemonSettings settings);
+DaemonEnd run_daemon(runtime::DaemonSettings settings);
 
-// Why this address may not be used: not a websocket's, or plain to another machine. Nothing: it may.
-std::optional<std::string> refuse_uri(const std::string& uri, bool allow_plain);
-
-}  // namespace agent::manager
+}  // namespace agent::daemon

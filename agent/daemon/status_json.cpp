@@ -5,14 +5,14 @@
 #include "base/json_text.hpp"
 #include "base/utc_text.hpp"
 
-namespace agent::manager {
+namespace agent::daemon {
 
 namespace {
 
 using base::JsonText;
 
-void add_connection(JsonText& json, const Connector& connector) {
-  const Connector::View& view = connector.view();
+void add_connection(JsonText& json, const connection::Connector& connector) {
+  const connection::Connector::View& view = connector.view();
   const int version = connector.protocol_version();
   std::string text = view.is_connected ? "connected to " + view.uri : "not connected to " + view.uri;
   if (view.is_connected && version > 0) text += ", protocol version " + std::to_string(version);
@@ -23,9 +23,9 @@ void add_connection(JsonText& json, const Connector& connector) {
   json.member("text", text).end_object();
 }
 
-void add_backend(JsonText& json, const LiveParts& live) {
+void add_backend(JsonText& json, const runtime::DaemonState& live) {
   json.member("instance_id", live.identity.instance_id).member("app_id", live.identity.app_id);
-  if (const Credentials* credentials = live.membership->credentials())
+  if (const identity::Credentials* credentials = live.membership->credentials())
     json.key("certificate")
         .begin_object()
         .member("name", credentials->name.app_id + "/" + credentials->name.instance_id)
@@ -39,7 +39,7 @@ void add_backend(JsonText& json, const LiveParts& live) {
         .member("digest", recipe->digest)
         .member("states", live.desk.states())
         .end_object();
-  const SpoolDropped dropped = live.spool->dropped();
+  const reports::SpoolDropped dropped = live.spool->dropped();
   json.key("spool")
       .begin_object()
       .member("waiting", live.spool->last_seq() - live.spool->acknowledged())
@@ -49,7 +49,7 @@ void add_backend(JsonText& json, const LiveParts& live) {
       .end_object();
 }
 
-void add_progress(JsonText& json, const Progress& progress) {
+void add_progress(JsonText& json, const runtime::Progress& progress) {
   if (const auto& running = progress.running())
     json.key("running_state")
         .begin_object()
@@ -61,7 +61,9 @@ void add_progress(JsonText& json, const Progress& progress) {
         .begin_object()
         .member("round", last->end.round)
         .member("version", last->end.version);
-    json.member("ended", base::utc_text(last->ended)).member("text", counts_text(last->end)).end_object();
+    json.member("ended", base::utc_text(last->ended))
+        .member("text", runtime::counts_text(last->end))
+        .end_object();
   }
   if (const auto next = progress.next_round()) json.member("next_round", base::utc_text(*next));
 }
@@ -79,4 +81,4 @@ std::string status_json(const DaemonView& view) {
   return json.end_object().take();
 }
 
-}  // namespace agent::manager
+}  // namespace agent::daemon

@@ -9,17 +9,17 @@
 #include "agent/runtime/daemon_state.hpp"
 #include "agent/runtime/progress.hpp"
 
-namespace agent::manager {
+namespace agent::daemon {
 
 struct DaemonView {
-  const DaemonSettings& settings;
+  const runtime::DaemonSettings& settings;
   std::chrono::system_clock::time_point started;
-  const Progress& progress;
-  const LiveParts* live = nullptr;  // null: without a backend
-  const Connector* connector = nullptr;
+  const runtime::Progress& progress;
+  const runtime::DaemonState* live = nullptr;  // null: without a backend
+  const connection::Connector* connector = nullptr;
   bool is_stopping = false;
 };
 
 std::string status_json(const DaemonView& view);
 
-}  // namespace agent::manager
+}  // namespace agent::daemon

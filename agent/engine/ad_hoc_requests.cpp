@@ -3,14 +3,14 @@
 #include "agent/engine/secrets.hpp"
 #include "agent/engine/worker_loop.hpp"
 
-namespace agent {
+namespace agent::engine {
 
-void WorkerLoop::serve_asides() {
+void WorkerLoop::serve_ad_hoc_requests() {
   if (const auto delay = inbox_.take_round_delay()) default_delay_ = *delay;
   while (!inbox_.stops_before_next_state()) {
-    const auto aside = inbox_.take_aside();
-    if (!aside) return;
-    std::visit([this](const auto& request) { serve(request); }, *aside);
+    const auto next = inbox_.take_ad_hoc();
+    if (!next) return;
+    std::visit([this](const auto& request) { serve(request); }, *next);
     inbox_.drain();
   }
 }
@@ -27,15 +27,15 @@ void WorkerLoop::serve(const PlanRecipe& request) {
 void WorkerLoop::serve(const RunState& request) {
   redactor_.replace("run", secrets_of(*request.recipe));
   inbox_.begin_run(request.run_id);
-  StateResult result = run_aside(request);
+  StateResult result = run_ad_hoc(request);
   inbox_.end_run();
   // Whatever it changed, the recipe's states must not rely on what they saw before.
-  machine_.distrust();
+  machine_.invalidate_caches();
   if (settings_.reports) answered_.insert(report_key(journalled_in(result), result.index));
   committer_.submit(std::move(result));
 }
 
-StateResult WorkerLoop::run_aside(const RunState& request) {
+StateResult WorkerLoop::run_ad_hoc(const RunState& request) {
   const recipe::State& state = request.recipe->states().front();
   const auto ended = [&](Outcome outcome, std::string comment) {
     return StateResult{.id = std::string(state.id),
@@ -68,4 +68,4 @@ StateResult WorkerLoop::run_aside(const RunState& request) {
   return result;
 }
 
-}  // namespace agent
+}  // namespace agent::engine

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace agent {
+namespace agent::engine {
 
 namespace {
 
@@ -163,8 +163,8 @@ void Committer::sync(std::vector<Event>& batch) {
   has_unsynced_ = !unsynced_.empty();
 }
 
-std::vector<Spool::Entry> Committer::encode(const std::vector<Event>& batch) const {
-  std::vector<Spool::Entry> entries;
+std::vector<reports::Spool::Entry> Committer::encode(const std::vector<Event>& batch) const {
+  std::vector<reports::Spool::Entry> entries;
   for (const Event& event : batch)
     if (auto entry = reports_.encode(event)) {
       const StateResult* worked = as_worked(event);
@@ -175,7 +175,7 @@ std::vector<Spool::Entry> Committer::encode(const std::vector<Event>& batch) con
 }
 
 // Holds the results back for as long as the spool does not take them. False: until the end.
-bool Committer::store(const std::vector<Spool::Entry>& entries) {
+bool Committer::store(const std::vector<reports::Spool::Entry>& entries) {
   if (entries.empty()) return true;
   for (bool is_first = true;; is_first = false) {
     const base::Result<void> stored = reports_.spool->append(entries);
@@ -203,4 +203,4 @@ void Committer::confirm(const std::vector<Reported>& reported) {
     (void)journal_->done(last.begun_in, last.index);
 }
 
-}  // namespace agent
+}  // namespace agent::engine

@@ -22,7 +22,7 @@
 #include "base/channel.hpp"
 #include "base/sync_group.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 class Committer {
  public:
@@ -66,8 +66,8 @@ class Committer {
   std::vector<Event> take_batch();
   bool commit(std::vector<Event> batch);
   void sync(std::vector<Event>& batch);
-  std::vector<Spool::Entry> encode(const std::vector<Event>& batch) const;
-  bool store(const std::vector<Spool::Entry>& entries);
+  std::vector<reports::Spool::Entry> encode(const std::vector<Event>& batch) const;
+  bool store(const std::vector<reports::Spool::Entry>& entries);
   void confirm(const std::vector<Reported>& reported);
 
   base::Channel<Event>& out_;
@@ -90,4 +90,4 @@ class Committer {
   std::thread thread_;
 };
 
-}  // namespace agent
+}  // namespace agent::engine

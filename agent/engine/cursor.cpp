@@ -4,7 +4,7 @@
 #include "base/file_read.hpp"
 #include "base/text.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 namespace {
 
@@ -13,7 +13,7 @@ constexpr std::size_t kLargest = 1024;
 }  // namespace
 
 base::Result<void> Cursor::keep(const std::string& digest, std::size_t index) const {
-  return base::write_lasting_file(path_, digest + " " + std::to_string(index) + "\n");
+  return base::write_durable_file(path_, digest + " " + std::to_string(index) + "\n");
 }
 
 std::optional<std::size_t> Cursor::find(const std::string& digest) const {
@@ -29,4 +29,4 @@ base::Result<void> Cursor::drop() const {
   return base::remove_lasting_file(path_);
 }
 
-}  // namespace agent
+}  // namespace agent::engine

@@ -8,7 +8,7 @@
 
 #include "base/result.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 class Cursor {
  public:
@@ -25,4 +25,4 @@ class Cursor {
   std::string path_;
 };
 
-}  // namespace agent
+}  // namespace agent::engine

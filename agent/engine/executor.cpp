@@ -11,7 +11,7 @@
 #include "base/fnv.hpp"
 #include "base/output_text.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 namespace {
 
@@ -320,7 +320,7 @@ void Executor::apply(Attempt& attempt, const states::Plan& plan) {
   result.cpu = usage.cpu;
   result.max_rss_kb = usage.max_rss_kb;
   result.truncated = usage.truncated;
-  if (usage.programs > 0) parts_.machine.distrust();
+  if (usage.programs > 0) parts_.machine.invalidate_caches();
   if (!applied.ok() || !state.type->rereadable) return;
 
   attempt.context.watch_triggered = false;
@@ -346,4 +346,4 @@ bool Executor::pause_before_retry() {
   return false;
 }
 
-}  // namespace agent
+}  // namespace agent::engine

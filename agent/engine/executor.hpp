@@ -12,12 +12,12 @@
 #include "base/redactor.hpp"
 #include "recipe/recipe.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 class Executor {
  public:
   struct Parts {
-    Machine& machine;
+    ManagedHost& machine;
     Journal& journal;
     Committer& committer;
     WatchStore& watches;
@@ -51,4 +51,4 @@ class Executor {
   Parts parts_;
 };
 
-}  // namespace agent
+}  // namespace agent::engine

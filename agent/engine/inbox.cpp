@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace agent {
+namespace agent::engine {
 
 bool Inbox::requested() {
   drain();
@@ -45,15 +45,15 @@ void Inbox::take_recipe(RunRecipe recipe) {
   version_.reset();  // was said of the recipe before
 }
 
-std::optional<Inbox::Aside> Inbox::take_aside() {
-  if (asides_.empty()) return std::nullopt;
-  Aside first = std::move(asides_.front());
-  asides_.pop_front();
+std::optional<Inbox::AdHocRequest> Inbox::take_ad_hoc() {
+  if (ad_hoc_.empty()) return std::nullopt;
+  AdHocRequest first = std::move(ad_hoc_.front());
+  ad_hoc_.pop_front();
   return first;
 }
 
-void Inbox::take_aside(Aside aside) {
-  if (asides_.size() < kMostAsides) asides_.push_back(std::move(aside));
+void Inbox::take_ad_hoc(AdHocRequest request) {
+  if (ad_hoc_.size() < kMostAdHoc) ad_hoc_.push_back(std::move(request));
 }
 
 void Inbox::begin_run(const std::string& run_id) {
@@ -62,8 +62,8 @@ void Inbox::begin_run(const std::string& run_id) {
 
 void Inbox::cancel(const std::string& run_id) {
   if (run_ && run_->run_id == run_id) run_->is_cancelled = true;
-  for (Aside& aside : asides_)
-    if (auto* run = std::get_if<RunState>(&aside); run && run->run_id == run_id) run->is_cancelled = true;
+  for (AdHocRequest& request : ad_hoc_)
+    if (auto* run = std::get_if<RunState>(&request); run && run->run_id == run_id) run->is_cancelled = true;
 }
 
 void Inbox::take(Command command) {
@@ -76,13 +76,13 @@ void Inbox::take(Command command) {
       version_ = move->version;
   } else if (auto* done = std::get_if<WaitDone>(&command)) {
     // A board that cannot be written still works until the next restart; the backend is asked again then.
-    (void)waits_.hear(done->version, done->state_id);
+    (void)waits_.mark_done(done->version, done->state_id);
   } else if (auto* delay = std::get_if<SetRoundDelay>(&command)) {
     round_delay_ = delay->delay;
   } else if (auto* plan = std::get_if<PlanRecipe>(&command)) {
-    take_aside(std::move(*plan));
+    take_ad_hoc(std::move(*plan));
   } else if (auto* state = std::get_if<RunState>(&command)) {
-    take_aside(std::move(*state));
+    take_ad_hoc(std::move(*state));
   } else if (auto* run_to_cancel = std::get_if<CancelRun>(&command)) {
     cancel(run_to_cancel->run_id);
   } else if (auto* stop = std::get_if<Stop>(&command)) {
@@ -91,4 +91,4 @@ void Inbox::take(Command command) {
   }
 }
 
-}  // namespace agent
+}  // namespace agent::engine

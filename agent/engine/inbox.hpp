@@ -16,13 +16,13 @@
 #include "base/channel.hpp"
 #include "base/interrupt.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 class Inbox final : public base::Interrupt {
  public:
   using Clock = base::Channel<Command>::Clock;
 
-  Inbox(base::Channel<Command>& commands, WaitBoard& waits) : commands_(commands), waits_(waits) {}
+  Inbox(base::Channel<Command>& commands, SatisfiedWaits& waits) : commands_(commands), waits_(waits) {}
 
   // Interrupt: whether the state that is running should be cancelled.
   bool requested() override;
@@ -40,9 +40,9 @@ class Inbox final : public base::Interrupt {
   bool has_next() const { return next_.has_value(); }
   std::optional<RunRecipe> take_next() { return std::exchange(next_, std::nullopt); }
   // What is to be done besides the recipe, in the order in which it came.
-  using Aside = std::variant<PlanRecipe, RunState>;
-  std::optional<Aside> take_aside();
-  bool has_asides() const { return !asides_.empty() || round_delay_.has_value(); }
+  using AdHocRequest = std::variant<PlanRecipe, RunState>;
+  std::optional<AdHocRequest> take_ad_hoc();
+  bool has_ad_hoc() const { return !ad_hoc_.empty() || round_delay_.has_value(); }
   // While a state outside the recipe runs, only a stop `now` and its own cancellation end it.
   void begin_run(const std::string& run_id);
   void end_run() { run_.reset(); }
@@ -60,17 +60,17 @@ class Inbox final : public base::Interrupt {
  private:
   void take(Command command);
   void take_recipe(RunRecipe recipe);
-  void take_aside(Aside aside);
+  void take_ad_hoc(AdHocRequest request);
   void cancel(const std::string& run_id);
 
   // More than anybody asks for at once; those beyond it are dropped, and whoever asked hears nothing.
-  static constexpr std::size_t kMostAsides = 64;
+  static constexpr std::size_t kMostAdHoc = 64;
 
   base::Channel<Command>& commands_;
-  WaitBoard& waits_;
+  SatisfiedWaits& waits_;
   std::optional<std::int64_t> current_;
   std::optional<RunRecipe> next_;
-  std::deque<Aside> asides_;
+  std::deque<AdHocRequest> ad_hoc_;
   struct Run {
     std::string run_id;
     bool is_cancelled = false;
@@ -82,4 +82,4 @@ class Inbox final : public base::Interrupt {
   bool keeps_place_ = false;  // as the last one said
 };
 
-}  // namespace agent
+}  // namespace agent::engine

@@ -11,7 +11,7 @@
 #include "base/json_text.hpp"
 #include "base/text.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 namespace {
 
@@ -188,4 +188,4 @@ Result<void> Journal::clear() {
   return sync();  // else a power cut could bring back what has been reported
 }
 
-}  // namespace agent
+}  // namespace agent::engine

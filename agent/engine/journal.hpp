@@ -20,7 +20,7 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 class Journal {
  public:
@@ -65,4 +65,4 @@ class Journal {
   bool is_empty_ = false;  // guarded by mutex_
 };
 
-}  // namespace agent
+}  // namespace agent::engine

@@ -6,7 +6,7 @@
 
 namespace {
 
-using agent::Journal;
+using agent::engine::Journal;
 
 struct OnDisk : tests::ScratchFolder {
   std::unique_ptr<Journal> open() const {

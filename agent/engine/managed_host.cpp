@@ -4,7 +4,7 @@
 
 #include "base/below_root.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 namespace {
 
@@ -22,7 +22,7 @@ std::string_view family_name(base::OsRelease::Family family) {
 
 }  // namespace
 
-Machine::Condition Machine::check(const recipe::When& when, const states::Overlay& overlay) const {
+ManagedHost::Condition ManagedHost::check(const recipe::When& when, const states::Overlay& overlay) const {
   Condition condition;
   const auto require = [&](std::string_view path, bool wanted) {
     const std::string clean = *base::clean_path(path);  // checked when the recipe was read
@@ -48,7 +48,7 @@ Machine::Condition Machine::check(const recipe::When& when, const states::Overla
   return condition;
 }
 
-std::optional<std::string> Machine::refusal(const states::StateType& type) const {
+std::optional<std::string> ManagedHost::refusal(const states::StateType& type) const {
   const auto family = host_.os.family;
   const bool fits = type.family == states::Family::any ||
                     (type.family == states::Family::debian && family == base::OsRelease::Family::debian) ||
@@ -62,7 +62,7 @@ std::optional<std::string> Machine::refusal(const states::StateType& type) const
   return std::nullopt;
 }
 
-states::ApplyContext Machine::context(const Parts& parts) {
+states::ApplyContext ManagedHost::context(const Parts& parts) {
   return {{.state_id = parts.state_id,
            .host = host_,
            .tree = tree_,
@@ -80,15 +80,15 @@ states::ApplyContext Machine::context(const Parts& parts) {
           writer_};
 }
 
-void Machine::new_round() {
-  distrust();
+void ManagedHost::new_round() {
+  invalidate_caches();
   notes_.clear();
 }
 
-void Machine::distrust() {
+void ManagedHost::invalidate_caches() {
   tree_.forget();
   accounts_.forget();
   facts_.clear();
 }
 
-}  // namespace agent
+}  // namespace agent::engine

@@ -1,4 +1,4 @@
-// Machine: the host as states see it, with all that is remembered about it for a while. One thread: the
+// ManagedHost: the host as states see it, with all that is remembered about it for a while. One thread: the
 // worker's, or the planner's.
 #pragma once
 
@@ -11,11 +11,11 @@
 #include "states/context.hpp"
 #include "states/state.hpp"
 
-namespace agent {
+namespace agent::engine {
 
-class Machine {
+class ManagedHost {
  public:
-  Machine(const states::Host& host, base::SyncGroup& sync)
+  ManagedHost(const states::Host& host, base::SyncGroup& sync)
       : host_(host), tree_(host.root), accounts_(host.root), writer_(tree_, sync) {}
 
   const states::Host& host() const { return host_; }
@@ -48,7 +48,7 @@ class Machine {
   // A round starts: everything is looked at anew.
   void new_round();
   // A program has run: it may have changed anything.
-  void distrust();
+  void invalidate_caches();
 
  private:
   const states::Host& host_;
@@ -59,4 +59,4 @@ class Machine {
   states::Cache notes_;
 };
 
-}  // namespace agent
+}  // namespace agent::engine

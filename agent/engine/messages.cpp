@@ -2,7 +2,7 @@
 
 #include "base/token.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 namespace {
 
@@ -86,4 +86,4 @@ std::string_view verdict_name(states::Verdict verdict) {
   return "fail";
 }
 
-}  // namespace agent
+}  // namespace agent::engine

@@ -13,7 +13,7 @@
 #include "recipe/recipe.hpp"
 #include "states/plan.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 // How the execution of a state ended.
 enum class Outcome { kept, changed, failed, skipped, cancelled, timed_out };
@@ -188,4 +188,4 @@ using Event =
 // About how much memory an event holds.
 std::size_t weight(const Event& event);
 
-}  // namespace agent
+}  // namespace agent::engine

@@ -5,7 +5,7 @@
 #include "agent/engine/watch_store.hpp"
 #include "base/sha256.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 namespace {
 
@@ -26,7 +26,7 @@ class Planner {
   // Nothing: its condition does not hold.
   std::optional<states::Plan> plan(const recipe::State& state) {
     if (state.when) {
-      const Machine::Condition condition = machine_.check(*state.when, overlay_);
+      const ManagedHost::Condition condition = machine_.check(*state.when, overlay_);
       if (condition.depends_on)
         return states::Plan::unknown(condition.depends_on->state_id,
                                      "Its condition depends on what an earlier state does");
@@ -61,7 +61,7 @@ class Planner {
 
  private:
   base::SyncGroup sync_;  // nothing is ever written here
-  Machine machine_;
+  ManagedHost machine_;
   WatchStore watches_;
   base::Interrupt& interrupt_;
   UnansweredWaits waits_;
@@ -112,4 +112,4 @@ PlanResult plan_recipe(const recipe::Recipe& recipe, const states::Host& host, c
   return result;
 }
 
-}  // namespace agent
+}  // namespace agent::engine

@@ -9,7 +9,7 @@
 #include "base/redactor.hpp"
 #include "states/context.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 struct PlanOptions {
   bool fingerprints = false;
@@ -27,4 +27,4 @@ std::string fingerprint(states::Verdict verdict, const std::vector<states::Chang
 // In the place of one, for a state whose condition does not hold.
 inline constexpr std::string_view kSkippedFingerprint = "skipped";
 
-}  // namespace agent
+}  // namespace agent::engine

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace agent {
+namespace agent::engine {
 
 namespace {
 
@@ -62,4 +62,4 @@ Recovery recover(Entries unfinished, const recipe::Recipe& recipe, const std::st
   return recovery;
 }
 
-}  // namespace agent
+}  // namespace agent::engine

@@ -8,7 +8,7 @@
 #include "agent/engine/messages.hpp"
 #include "recipe/recipe.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 struct Recovery {
   // Of this recipe, one per state: planned again when the round gets there, then reported.
@@ -21,4 +21,4 @@ struct Recovery {
 Recovery recover(std::vector<Journal::Entry> unfinished, const recipe::Recipe& recipe,
                  const std::string& root);
 
-}  // namespace agent
+}  // namespace agent::engine

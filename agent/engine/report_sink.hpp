@@ -8,16 +8,16 @@
 #include "agent/engine/messages.hpp"
 #include "agent/reports/spool.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 struct ReportSink {
   // Null: nobody keeps reports; who reads the events is told, and that is all.
-  std::shared_ptr<Spool> spool;
+  std::shared_ptr<reports::Spool> spool;
   // The report that this event is, if it is one. Called by the committer's thread, in the order of events.
   // The key is set by the caller.
-  std::function<std::optional<Spool::Entry>(const Event&)> encode;
+  std::function<std::optional<reports::Spool::Entry>(const Event&)> encode;
 
   explicit operator bool() const { return spool && encode; }
 };
 
-}  // namespace agent
+}  // namespace agent::engine

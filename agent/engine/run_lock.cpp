@@ -10,7 +10,7 @@
 #include "base/file_read.hpp"
 #include "base/text.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 base::Result<void> RunLock::acquire(base::Interrupt& interrupt,
                                     const std::function<void(const std::string& pid)>& on_wait) {
@@ -36,4 +36,4 @@ base::Result<void> RunLock::acquire(base::Interrupt& interrupt,
   return {};
 }
 
-}  // namespace agent
+}  // namespace agent::engine

@@ -9,7 +9,7 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 class RunLock {
  public:
@@ -27,4 +27,4 @@ class RunLock {
   base::UniqueFd fd_;  // the kernel lets go of the lock when we die, however we die
 };
 
-}  // namespace agent
+}  // namespace agent::engine

@@ -4,7 +4,7 @@
 #include "base/json.hpp"
 #include "base/tree_writer.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 namespace {
 
@@ -12,7 +12,7 @@ constexpr std::size_t kLargest = 4 * 1024 * 1024;
 
 }  // namespace
 
-WaitBoard::WaitBoard(std::string path) : path_(std::move(path)) {
+SatisfiedWaits::SatisfiedWaits(std::string path) : path_(std::move(path)) {
   if (path_.empty()) return;
   const auto text = base::read_file(path_, kLargest);
   if (!text) return;
@@ -27,24 +27,24 @@ WaitBoard::WaitBoard(std::string path) : path_(std::move(path)) {
   }
 }
 
-base::Result<void> WaitBoard::hear(std::int64_t version, const std::string& state_id) {
+base::Result<void> SatisfiedWaits::mark_done(std::int64_t version, const std::string& state_id) {
   if (!done_[version].insert(state_id).second) return {};
   return store();
 }
 
-bool WaitBoard::is_done(std::int64_t version, std::string_view state_id) const {
+bool SatisfiedWaits::is_done(std::int64_t version, std::string_view state_id) const {
   const auto found = done_.find(version);
   return found != done_.end() && found->second.contains(state_id);
 }
 
-base::Result<void> WaitBoard::forget_before(std::int64_t version) {
+base::Result<void> SatisfiedWaits::forget_before(std::int64_t version) {
   const auto first_kept = done_.lower_bound(version);
   if (first_kept == done_.begin()) return {};
   done_.erase(done_.begin(), first_kept);
   return store();
 }
 
-base::Result<void> WaitBoard::store() const {
+base::Result<void> SatisfiedWaits::store() const {
   if (path_.empty()) return {};
   std::string json = "[";
   for (const auto& [version, ids] : done_)
@@ -60,4 +60,4 @@ base::Result<void> WaitBoard::store() const {
   return sync.flush();
 }
 
-}  // namespace agent
+}  // namespace agent::engine

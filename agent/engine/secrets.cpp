@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace agent {
+namespace agent::engine {
 
 namespace {
 
@@ -59,4 +59,4 @@ std::string hide(const recipe::State& state, const base::Redactor& redactor, std
   return redactor.is_needed(output) ? redactor.redact(output) : output;
 }
 
-}  // namespace agent
+}  // namespace agent::engine

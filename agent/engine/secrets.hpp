@@ -8,7 +8,7 @@
 #include "base/redactor.hpp"
 #include "recipe/recipe.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 // The values of all parameters that the schemas or the states themselves call secret.
 std::vector<std::string> secrets_of(const recipe::Recipe& recipe);
@@ -21,4 +21,4 @@ void follow_secrets(const recipe::Recipe* before, const recipe::Recipe& now, bas
 void hide(const recipe::State& state, const base::Redactor& redactor, std::vector<states::Change>& changes);
 std::string hide(const recipe::State& state, const base::Redactor& redactor, std::string output);
 
-}  // namespace agent
+}  // namespace agent::engine

@@ -17,7 +17,7 @@
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 namespace {
 
@@ -161,7 +161,7 @@ Result<WatchState> WatchStore::evaluate(std::string_view sid, const states::Watc
 }
 
 Result<UniqueFd> WatchStore::open_folder() {
-  if (auto made = make_private_folder(folder_); !made) return std::move(made).error();
+  if (auto made = base::make_private_folder(folder_); !made) return std::move(made).error();
   UniqueFd folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder) return base::os_error(errno, "opening " + folder_);
   return folder;
@@ -181,4 +181,4 @@ Result<void> WatchStore::store(std::string_view sid, const WatchState& state) {
   return {};
 }
 
-}  // namespace agent
+}  // namespace agent::engine

@@ -26,7 +26,7 @@
 #include "base/unique_fd.hpp"
 #include "states/state.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 // What was seen of one watched file.
 struct Seen {
@@ -79,4 +79,4 @@ class WatchStore {
   std::map<std::string, Known> known_;  // by root and path
 };
 
-}  // namespace agent
+}  // namespace agent::engine

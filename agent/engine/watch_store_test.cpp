@@ -16,8 +16,8 @@
 namespace {
 
 namespace fs = std::filesystem;
-using agent::WatchState;
-using agent::WatchStore;
+using agent::engine::WatchState;
+using agent::engine::WatchStore;
 
 constexpr std::string_view kSha256OfOne = "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed";
 constexpr std::string_view kMd5OfOne = "f97c5d29941bfb1b2fdab0874906ab82";

@@ -3,7 +3,7 @@
 #include "agent/engine/worker_loop.hpp"
 #include "base/private_folder.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 namespace {
 
@@ -17,7 +17,7 @@ void work(const WorkerSettings& settings, base::Redactor& redactor, base::Channe
   const auto give_up = [&](const base::Error& error) {
     events.push(Notice{Notice::Level::warning, error.message()});
   };
-  if (auto made = make_private_folder(settings.state_dir, kStateFolderMode); !made)
+  if (auto made = base::make_private_folder(settings.state_dir, kStateFolderMode); !made)
     return give_up(made.error());
   auto journal = Journal::open(settings.state_dir + "/" + settings.journal_name + ".journal");
   if (!journal) return give_up(journal.error());
@@ -42,4 +42,4 @@ Worker::~Worker() {
   thread_.join();
 }
 
-}  // namespace agent
+}  // namespace agent::engine

@@ -17,7 +17,7 @@
 #include "base/redactor.hpp"
 #include "states/context.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 struct WorkerSettings {
   states::Host host;
@@ -59,4 +59,4 @@ class Worker {
   std::thread thread_;
 };
 
-}  // namespace agent
+}  // namespace agent::engine

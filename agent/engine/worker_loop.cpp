@@ -5,7 +5,7 @@
 #include "agent/engine/recovery.hpp"
 #include "agent/engine/secrets.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 namespace {
 
@@ -65,7 +65,7 @@ void WorkerLoop::run() {
   while (true) {
     inbox_.drain();
     if (inbox_.stops_before_next_state()) break;
-    serve_asides();
+    serve_ad_hoc_requests();
     if (auto next = inbox_.take_next()) adopt(std::move(*next));
     const bool at_rest = !recipe_ || Clock::now() < next_round_;
     if (at_rest && inbox_.stop()) break;
@@ -205,7 +205,7 @@ WorkerLoop::RoundExit WorkerLoop::run_round() {
     answered_.clear();
     if (auto cleared = journal_->clear(); !cleared) notice(Notice::Level::warning, cleared.error().message());
   }
-  keep_place(exit);
+  save_cursor(exit);
   lock_.release();
   in_round_ = false;
   return exit;
@@ -213,7 +213,7 @@ WorkerLoop::RoundExit WorkerLoop::run_round() {
 
 // For a worker that is stopped to go on in another process. A round that was not stopped needs no cursor; one
 // that was stopped otherwise leaves it where it is.
-void WorkerLoop::keep_place(RoundExit exit) {
+void WorkerLoop::save_cursor(RoundExit exit) {
   base::Result<void> kept;
   if (exit != RoundExit::stopped)
     kept = cursor_.drop();
@@ -236,7 +236,7 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
     end.not_reached = states.size() - index;
     stopped_at_ = index;
     inbox_.drain();
-    serve_asides();
+    serve_ad_hoc_requests();
     if (inbox_.stops_before_next_state()) return RoundExit::stopped;
     if (inbox_.has_next()) return RoundExit::replaced;
     if (committer_.has_unsynced()) return RoundExit::failed;
@@ -333,15 +333,15 @@ base::Result<void> WorkerLoop::wait(std::string_view state_id, Deadline deadline
       is_announced = true;
     }
     committer_.flush();
-    if (inbox_.has_asides()) {
-      serve_asides();  // in the course of which anything may have come
+    if (inbox_.has_ad_hoc()) {
+      serve_ad_hoc_requests();  // in the course of which anything may have come
       continue;
     }
     lock_.release();  // nobody else need wait for what this machine waits for
     inbox_.wait_until(deadline);
     if (auto locked = take_lock(); !locked) return locked;
-    machine_.distrust();  // somebody may have run meanwhile
+    machine_.invalidate_caches();  // somebody may have run meanwhile
   }
 }
 
-}  // namespace agent
+}  // namespace agent::engine

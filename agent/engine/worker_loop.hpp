@@ -19,7 +19,7 @@
 #include "agent/engine/watch_store.hpp"
 #include "agent/engine/worker.hpp"
 
-namespace agent {
+namespace agent::engine {
 
 class WorkerLoop final : private states::Waits {
  public:
@@ -35,18 +35,18 @@ class WorkerLoop final : private states::Waits {
   void adopt(RunRecipe next);
   void follow_version();
   base::Result<void> take_lock();
-  // worker_asides.cpp: what is asked for besides the recipe, served wherever no state runs.
-  void serve_asides();
+  // ad_hoc_requests.cpp: what is asked for besides the recipe, served wherever no state runs.
+  void serve_ad_hoc_requests();
   void serve(const PlanRecipe& request);
   void serve(const RunState& request);
-  StateResult run_aside(const RunState& request);
+  StateResult run_ad_hoc(const RunState& request);
   base::Result<void> take_over();
   void sweep(const Journal::Entry& leftover);
   bool is_answered(const Journal::Entry& entry) const;
   void report_leftover(StateResult leftover);
   RoundExit run_round();
   RoundExit run_states(RoundEnd& end);
-  void keep_place(RoundExit exit);
+  void save_cursor(RoundExit exit);
   void move_place(std::size_t next);
   void count(const StateResult& result, RoundEnd& end);
   bool take_back_unsynced(RoundEnd& end);
@@ -63,9 +63,9 @@ class WorkerLoop final : private states::Waits {
 
   base::SyncGroup sync_;
   std::unique_ptr<Journal> journal_;
-  WaitBoard waits_;
+  SatisfiedWaits waits_;
   Inbox inbox_;
-  Machine machine_;
+  ManagedHost machine_;
   WatchStore watches_;
   RunLock lock_;
   const Cursor cursor_;
@@ -93,4 +93,4 @@ class WorkerLoop final : private states::Waits {
   Inbox::Clock::time_point next_round_{};
 };
 
-}  // namespace agent
+}  // namespace agent::engine

@@ -32,21 +32,21 @@ states:
 constexpr auto kNothing = "states: [{ id: other, module: meta.comment }]";
 
 // "id outcome" of results, "end changed failed" of rounds; nothing else is a report.
-std::optional<Spool::Entry> encode(const Event& event) {
+std::optional<reports::Spool::Entry> encode(const Event& event) {
   if (const auto* result = std::get_if<StateResult>(&event))
-    return Spool::Entry{
-        .importance = result->outcome == Outcome::kept ? Importance::kept : Importance::normal,
-        .payload = result->id + " " + std::string(outcome_name(result->outcome))};
+    return reports::Spool::Entry{.importance = result->outcome == Outcome::kept ? reports::Importance::kept
+                                                                                : reports::Importance::normal,
+                                 .payload = result->id + " " + std::string(outcome_name(result->outcome))};
   if (const auto* end = std::get_if<RoundEnd>(&event))
-    return Spool::Entry{.payload =
-                            "end " + std::to_string(end->counts[1]) + " " + std::to_string(end->counts[2])};
+    return reports::Spool::Entry{.payload = "end " + std::to_string(end->counts[1]) + " " +
+                                            std::to_string(end->counts[2])};
   return {};
 }
 
-std::shared_ptr<Spool> open_spool(const std::string& folder) {
-  auto spool = Spool::open(folder);
+std::shared_ptr<reports::Spool> open_spool(const std::string& folder) {
+  auto spool = reports::Spool::open(folder);
   if (!spool) FAIL(spool.error().message());
-  return std::shared_ptr<Spool>(std::move(*spool));
+  return std::shared_ptr<reports::Spool>(std::move(*spool));
 }
 
 // A bench whose worker has a spool.
@@ -58,10 +58,10 @@ struct SpoolBench : Bench {
     settings().reports = {};
     settings().reports = {.spool = open_spool(state_path("spool")), .encode = encode};
   }
-  Spool& spool() { return *settings().reports.spool; }
+  reports::Spool& spool() { return *settings().reports.spool; }
   std::vector<std::string> reported() {
     std::vector<std::string> texts;
-    for (const SpoolRecord& record : spool().read_after(0, 100'000, 100'000'000))
+    for (const reports::SpoolRecord& record : spool().read_after(0, 100'000, 100'000'000))
       texts.push_back(record.payload);
     return texts;
   }
@@ -122,7 +122,7 @@ TEST_CASE("what was spooled before a kill, and not confirmed in the journal, is 
   bench.leave_begun({"gone", 3}, 0, "a", kTwoFiles);
   bench.leave_begun({"gone", 3}, 1, "b", kTwoFiles);
   REQUIRE(bench.spool().append(
-      std::vector<Spool::Entry>{{.key = report_key({"gone", 3}, 0), .payload = "a changed"}}));
+      std::vector<reports::Spool::Entry>{{.key = report_key({"gone", 3}, 0), .payload = "a changed"}}));
   bench.spool().acknowledge(bench.spool().last_seq());
   bench.reopen();
   bench.apply(kTwoFiles, true);
@@ -181,12 +181,12 @@ TEST_CASE("a spool on a full disk holds reports back, not the worker, and loses 
           if (::mount("tmpfs", scratch.path().c_str(), "tmpfs", 0, "size=128k") != 0) return "no tmpfs";
           Bench bench;
           bench.settings().reports = {.spool = open_spool(scratch / "spool"), .encode = encode};
-          Spool& spool = *bench.settings().reports.spool;
+          reports::Spool& spool = *bench.settings().reports.spool;
           for (std::string block(4096, 'x'); !block.empty();) {  // fills the disk to the last byte
             std::ofstream file(scratch / "ballast", std::ios::app);
             if (!(file << block << std::flush)) block.resize(block.size() / 2);
           }
-          std::vector<Spool::Entry> filling{{.payload = "x"}};
+          std::vector<reports::Spool::Entry> filling{{.payload = "x"}};
           while (spool.append(filling))
             ;
           const std::uint64_t before = spool.last_seq();
@@ -208,7 +208,7 @@ TEST_CASE("a spool on a full disk holds reports back, not the worker, and loses 
             std::this_thread::sleep_for(1ms);
           bench.stop();
           std::map<std::string, int> seen;
-          for (const SpoolRecord& record : spool.read_after(before, 100'000, 100'000'000))
+          for (const reports::SpoolRecord& record : spool.read_after(before, 100'000, 100'000'000))
             ++seen[record.payload];
           if (seen["a changed"] != 2 || seen["b changed"] != 1)
             return "a " + std::to_string(seen["a changed"]) + ", b " + std::to_string(seen["b changed"]);
@@ -284,7 +284,7 @@ class Kills {
   }
 
   int work(const std::string& text) {
-    auto spool = Spool::open(bench_.state_path("spool"), {.segment_bytes = 4096});
+    auto spool = reports::Spool::open(bench_.state_path("spool"), {.segment_bytes = 4096});
     if (!spool) return 1;
     bench_.settings().reports = {.spool = std::move(*spool), .encode = encode};
     Worker worker(bench_.settings(), std::make_shared<base::Redactor>());
@@ -298,9 +298,9 @@ class Kills {
 
   // As the backend does: takes what is there and says so.
   void collect() {
-    auto spool = Spool::open(bench_.state_path("spool"));
+    auto spool = reports::Spool::open(bench_.state_path("spool"));
     REQUIRE(spool);
-    for (const SpoolRecord& record : (*spool)->read_after(0, 100'000, 100'000'000)) {
+    for (const reports::SpoolRecord& record : (*spool)->read_after(0, 100'000, 100'000'000)) {
       CHECK(record.seq > last_seq_);
       last_seq_ = record.seq;
       ++seen_[record.payload];

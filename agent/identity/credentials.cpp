@@ -10,7 +10,7 @@
 #include "base/utc_text.hpp"
 #include "pki/verify.hpp"
 
-namespace agent {
+namespace agent::identity {
 
 namespace {
 
@@ -118,7 +118,7 @@ Result<void> store_credentials(const std::string& state_dir, const Credentials& 
   if (!checked) return std::move(checked).error();
   const std::string text =
       std::string(kHeading) + checked->key + checked->chain + std::string(kTrusted) + checked->ca;
-  if (auto written = base::write_lasting_file(identity_file(state_dir), text); !written) return written;
+  if (auto written = base::write_durable_file(identity_file(state_dir), text); !written) return written;
   return base::remove_lasting_file(pending_file(state_dir));
 }
 
@@ -134,9 +134,9 @@ Result<pki::PrivateKey> pending_key(const std::string& state_dir) {
   }
   auto made = pki::PrivateKey::generate();
   if (!made) return made;
-  if (auto written = base::write_lasting_file(pending_file(state_dir), made->pem()); !written)
+  if (auto written = base::write_durable_file(pending_file(state_dir), made->pem()); !written)
     return std::move(written).error();
   return made;
 }
 
-}  // namespace agent
+}  // namespace agent::identity

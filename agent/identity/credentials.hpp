@@ -13,7 +13,7 @@
 #include "pki/certificate.hpp"
 #include "pki/private_key.hpp"
 
-namespace agent {
+namespace agent::identity {
 
 struct Credentials {
   std::string key;    // PEM
@@ -47,4 +47,4 @@ base::Result<void> store_credentials(const std::string& state_dir, const Credent
 // one. Never the key that the credentials have. On disk when it returns.
 base::Result<pki::PrivateKey> pending_key(const std::string& state_dir);
 
-}  // namespace agent
+}  // namespace agent::identity

@@ -13,7 +13,7 @@
 #include "base/token.hpp"
 #include "protocol/ids.hpp"
 
-namespace agent {
+namespace agent::identity {
 
 namespace {
 
@@ -43,7 +43,7 @@ Result<std::string> read_or_make(const std::string& path, std::size_t random_byt
   if (!line) return line;
   if (!line->empty()) return line;
   std::string made = base::random_hex(random_bytes);
-  if (auto written = base::write_lasting_file(path, made + "\n"); !written) return std::move(written).error();
+  if (auto written = base::write_durable_file(path, made + "\n"); !written) return std::move(written).error();
   return made;
 }
 
@@ -74,7 +74,7 @@ Result<std::string> instance_id(const IdentityOptions& options) {
   if (!check_instance_id(found))
     return Error(ErrorCode::invalid, "this machine has no name that could be its id; set instance_id");
   // Kept: the machine stays the one that it was when somebody renames the host.
-  if (auto written = base::write_lasting_file(path, found + "\n"); !written)
+  if (auto written = base::write_durable_file(path, found + "\n"); !written)
     return std::move(written).error();
   return found;
 }
@@ -106,4 +106,4 @@ Result<Identity> load_identity(const IdentityOptions& options) {
   return identity;
 }
 
-}  // namespace agent
+}  // namespace agent::identity

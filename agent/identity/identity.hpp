@@ -6,7 +6,7 @@
 
 #include "base/result.hpp"
 
-namespace agent {
+namespace agent::identity {
 
 struct Identity {
   std::string app_id;
@@ -32,4 +32,4 @@ base::Result<Identity> load_identity(const IdentityOptions& options);
 // The rule for the names of machines and apps, protocol::problem_of_name().
 base::Result<void> check_instance_id(std::string_view id);
 
-}  // namespace agent
+}  // namespace agent::identity

@@ -8,7 +8,7 @@
 #include "pki/request.hpp"
 #include "pki/verify.hpp"
 
-namespace agent::manager {
+namespace agent::identity {
 
 namespace {
 
@@ -194,11 +194,11 @@ Result<void> Membership::accept(const protocol::CertIssued& issued) {
 
 Result<void> Membership::note_token() {
   used_token_ = token_->id;
-  return base::write_lasting_file(options_.state_dir + kUsedToken, used_token_ + "\n");
+  return base::write_durable_file(options_.state_dir + kUsedToken, used_token_ + "\n");
 }
 
 void Membership::token_refused() {
   if (token_ && credentials_) (void)note_token();  // at worst it is tried once more after a restart
 }
 
-}  // namespace agent::manager
+}  // namespace agent::identity

@@ -18,7 +18,7 @@
 #include "protocol/messages.hpp"
 #include "transport/tls.hpp"
 
-namespace agent::manager {
+namespace agent::identity {
 
 struct MembershipOptions {
   std::string state_dir;
@@ -94,4 +94,4 @@ class Membership {
   std::shared_ptr<transport::TlsClient> client_;
 };
 
-}  // namespace agent::manager
+}  // namespace agent::identity

@@ -9,7 +9,7 @@
 #include "base/file_read.hpp"
 #include "base/text.hpp"
 
-namespace agent::manager {
+namespace agent::identity {
 
 namespace {
 
@@ -26,67 +26,68 @@ bool is_asked_to_end() {
 }
 
 // Whether the machine has a better name than its host's.
-bool has_name(const DaemonSettings& settings) {
-  return !settings.backend->identity.instance_id.empty() ||
-         ::access((settings.state_dir + "/instance_id").c_str(), F_OK) == 0 ||
-         !metadata::cloud_init_instance_id(settings.backend->source).empty();
+bool has_name(const FirstStart& start) {
+  return !start.configured.instance_id.empty() ||
+         ::access((start.state_dir + "/instance_id").c_str(), F_OK) == 0 ||
+         !metadata::cloud_init_instance_id(start.source).empty();
 }
 
-Announced to_announced(metadata::Metadata found) {
+SourceIdentity to_source_identity(metadata::Metadata found) {
   return {.instance_id = std::move(found.instance_id),
           .app_id = std::move(found.app_id),
           .join_token = std::move(found.join_token)};
 }
 
-void say_which_app(const DaemonSettings& settings, const Announced& announced) {
-  const std::string& configured = settings.backend->identity.app_id;
+void say_which_app(const FirstStart& start, const SourceIdentity& announced) {
+  const std::string& configured = start.configured.app_id;
   if (const std::string text = app_conflict(configured, announced); !text.empty())
-    settings.log(Level::warning, text);
+    start.log(Level::warning, text);
 }
 
 }  // namespace
 
-std::string app_conflict(const std::string& configured, const Announced& announced) {
+std::string app_conflict(const std::string& configured, const SourceIdentity& announced) {
   if (announced.app_id.empty() || configured.empty() || configured == announced.app_id) return {};
   return "the identity source says that this machine is of the app '" + announced.app_id +
          "', and the configuration says '" + configured +
          "': the identity source's is used (identity_source = none lets the configuration decide)";
 }
 
-Result<Announced> first_announced(const DaemonSettings& settings) {
-  const metadata::SourceOptions& source = settings.backend->source;
-  if (source.names.empty()) return Announced{};
-  if (auto kept = kept_announced(settings.state_dir)) {
-    say_which_app(settings, *kept);
+Result<SourceIdentity> first_source_identity(const FirstStart& start) {
+  const metadata::SourceOptions& source = start.source;
+  if (source.names.empty()) return SourceIdentity{};
+  if (auto kept = load_source_identity(start.state_dir)) {
+    say_which_app(start, *kept);
     return std::move(*kept);
   }
-  settings.log(Level::info, "asking who this machine is: " + base::join(source.names, ", "));
+  start.log(Level::info, "asking who this machine is: " + base::join(source.names, ", "));
   auto found = metadata::read_metadata(source, metadata::kFirstBoot, is_asked_to_end);
   if (!found) {
     const bool may_come_later = found.error().code() == base::ErrorCode::timed_out;
-    if (may_come_later && !has_name(settings)) return std::move(found).error();
-    settings.log(Level::warning, found.error().message() + "; going on with the configuration");
-    return Announced{};
+    if (may_come_later && !has_name(start)) return std::move(found).error();
+    start.log(Level::warning, found.error().message() + "; going on with the configuration");
+    return SourceIdentity{};
   }
-  settings.log(Level::info, found->source + " says that this machine is '" + found->instance_id + "'" +
-                                (found->app_id.empty() ? "" : " of app '" + found->app_id + "'"));
-  Announced announced = to_announced(std::move(*found));
-  if (auto kept = keep_announced(settings.state_dir, announced); !kept)
-    settings.log(Level::warning, kept.error().message());
-  say_which_app(settings, announced);
+  start.log(Level::info, found->source + " says that this machine is '" + found->instance_id + "'" +
+                             (found->app_id.empty() ? "" : " of app '" + found->app_id + "'"));
+  SourceIdentity announced = to_source_identity(std::move(*found));
+  if (auto kept = store_source_identity(start.state_dir, announced); !kept)
+    start.log(Level::warning, kept.error().message());
+  say_which_app(start, announced);
   return announced;
 }
 
-Result<Announced> ask_announced(const metadata::SourceOptions& source, base::Interrupt& interrupt) {
+Result<SourceIdentity> ask_source_identity(const metadata::SourceOptions& source,
+                                           base::Interrupt& interrupt) {
   auto found = metadata::read_metadata(source, {}, [&] { return interrupt.requested(); });
   if (!found) return std::move(found).error();
-  return to_announced(std::move(*found));
+  return to_source_identity(std::move(*found));
 }
 
-std::optional<Announced> kept_announced(const std::string& state_dir) {
+std::optional<SourceIdentity> load_source_identity(const std::string& state_dir) {
   const auto text = base::read_file(state_dir + kFile, kLargestFile);
   if (!text) return std::nullopt;
-  Announced kept;
+  SourceIdentity kept;
   for (const std::string_view line : base::split(*text, '\n')) {
     const std::vector<std::string_view> words = base::split_words(line);
     if (words.size() != 2) continue;
@@ -96,22 +97,22 @@ std::optional<Announced> kept_announced(const std::string& state_dir) {
   return kept;
 }
 
-Result<void> keep_announced(const std::string& state_dir, const Announced& announced) {
+Result<void> store_source_identity(const std::string& state_dir, const SourceIdentity& announced) {
   std::string text;
   if (!announced.app_id.empty()) text += "app_id " + announced.app_id + "\n";
   if (!announced.join_token.empty()) text += "join_token " + announced.join_token + "\n";
-  return base::write_lasting_file(state_dir + kFile, text);
+  return base::write_durable_file(state_dir + kFile, text);
 }
 
-IdentityOptions with_announced(IdentityOptions options, const Announced& announced) {
+IdentityOptions with_source_identity(IdentityOptions options, const SourceIdentity& announced) {
   if (!announced.app_id.empty()) options.app_id = announced.app_id;
   options.announced_id = announced.instance_id;
   return options;
 }
 
-MembershipOptions with_announced(MembershipOptions options, const Announced& announced) {
+MembershipOptions with_source_identity(MembershipOptions options, const SourceIdentity& announced) {
   options.announced_token = announced.join_token;
   return options;
 }
 
-}  // namespace agent::manager
+}  // namespace agent::identity

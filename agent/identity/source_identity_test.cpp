@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 TEST_CASE("when the configuration and the identity source name two apps, it is said which counts") {
-  using agent::manager::app_conflict;
+  using agent::identity::app_conflict;
   CHECK(app_conflict("shop", {.app_id = "shop"}) == "");
   CHECK(app_conflict("shop", {}) == "");
   const std::string said = app_conflict("shop", {.app_id = "bank"});

@@ -83,7 +83,7 @@ std::string link_target(const std::string& path) {
   return length < 0 ? "" : std::string(target.data(), static_cast<std::size_t>(length));
 }
 
-Result<void> make_lasting_link(const std::string& path, const std::string& target) {
+Result<void> make_durable_link(const std::string& path, const std::string& target) {
   if (link_target(path) == target) return {};
   const std::string scratch = path + ".new";
   ::unlink(scratch.c_str());  // of one that was killed
@@ -102,7 +102,7 @@ Result<bool> put_file(const std::string& path, std::string_view content, mode_t 
     const auto old = base::read_file(path, kLargestFile);
     if (old && *old == content) return false;
   }
-  if (auto written = base::write_lasting_file(path, content, mode); !written)
+  if (auto written = base::write_durable_file(path, content, mode); !written)
     return std::move(written).error();
   return true;
 }

@@ -17,7 +17,7 @@ bool is_folder(const std::string& path);  // not through a link
 base::Result<void> make_folders(const std::string& path);
 
 // `path` is a symlink to `target` from now on, in one step.
-base::Result<void> make_lasting_link(const std::string& path, const std::string& target);
+base::Result<void> make_durable_link(const std::string& path, const std::string& target);
 // Where a link leads; empty: it is none.
 std::string link_target(const std::string& path);
 

@@ -100,7 +100,7 @@ Result<void> place_command(const Site& site) {
   const std::string link = site.at(kCommandLink);
   if (is_there(link)) return {};
   if (auto made = make_folders(link.substr(0, link.rfind('/'))); !made) return made;
-  return make_lasting_link(link, site.program());
+  return make_durable_link(link, site.program());
 }
 
 // Another version becomes current by hand: what an update has noted must not make the launcher go back.
@@ -135,7 +135,7 @@ Result<void> switch_by_hand(const Service& service, const Site& site, const std:
 // As an update does it that was confirmed. Without release keys there are no updates that it could be for.
 Result<void> note_number(const Site& site, std::uint64_t number, const Say& say) {
   if (number == 0) return {};
-  const auto noted = updating::raise_floor(site.at(site.state_dir), number);
+  const auto noted = updater::raise_floor(site.at(site.state_dir), number);
   if (!noted && noted.error().code() != ErrorCode::not_found)
     say("it cannot be noted that this is release " + std::to_string(number) + ": " + noted.error().message());
   return {};

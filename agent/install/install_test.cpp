@@ -254,10 +254,10 @@ TEST_CASE("who is told the release's number believes no older one, and is never 
   image.scratch.write("image/var/lib/opsagent/update/root.json",
                       release::write(release::testing::root_of(1, {&key}, 1, {&key}, {&key})));
   REQUIRE(install(options, nobody_listens));
-  CHECK(agent::updating::load_trust(state)->memory().floor == 7);
+  CHECK(agent::updater::load_trust(state)->memory().floor == 7);
   options.number = 5;
   REQUIRE(install(options, nobody_listens));
-  CHECK(agent::updating::load_trust(state)->memory().floor == 7);
+  CHECK(agent::updater::load_trust(state)->memory().floor == 7);
   image.scratch.write("image/var/lib/opsagent/update/trusted", "damaged");
   options.number = 9;
   CHECK(install(options, nobody_listens));

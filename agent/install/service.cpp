@@ -150,7 +150,7 @@ Result<void> Service::enable() const {
     }
     const std::string link = site_.at(kUnitWanted);
     if (auto made = make_folders(link.substr(0, link.rfind('/'))); !made) return made;
-    return make_lasting_link(link, kUnit);
+    return make_durable_link(link, kUnit);
   }
   if (site_.is_live() && rc_links(site_).empty()) {
     Result<void> added;
@@ -177,7 +177,7 @@ Result<void> Service::put_links() const {
     const std::string folder = site_.at(std::string("/etc/rc") + each.level + ".d");
     // A machine that has no such folders starts its scripts in another way: not ours to invent.
     if (!is_folder(folder)) continue;
-    if (auto made = make_lasting_link(folder + "/" + each.name, "../init.d/opsagent"); !made) return made;
+    if (auto made = make_durable_link(folder + "/" + each.name, "../init.d/opsagent"); !made) return made;
   }
   return {};
 }

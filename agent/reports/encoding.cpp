@@ -3,7 +3,7 @@
 #include "base/utc_text.hpp"
 #include "protocol/codec.hpp"
 
-namespace agent {
+namespace agent::reports {
 
 namespace {
 
@@ -52,14 +52,14 @@ void shorten(protocol::StateLog& log) {
 
 }  // namespace
 
-protocol::StateLog to_protocol(const StateResult& result) {
+protocol::StateLog to_protocol(const engine::StateResult& result) {
   protocol::StateLog log{.recipe_version = result.version,
                          .id = result.id,
-                         .state_result = is_success(result.outcome),
+                         .state_result = engine::is_success(result.outcome),
                          .state_comment = result.comment,
                          .run_id = result.run_id,
                          .round = result.round,
-                         .outcome = std::string(outcome_name(result.outcome)),
+                         .outcome = std::string(engine::outcome_name(result.outcome)),
                          .changes = to_protocol(result.changes),
                          .attempt = result.attempt,
                          .exit_code = result.exit_code,
@@ -73,43 +73,46 @@ protocol::StateLog to_protocol(const StateResult& result) {
   return log;
 }
 
-protocol::RoundEnd to_protocol(const RoundEnd& end) {
+protocol::RoundEnd to_protocol(const engine::RoundEnd& end) {
   protocol::RoundEnd report{.run_id = end.run_id,
                             .recipe_version = end.version,
                             .round = end.round,
                             .not_reached = end.not_reached,
                             .duration_ms = milliseconds(end.duration),
                             .drift = end.drift};
-  for (std::size_t i = 0; i < kOutcomes; ++i)
-    if (end.counts[i] > 0) report.counts[std::string(outcome_name(static_cast<Outcome>(i)))] = end.counts[i];
+  for (std::size_t i = 0; i < engine::kOutcomes; ++i)
+    if (end.counts[i] > 0)
+      report.counts[std::string(engine::outcome_name(static_cast<engine::Outcome>(i)))] = end.counts[i];
   return report;
 }
 
-protocol::PlanResult to_protocol(const PlanResult& plan) {
+protocol::PlanResult to_protocol(const engine::PlanResult& plan) {
   protocol::PlanResult result{.recipe_version = plan.version};
-  for (const PlannedState& state : plan.states)
-    result.states.push_back({.id = state.id,
-                             .module = state.module,
-                             .verdict = state.skipped ? "skipped" : std::string(verdict_name(state.verdict)),
-                             .message = state.message,
-                             .changes = to_protocol(state.changes)});
+  for (const engine::PlannedState& state : plan.states)
+    result.states.push_back(
+        {.id = state.id,
+         .module = state.module,
+         .verdict = state.skipped ? "skipped" : std::string(engine::verdict_name(state.verdict)),
+         .message = state.message,
+         .changes = to_protocol(state.changes)});
   return result;
 }
 
-std::optional<Spool::Entry> Reports::encode(const Event& event) const {
-  if (const auto* result = std::get_if<StateResult>(&event)) {
-    const bool is_calm = result->outcome == Outcome::kept || result->outcome == Outcome::skipped;
+std::optional<Spool::Entry> Reports::encode(const engine::Event& event) const {
+  if (const auto* result = std::get_if<engine::StateResult>(&event)) {
+    const bool is_calm =
+        result->outcome == engine::Outcome::kept || result->outcome == engine::Outcome::skipped;
     // What was asked for by itself is always answered.
-    const bool is_aside = result->version == 0;
+    const bool is_ad_hoc = result->version == 0;
     // The first round of a recipe tells everything: others may wait for what was right already.
-    if (is_calm && !is_aside && result->round > 1 && changes_only_.load(std::memory_order_relaxed))
+    if (is_calm && !is_ad_hoc && result->round > 1 && changes_only_.load(std::memory_order_relaxed))
       return std::nullopt;
-    return to_entry(to_protocol(*result), is_calm && !is_aside ? Importance::kept : Importance::normal);
+    return to_entry(to_protocol(*result), is_calm && !is_ad_hoc ? Importance::kept : Importance::normal);
   }
-  if (const auto* started = std::get_if<RoundStarted>(&event); started && started->round == 1)
+  if (const auto* started = std::get_if<engine::RoundStarted>(&event); started && started->round == 1)
     return to_entry(protocol::RecipeStatus{.recipe_version = started->version,
                                            .status = protocol::RecipeProgress::running});
-  if (const auto* end = std::get_if<RoundEnd>(&event)) return to_entry(to_protocol(*end));
+  if (const auto* end = std::get_if<engine::RoundEnd>(&event)) return to_entry(to_protocol(*end));
   return std::nullopt;
 }
 
@@ -125,4 +128,4 @@ base::Result<protocol::AgentBody> from_payload(std::string_view payload) {
   return std::move(message->body);
 }
 
-}  // namespace agent
+}  // namespace agent::reports

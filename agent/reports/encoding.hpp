@@ -9,7 +9,7 @@
 #include "agent/reports/spool.hpp"
 #include "protocol/messages.hpp"
 
-namespace agent {
+namespace agent::reports {
 
 class Reports {
  public:
@@ -18,18 +18,18 @@ class Reports {
 
   // The report that this event is, if it is one: results, ends of rounds, and that a recipe has begun to run.
   // Any thread.
-  std::optional<Spool::Entry> encode(const Event& event) const;
+  std::optional<Spool::Entry> encode(const engine::Event& event) const;
 
  private:
   std::atomic<bool> changes_only_ = false;
 };
 
-protocol::StateLog to_protocol(const StateResult& result);
-protocol::RoundEnd to_protocol(const RoundEnd& end);
-protocol::PlanResult to_protocol(const PlanResult& plan);
+protocol::StateLog to_protocol(const engine::StateResult& result);
+protocol::RoundEnd to_protocol(const engine::RoundEnd& end);
+protocol::PlanResult to_protocol(const engine::PlanResult& plan);
 
 // A report for the spool, and back. An Error: the spool holds something that is not a message.
 Spool::Entry to_entry(protocol::AgentBody body, Importance importance = Importance::normal);
 base::Result<protocol::AgentBody> from_payload(std::string_view payload);
 
-}  // namespace agent
+}  // namespace agent::reports

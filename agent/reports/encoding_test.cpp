@@ -6,7 +6,7 @@ using namespace agent;
 
 namespace {
 
-StateResult result(Outcome outcome) {
+engine::StateResult result(engine::Outcome outcome) {
   return {.id = "a",
           .module = "linux.file",
           .run_id = "r",
@@ -21,7 +21,7 @@ StateResult result(Outcome outcome) {
 }  // namespace
 
 TEST_CASE("a result survives the way into the spool and back") {
-  StateResult changed = result(Outcome::changed);
+  engine::StateResult changed = result(engine::Outcome::changed);
   changed.output = "out";
   changed.changes = {{.what = "content", .before = "x", .after = "y", .diff = "-x\n+y\n"}};
   changed.exit_code = 4;
@@ -41,23 +41,23 @@ TEST_CASE("a result survives the way into the spool and back") {
 
 TEST_CASE("kept results are the first to go, and with report: changes only the first round tells them") {
   Reports reports;
-  CHECK(reports.encode(result(Outcome::kept))->importance == Importance::kept);
+  CHECK(reports.encode(result(engine::Outcome::kept))->importance == Importance::kept);
   reports.set_changes_only(true);
-  StateResult kept = result(Outcome::kept);
+  engine::StateResult kept = result(engine::Outcome::kept);
   kept.round = 1;
   CHECK(reports.encode(kept));  // somebody may wait for it
   kept.round = 2;
   CHECK(!reports.encode(kept));
-  CHECK(reports.encode(result(Outcome::changed)));
-  CHECK(reports.encode(result(Outcome::failed)));
-  CHECK(reports.encode(RoundEnd{.run_id = "r", .version = 3, .round = 1}));
-  StateResult single = result(Outcome::kept);
+  CHECK(reports.encode(result(engine::Outcome::changed)));
+  CHECK(reports.encode(result(engine::Outcome::failed)));
+  CHECK(reports.encode(engine::RoundEnd{.run_id = "r", .version = 3, .round = 1}));
+  engine::StateResult single = result(engine::Outcome::kept);
   single.version = 0;
   CHECK(reports.encode(single));  // whoever asked for it waits for it
 }
 
 TEST_CASE("a report that would be too large for a message is shortened") {
-  StateResult huge = result(Outcome::failed);
+  engine::StateResult huge = result(engine::Outcome::failed);
   huge.output.assign(3'000'000, 'x');
   huge.changes.assign(1000, {.what = "w", .before = std::string(10'000, 'b'), .after = "a", .diff = "d"});
   const auto entry = Reports().encode(huge);

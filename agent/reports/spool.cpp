@@ -17,7 +17,7 @@
 #include "base/text.hpp"
 #include "base/token.hpp"
 
-namespace agent {
+namespace agent::reports {
 
 namespace {
 
@@ -66,7 +66,8 @@ Spool::~Spool() {
 
 Result<std::unique_ptr<Spool>> Spool::open(const std::string& folder, SpoolLimits limits) {
   const std::string context = "opening the report spool";
-  if (auto made = make_private_folder(folder); !made) return std::move(made).error().with_context(context);
+  if (auto made = base::make_private_folder(folder); !made)
+    return std::move(made).error().with_context(context);
   UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd) return base::os_error(errno, folder).with_context(context);
   if (auto locked = lock(fd.get(), folder); !locked) return std::move(locked).error().with_context(context);
@@ -149,7 +150,7 @@ Result<void> Spool::renew_uid() {
 
 // A small file: as it was or as it is to be, whatever happens.
 Result<void> Spool::store(const char* name, std::string_view text) const {
-  return base::write_lasting_file(folder_ + "/" + name, text);
+  return base::write_durable_file(folder_ + "/" + name, text);
 }
 
 Result<void> Spool::store_marks() {
@@ -379,4 +380,4 @@ std::string Spool::uid() const {
   return uid_;
 }
 
-}  // namespace agent
+}  // namespace agent::reports

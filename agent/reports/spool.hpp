@@ -26,7 +26,7 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 
-namespace agent {
+namespace agent::reports {
 
 struct SpoolLimits {
   std::uint64_t most_bytes = 64 * 1024 * 1024;
@@ -110,4 +110,4 @@ class Spool {
   std::string uid_;                    // guarded by mutex_
 };
 
-}  // namespace agent
+}  // namespace agent::reports

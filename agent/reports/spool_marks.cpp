@@ -2,7 +2,7 @@
 
 #include "base/json.hpp"
 
-namespace agent {
+namespace agent::reports {
 
 namespace {
 
@@ -41,4 +41,4 @@ std::optional<SpoolMarks> parse_marks(std::string_view text) {
                                 .others = number_at(*object, "dropped_others")}};
 }
 
-}  // namespace agent
+}  // namespace agent::reports

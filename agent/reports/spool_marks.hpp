@@ -9,7 +9,7 @@
 
 #include "agent/reports/spool_segment.hpp"
 
-namespace agent {
+namespace agent::reports {
 
 struct SpoolDropped {  // since the spool was made
   std::uint64_t kept = 0;
@@ -32,4 +32,4 @@ std::string to_text(const SpoolMarks& marks);
 // Nothing: it is damaged.
 std::optional<SpoolMarks> parse_marks(std::string_view text);
 
-}  // namespace agent
+}  // namespace agent::reports

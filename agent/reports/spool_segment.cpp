@@ -12,7 +12,7 @@
 #include "base/file_read.hpp"
 #include "base/fnv.hpp"
 
-namespace agent {
+namespace agent::reports {
 
 namespace {
 
@@ -217,4 +217,4 @@ Result<void> SpoolSegment::remove(int folder) const {
   return {};
 }
 
-}  // namespace agent
+}  // namespace agent::reports

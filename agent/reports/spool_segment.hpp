@@ -15,7 +15,7 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 
-namespace agent {
+namespace agent::reports {
 
 // Results that say "as it should be" are the first to go when there is no room.
 enum class Importance : std::uint8_t { kept, normal };
@@ -89,4 +89,4 @@ std::optional<SpoolRecord> parse_record(std::string_view bytes);
 // How many records there may have been in so many bytes.
 std::uint64_t most_records_in(std::uint64_t bytes);
 
-}  // namespace agent
+}  // namespace agent::reports

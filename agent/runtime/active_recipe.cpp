@@ -5,7 +5,7 @@
 #include "base/json.hpp"
 #include "protocol/ids.hpp"
 
-namespace agent::manager {
+namespace agent::runtime {
 
 namespace {
 
@@ -44,18 +44,19 @@ std::vector<protocol::StateRef> targets_of(const recipe::State& state) {
 constexpr std::chrono::seconds kShortestDelay{1};
 constexpr std::chrono::seconds kLongestDelay = std::chrono::days(30);
 
-RunRecipe to_command(std::shared_ptr<const recipe::Recipe> recipe, const StoredRecipe& stored) {
-  RunRecipe command{.recipe = std::move(recipe), .version = stored.version, .on_change = stored.on_change};
+engine::RunRecipe to_command(std::shared_ptr<const recipe::Recipe> recipe, const StoredRecipe& stored) {
+  engine::RunRecipe command{
+      .recipe = std::move(recipe), .version = stored.version, .on_change = stored.on_change};
   if (stored.round_delay) command.round_delay = *stored.round_delay;
   return command;
 }
 
 }  // namespace
 
-RecipeDesk::RecipeDesk(RecipeStore& store, states::Registry registry, const std::string& waits)
+ActiveRecipe::ActiveRecipe(RecipeStore& store, states::Registry registry, const std::string& waits)
     : store_(store), registry_(std::move(registry)), heard_before_(waits) {}
 
-std::variant<std::shared_ptr<const recipe::Recipe>, Problems> RecipeDesk::load(
+std::variant<std::shared_ptr<const recipe::Recipe>, Problems> ActiveRecipe::load(
     const std::string& name, const std::string& states) const {
   recipe::Loaded loaded = recipe::load_text("recipe.json", states, registry_);
   Problems problems;
@@ -72,9 +73,9 @@ std::variant<std::shared_ptr<const recipe::Recipe>, Problems> RecipeDesk::load(
   return problems;
 }
 
-std::variant<std::optional<RunRecipe>, Problems> RecipeDesk::start() {
+std::variant<std::optional<engine::RunRecipe>, Problems> ActiveRecipe::start() {
   if (auto loaded = store_.load(); !loaded) return Problems{loaded.error().message()};
-  if (!store_.current()) return std::optional<RunRecipe>();
+  if (!store_.current()) return std::optional<engine::RunRecipe>();
   const StoredRecipe& stored = *store_.current();
   auto recipe = load("version " + std::to_string(stored.version), stored.states);
   if (auto* problems = std::get_if<Problems>(&recipe)) return std::move(*problems);
@@ -82,13 +83,14 @@ std::variant<std::optional<RunRecipe>, Problems> RecipeDesk::start() {
   return std::optional(to_command(recipe_, stored));
 }
 
-std::variant<RunRecipe, Problems> RecipeDesk::take(const protocol::RecipeMetadata& metadata) {
+std::variant<engine::RunRecipe, Problems> ActiveRecipe::take(const protocol::RecipeMetadata& metadata) {
   auto recipe = load("version " + std::to_string(metadata.recipe_version), metadata.states->text);
   if (auto* problems = std::get_if<Problems>(&recipe)) return std::move(*problems);
-  StoredRecipe stored{.version = metadata.recipe_version,
-                      .digest = metadata.digest,
-                      .on_change = metadata.kill_on_change ? OnChange::kill : OnChange::finish,
-                      .states = metadata.states->text};
+  StoredRecipe stored{
+      .version = metadata.recipe_version,
+      .digest = metadata.digest,
+      .on_change = metadata.kill_on_change ? engine::OnChange::kill : engine::OnChange::finish,
+      .states = metadata.states->text};
   if (metadata.round_delay_s)
     stored.round_delay =
         std::clamp(std::chrono::seconds(*metadata.round_delay_s), kShortestDelay, kLongestDelay);
@@ -99,14 +101,14 @@ std::variant<RunRecipe, Problems> RecipeDesk::take(const protocol::RecipeMetadat
   // A recipe that would be gone after a restart is not accepted.
   if (auto kept = store_.accept(stored); !kept) return Problems{kept.error().message()};
   recipe_ = std::get<0>(std::move(recipe));
-  RunRecipe command = to_command(recipe_, stored);
+  engine::RunRecipe command = to_command(recipe_, stored);
   command.resume = false;
   command.replaces_same_version = true;
   return command;
 }
 
-base::Result<void> RecipeDesk::move_version(std::int64_t version,
-                                            const std::optional<protocol::ModuleSource>& module) {
+base::Result<void> ActiveRecipe::move_version(std::int64_t version,
+                                              const std::optional<protocol::ModuleSource>& module) {
   if (!store_.current()) return {};
   StoredRecipe moved = *store_.current();
   moved.version = version;
@@ -114,11 +116,11 @@ base::Result<void> RecipeDesk::move_version(std::int64_t version,
   return store_.accept(std::move(moved));
 }
 
-bool RecipeDesk::is_done(std::int64_t version, const std::string& id) const {
+bool ActiveRecipe::is_done(std::int64_t version, const std::string& id) const {
   return done_.contains({version, id}) || heard_before_.is_done(version, id);
 }
 
-std::vector<protocol::at_agent::OpenWait> RecipeDesk::open_waits() const {
+std::vector<protocol::at_agent::OpenWait> ActiveRecipe::open_waits() const {
   std::vector<protocol::at_agent::OpenWait> open;
   if (!recipe_ || !store_.current()) return open;
   for (const recipe::State& state : recipe_->states())
@@ -127,4 +129,4 @@ std::vector<protocol::at_agent::OpenWait> RecipeDesk::open_waits() const {
   return open;
 }
 
-}  // namespace agent::manager
+}  // namespace agent::runtime

@@ -1,5 +1,5 @@
-// RecipeDesk: recipes on their way from the backend to the worker. Loads and checks them, keeps the last one
-// that was fine, and knows which of its waits are open. One thread.
+// ActiveRecipe: recipes on their way from the backend to the worker. Loads and checks them, keeps the last
+// one that was fine, and knows which of its waits are open. One thread.
 #pragma once
 
 #include <memory>
@@ -15,20 +15,20 @@
 #include "protocol/agent_session.hpp"
 #include "states/registry.hpp"
 
-namespace agent::manager {
+namespace agent::runtime {
 
 using Problems = std::vector<std::string>;
 
-class RecipeDesk {
+class ActiveRecipe {
  public:
   // `waits`: what a run before was told; read once.
-  RecipeDesk(RecipeStore& store, states::Registry registry, const std::string& waits);
+  ActiveRecipe(RecipeStore& store, states::Registry registry, const std::string& waits);
 
   // The stored recipe, to start with; nothing when there is none. Problems: there is one that cannot be used.
-  std::variant<std::optional<RunRecipe>, Problems> start();
+  std::variant<std::optional<engine::RunRecipe>, Problems> start();
 
   // A new one: checked, stored, current. On problems the old one stays.
-  std::variant<RunRecipe, Problems> take(const protocol::RecipeMetadata& metadata);
+  std::variant<engine::RunRecipe, Problems> take(const protocol::RecipeMetadata& metadata);
 
   // The same states under another version.
   base::Result<void> move_version(std::int64_t version, const std::optional<protocol::ModuleSource>& module);
@@ -51,9 +51,9 @@ class RecipeDesk {
 
   RecipeStore& store_;
   const states::Registry registry_;
-  const WaitBoard heard_before_;
+  const engine::SatisfiedWaits heard_before_;
   std::set<std::pair<std::int64_t, std::string>> done_;  // heard since
   std::shared_ptr<const recipe::Recipe> recipe_;
 };
 
-}  // namespace agent::manager
+}  // namespace agent::runtime

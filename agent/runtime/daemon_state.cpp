@@ -1,36 +1,41 @@
 #include "agent/runtime/daemon_state.hpp"
 
-namespace agent::manager {
+namespace agent::runtime {
 
-LiveParts::LiveParts(const DaemonSettings& from, Identity who, std::unique_ptr<Membership> joined,
-                     std::shared_ptr<Spool> opened, Announced said)
+DaemonState::DaemonState(const runtime::DaemonSettings& from, identity::Identity who,
+                         std::unique_ptr<identity::Membership> joined, std::shared_ptr<reports::Spool> opened,
+                         identity::SourceIdentity said)
     : spool(std::move(opened)),
       recipes(from.state_dir + "/recipe"),
       settings(from.state_dir + "/settings"),
       desk(recipes, from.registry(), from.state_dir + "/waits"),
-      identity_options(with_announced(from.backend->identity, said)),
+      identity_options(identity::with_source_identity(from.backend->identity, said)),
       announced(std::move(said)),
       identity(std::move(who)),
       membership(std::move(joined)),
       own_facts{.version = from.version, .tags = from.backend->tags},
       facts(facts::gather(own_facts)) {}
 
-base::Result<std::unique_ptr<LiveParts>> LiveParts::open(const DaemonSettings& from) {
-  auto first = first_announced(from);
+base::Result<std::unique_ptr<DaemonState>> DaemonState::open(const runtime::DaemonSettings& from) {
+  auto first = identity::first_source_identity({.state_dir = from.state_dir,
+                                                .source = from.backend->source,
+                                                .configured = from.backend->identity,
+                                                .log = from.log});
   if (!first) return std::move(first).error();
-  Announced said = std::move(*first);
-  auto identity = load_identity(with_announced(from.backend->identity, said));
+  identity::SourceIdentity said = std::move(*first);
+  auto identity = identity::load_identity(identity::with_source_identity(from.backend->identity, said));
   if (!identity) return std::move(identity).error();
   from.redactor->add(identity->token);
-  auto membership = Membership::open(with_announced(from.backend->membership, said), *from.redactor);
+  auto membership = identity::Membership::open(identity::with_source_identity(from.backend->membership, said),
+                                               *from.redactor);
   if (!membership) return std::move(membership).error();
   if (const std::string& why = (*membership)->refused_token(); !why.empty()) from.log(Level::warning, why);
-  auto spool = Spool::open(from.state_dir + "/spool");
+  auto spool = reports::Spool::open(from.state_dir + "/spool");
   if (!spool) return std::move(spool).error().with_context("the report spool");
   for (const std::string& problem : (*spool)->problems())
     from.log(Level::warning, problem);
-  std::unique_ptr<LiveParts> parts(
-      new LiveParts(from, std::move(*identity), std::move(*membership), std::move(*spool), std::move(said)));
+  std::unique_ptr<DaemonState> parts(new DaemonState(from, std::move(*identity), std::move(*membership),
+                                                     std::move(*spool), std::move(said)));
   auto reverted = parts->settings.load();
   if (!reverted)
     from.log(Level::warning, reverted.error().message());
@@ -40,22 +45,22 @@ base::Result<std::unique_ptr<LiveParts>> LiveParts::open(const DaemonSettings& f
   return parts;
 }
 
-LiveParts::FirstRecipe LiveParts::first_recipe(const LogLine& log) {
+DaemonState::FirstRecipe DaemonState::first_recipe(const LogLine& log) {
   auto started = desk.start();
   if (auto* problems = std::get_if<Problems>(&started)) {
     for (const std::string& problem : *problems)
       log(Level::error, "the stored recipe cannot be used: " + problem);
     return {.command = std::nullopt, .is_lost = true};
   }
-  std::optional<RunRecipe> recipe = std::get<std::optional<RunRecipe>>(std::move(started));
+  std::optional<engine::RunRecipe> recipe = std::get<std::optional<engine::RunRecipe>>(std::move(started));
   if (recipe)
     log(Level::info, "starting with the stored recipe, version " + std::to_string(recipe->version) + ": " +
                          std::to_string(recipe->recipe->states().size()) + " states");
   return {.command = std::move(recipe)};
 }
 
-ReportSink LiveParts::sink() {
-  return {.spool = spool, .encode = [this](const Event& event) { return reports.encode(event); }};
+engine::ReportSink DaemonState::sink() {
+  return {.spool = spool, .encode = [this](const engine::Event& event) { return reports.encode(event); }};
 }
 
-}  // namespace agent::manager
+}  // namespace agent::runtime

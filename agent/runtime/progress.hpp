@@ -10,19 +10,19 @@
 #include "agent/engine/messages.hpp"
 #include "protocol/messages.hpp"
 
-namespace agent::manager {
+namespace agent::runtime {
 
 class Progress {
  public:
   using Instant = std::chrono::system_clock::time_point;
 
   struct LastRound {
-    RoundEnd end;
+    engine::RoundEnd end;
     Instant ended;
   };
 
   // The news about the recipe as a whole, if this event is some.
-  std::optional<protocol::RecipeStatus> hear(const Event& event, Instant now);
+  std::optional<protocol::RecipeStatus> on_worker_event(const engine::Event& event, Instant now);
 
   // Another recipe was taken: under which versions the one before went on does not concern it. Not told by
   // the worker's events, because those of a recipe may be heard after its version has moved.
@@ -51,6 +51,6 @@ class Progress {
 };
 
 // "12 kept, 1 changed"
-std::string counts_text(const RoundEnd& end);
+std::string counts_text(const engine::RoundEnd& end);
 
-}  // namespace agent::manager
+}  // namespace agent::runtime

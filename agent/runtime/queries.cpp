@@ -19,7 +19,7 @@
 #include "base/unique_fd.hpp"
 #include "base/utc_text.hpp"
 
-namespace agent {
+namespace agent::runtime {
 
 namespace {
 
@@ -193,4 +193,4 @@ Result<QueryAnswer> answer_query(const QueryRequest& request, const base::Redact
   return kind->answer({.args = *args, .rows = rows, .redactor = redactor, .interrupt = interrupt});
 }
 
-}  // namespace agent
+}  // namespace agent::runtime

@@ -13,7 +13,7 @@
 #include "base/redactor.hpp"
 #include "base/result.hpp"
 
-namespace agent {
+namespace agent::runtime {
 
 struct QueryRequest {
   std::string kind;         // unit, journal, file_hash, processes
@@ -33,4 +33,4 @@ bool is_query_allowed(std::string_view kind, const std::vector<std::string>& all
 base::Result<QueryAnswer> answer_query(const QueryRequest& request, const base::Redactor& redactor,
                                        base::Interrupt& interrupt);
 
-}  // namespace agent
+}  // namespace agent::runtime

@@ -5,7 +5,7 @@
 #include "base/json_text.hpp"
 #include "recipe/document.hpp"
 
-namespace agent {
+namespace agent::runtime {
 
 namespace {
 
@@ -22,7 +22,7 @@ std::string text_of(const Value& object, std::string_view key) {
 std::string to_text(const StoredRecipe& recipe) {
   base::JsonText json;
   json.begin_object().member("version", recipe.version).member("digest", recipe.digest);
-  json.member("on_change", recipe.on_change == OnChange::kill ? "kill" : "finish");
+  json.member("on_change", recipe.on_change == engine::OnChange::kill ? "kill" : "finish");
   if (recipe.round_delay) json.member("round_delay_s", recipe.round_delay->count());
   json.key("module").begin_object().member("repo", recipe.module.repo).member("tag", recipe.module.tag);
   json.member("commit", recipe.module.commit).end_object();
@@ -45,10 +45,11 @@ Result<void> RecipeStore::load() {
   const Value* states = root ? root->find("states") : nullptr;
   if (!version || !states || !states->is_list())
     return Error(ErrorCode::invalid, path_ + " is damaged; the backend will send the recipe again");
-  StoredRecipe recipe{.version = version->as_integer().value_or(0),
-                      .digest = text_of(*root, "digest"),
-                      .on_change = text_of(*root, "on_change") == "kill" ? OnChange::kill : OnChange::finish,
-                      .states = base::to_json(*states)};
+  StoredRecipe recipe{
+      .version = version->as_integer().value_or(0),
+      .digest = text_of(*root, "digest"),
+      .on_change = text_of(*root, "on_change") == "kill" ? engine::OnChange::kill : engine::OnChange::finish,
+      .states = base::to_json(*states)};
   if (const Value* delay = root->find("round_delay_s"))
     if (const auto seconds = delay->as_integer()) recipe.round_delay = std::chrono::seconds(*seconds);
   if (const Value* module = root->find("module"))
@@ -71,7 +72,7 @@ Result<void> RecipeStore::move_version(std::int64_t version) {
 }
 
 Result<void> RecipeStore::write(const StoredRecipe& recipe) const {
-  return base::write_lasting_file(path_, to_text(recipe));
+  return base::write_durable_file(path_, to_text(recipe));
 }
 
-}  // namespace agent
+}  // namespace agent::runtime

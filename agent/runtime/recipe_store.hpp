@@ -11,7 +11,7 @@
 #include "agent/engine/messages.hpp"
 #include "base/result.hpp"
 
-namespace agent {
+namespace agent::runtime {
 
 struct ModuleSource {
   std::string repo;
@@ -23,7 +23,7 @@ struct ModuleSource {
 struct StoredRecipe {
   std::int64_t version = 0;
   std::string digest;  // as the backend named it; may be empty
-  OnChange on_change = OnChange::finish;
+  engine::OnChange on_change = engine::OnChange::finish;
   std::optional<std::chrono::seconds> round_delay;
   ModuleSource module;
   std::string states;  // the JSON list, as it came
@@ -51,4 +51,4 @@ class RecipeStore {
   std::optional<StoredRecipe> current_;
 };
 
-}  // namespace agent
+}  // namespace agent::runtime

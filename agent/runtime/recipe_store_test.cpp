@@ -10,7 +10,7 @@ TEST_CASE("the recipe that was accepted last is there after a restart, and only 
   const tests::ScratchFolder scratch;
   const StoredRecipe recipe{.version = 7,
                             .digest = "abc",
-                            .on_change = OnChange::kill,
+                            .on_change = engine::OnChange::kill,
                             .round_delay = std::chrono::seconds(30),
                             .module = {"https://example.com/x.git", "v1", "c0ffee"},
                             .states = R"([{"id":"a","module":"meta.comment","parameter":{}}])"};

@@ -4,7 +4,7 @@
 #include "base/file_read.hpp"
 #include "base/json_text.hpp"
 
-namespace agent {
+namespace agent::runtime {
 
 namespace {
 
@@ -86,7 +86,7 @@ Result<void> SettingsStore::write() const {
   json.begin_object();
   write_settings(json, "confirmed", confirmed_);
   if (candidate_) write_settings(json, "candidate", *candidate_);
-  return base::write_lasting_file(path_, json.end_object().take() + "\n");
+  return base::write_durable_file(path_, json.end_object().take() + "\n");
 }
 
-}  // namespace agent
+}  // namespace agent::runtime

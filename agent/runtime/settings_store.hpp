@@ -10,7 +10,7 @@
 
 #include "base/result.hpp"
 
-namespace agent {
+namespace agent::runtime {
 
 // What is absent stays as the local configuration has it.
 struct RemoteSettings {
@@ -44,4 +44,4 @@ class SettingsStore {
   std::optional<RemoteSettings> candidate_;
 };
 
-}  // namespace agent
+}  // namespace agent::runtime

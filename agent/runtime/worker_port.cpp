@@ -1,24 +1,25 @@
 #include "agent/runtime/worker_port.hpp"
 
-namespace agent::manager {
+namespace agent::runtime {
 
-bool WorkerPort::send(Command command) {
+bool WorkerPort::send(engine::Command command) {
   if (waiting_.size() >= kMostWaiting) return false;
   waiting_.push_back(std::move(command));
   if (waiting_.size() == 1) pass_on();
   return true;
 }
 
-bool WorkerPort::send_aside(Command command) {
-  if (asides_ >= kMostAsides || !send(std::move(command))) return false;
-  ++asides_;
+bool WorkerPort::send_ad_hoc(engine::Command command) {
+  if (ad_hoc_ >= kMostAdHoc || !send(std::move(command))) return false;
+  ++ad_hoc_;
   return true;
 }
 
-void WorkerPort::hear(const Event& event) {
-  const auto* result = std::get_if<StateResult>(&event);
-  const bool is_answer = std::holds_alternative<PlanResult>(event) || (result && result->version == 0);
-  if (is_answer && asides_ > 0) --asides_;
+void WorkerPort::on_worker_event(const engine::Event& event) {
+  const auto* result = std::get_if<engine::StateResult>(&event);
+  const bool is_answer =
+      std::holds_alternative<engine::PlanResult>(event) || (result && result->version == 0);
+  if (is_answer && ad_hoc_ > 0) --ad_hoc_;
 }
 
 void WorkerPort::pass_on() {
@@ -31,4 +32,4 @@ void WorkerPort::pass_on() {
   });
 }
 
-}  // namespace agent::manager
+}  // namespace agent::runtime

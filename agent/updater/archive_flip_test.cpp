@@ -13,10 +13,10 @@
 
 namespace {
 
-using agent::updating::Attempt;
-using agent::updating::Candidate;
-using agent::updating::Settings;
-using agent::updating::Stumble;
+using agent::updater::Attempt;
+using agent::updater::Candidate;
+using agent::updater::Settings;
+using agent::updater::StepFailure;
 using release::testing::tar_file;
 using release::testing::tar_folder;
 
@@ -65,12 +65,12 @@ class Machine {
   Attempt<std::monostate> verify(std::string_view archive) {
     folder_.write("staging/" + candidate_.folder + ".part", archive);
     base::NoInterrupt never;
-    return agent::updating::verify_archive(settings_, candidate_, never);
+    return agent::updater::verify_archive(settings_, candidate_, never);
   }
   // "" when it is refused for its hash, and nothing of it is left; else what is wrong.
   std::string objection_to_refusal(std::string_view archive) {
     const auto verified = verify(archive);
-    const auto* stumble = std::get_if<Stumble>(&verified);
+    const auto* stumble = std::get_if<StepFailure>(&verified);
     if (!stumble) return "accepted";
     if (stumble->event != update::Event::refused) return "not refused: " + stumble->reason;
     if (stumble->reason != "the archive is not the one that was signed: its hash differs")
@@ -80,7 +80,7 @@ class Machine {
     return "";
   }
   bool adopt() {
-    return std::holds_alternative<std::monostate>(agent::updating::adopt_version(settings_, candidate_));
+    return std::holds_alternative<std::monostate>(agent::updater::adopt_version(settings_, candidate_));
   }
   std::string read(const std::string& path) const {
     return folder_.read("versions/" + candidate_.folder + "/" + path);
@@ -97,7 +97,7 @@ class Machine {
 void check_accepted(const std::string& archive) {
   Machine machine(archive, std::filesystem::temp_directory_path().string());
   const auto verified = machine.verify(archive);
-  if (const auto* stumble = std::get_if<Stumble>(&verified)) FAIL(stumble->reason);
+  if (const auto* stumble = std::get_if<StepFailure>(&verified)) FAIL(stumble->reason);
   REQUIRE(machine.adopt());
   CHECK(machine.read("manifest").starts_with("opsagent 1.4.0\n"));
   CHECK(machine.read("lib/libcrypto.so.3") == noise(6'000));
@@ -147,7 +147,7 @@ TEST_CASE("an archive of the right hash and the wrong content is given up, and i
   const std::string other = archive_of("1.4.1");
   Machine machine(other, tests::folder_in_memory());
   const auto verified = machine.verify(other);
-  const auto* stumble = std::get_if<Stumble>(&verified);
+  const auto* stumble = std::get_if<StepFailure>(&verified);
   REQUIRE(stumble != nullptr);
   CHECK(stumble->event == update::Event::failed);
   CHECK(stumble->reason == "the archive is of 'opsagent 1.4.1', not of opsagent 1.4.0");

@@ -10,9 +10,9 @@
 
 namespace {
 
-using agent::updating::Candidate;
-using agent::updating::Settings;
-using agent::updating::Stumble;
+using agent::updater::Candidate;
+using agent::updater::Settings;
+using agent::updater::StepFailure;
 
 void fill_disk_of(const std::string& folder) {
   const base::UniqueFd fd(::open((folder + "/others").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
@@ -37,12 +37,12 @@ TEST_CASE("a download that meets a full disk gives its room back, which the repo
           candidate.target.size = archive.size();
           candidate.target.path = "files/archive";
           base::NoInterrupt never;
-          agent::updating::ReleaseSource source(base.path(), {}, never);
+          agent::updater::ReleaseSource source(base.path(), {}, never);
           bool is_filled = false;
-          const auto fetched = agent::updating::fetch_archive(settings, source, candidate, [&](int) {
+          const auto fetched = agent::updater::fetch_archive(settings, source, candidate, [&](int) {
             if (!std::exchange(is_filled, true)) fill_disk_of(prefix.path());
           });
-          const auto* stumble = std::get_if<Stumble>(&fetched);
+          const auto* stumble = std::get_if<StepFailure>(&fetched);
           if (!is_filled || !stumble) return "the disk was not full";
           if (!stumble->retryable || stumble->event != update::Event::failed) return stumble->reason;
           return prefix.exists("staging/1.4.0-00000000.part") ? "its part is still there" : "";

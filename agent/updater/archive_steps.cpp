@@ -15,7 +15,7 @@
 #include "base/unique_fd.hpp"
 #include "release/archive.hpp"
 
-namespace agent::updating {
+namespace agent::updater {
 
 namespace {
 
@@ -187,4 +187,4 @@ Attempt<std::monostate> adopt_version(const Settings& settings, const Candidate&
   return std::monostate();
 }
 
-}  // namespace agent::updating
+}  // namespace agent::updater

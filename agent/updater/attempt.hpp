@@ -8,9 +8,9 @@
 #include "base/result.hpp"
 #include "update/machine.hpp"
 
-namespace agent::updating {
+namespace agent::updater {
 
-struct Stumble {
+struct StepFailure {
   update::Event event = update::Event::failed;  // failed or refused
   std::string reason;
   bool retryable = true;        // the same version may be asked for again
@@ -18,17 +18,17 @@ struct Stumble {
 };
 
 // It could not be done, this time.
-inline Stumble failed(const base::Error& error, bool retryable = true) {
+inline StepFailure failed(const base::Error& error, bool retryable = true) {
   return {.reason = error.message(),
           .retryable = retryable,
           .is_interrupted = error.code() == base::ErrorCode::cancelled};
 }
 // What was signed, or what it says, forbids it.
-inline Stumble refused(std::string reason) {
+inline StepFailure refused(std::string reason) {
   return {.event = update::Event::refused, .reason = std::move(reason)};
 }
 
 template <class T>
-using Attempt = std::variant<T, Stumble>;
+using Attempt = std::variant<T, StepFailure>;
 
-}  // namespace agent::updating
+}  // namespace agent::updater

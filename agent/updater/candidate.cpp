@@ -6,7 +6,7 @@
 #include "base/process.hpp"
 #include "base/text.hpp"
 
-namespace agent::updating {
+namespace agent::updater {
 
 namespace {
 
@@ -48,7 +48,8 @@ auto take_signed(ReleaseSource& source, const release::Trust& trust, const std::
 }
 
 // A root that is believed is kept before anything else is asked: the one before may be a stolen one.
-std::optional<Stumble> follow_roots(const Settings& settings, ReleaseSource& source, release::Trust& trust) {
+std::optional<StepFailure> follow_roots(const Settings& settings, ReleaseSource& source,
+                                        release::Trust& trust) {
   for (int i = 0; i < kMostRoots; ++i) {
     const std::string name = std::to_string(trust.next_root()) + ".root.json";
     const auto next = source.document(name);
@@ -121,4 +122,4 @@ Result<void> run_self_test(const Settings& settings, const std::string& folder, 
   return Error(ErrorCode::invalid, "its self-test failed" + (said.empty() ? "" : ": " + said));
 }
 
-}  // namespace agent::updating
+}  // namespace agent::updater

@@ -12,7 +12,7 @@
 #include "base/interrupt.hpp"
 #include "release/documents.hpp"
 
-namespace agent::updating {
+namespace agent::updater {
 
 // What the documents say about the version that was asked for.
 struct Candidate {
@@ -49,4 +49,4 @@ inline constexpr std::chrono::seconds kSelfTestLimit{10};
 base::Result<void> run_self_test(const Settings& settings, const std::string& folder,
                                  base::Interrupt& interrupt);
 
-}  // namespace agent::updating
+}  // namespace agent::updater

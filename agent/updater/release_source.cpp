@@ -6,7 +6,7 @@
 
 #include "release/documents.hpp"
 
-namespace agent::updating {
+namespace agent::updater {
 
 namespace {
 
@@ -80,4 +80,4 @@ Result<void> ReleaseSource::archive(const std::string& path, const std::string& 
   return {};
 }
 
-}  // namespace agent::updating
+}  // namespace agent::updater

@@ -11,7 +11,7 @@
 #include "base/result.hpp"
 #include "transport/download.hpp"
 
-namespace agent::updating {
+namespace agent::updater {
 
 class ReleaseSource {
  public:
@@ -43,4 +43,4 @@ class ReleaseSource {
 // Sleeps, unless the agent ends. False: it does.
 bool sleep_unless(base::Interrupt& interrupt, std::chrono::milliseconds time);
 
-}  // namespace agent::updating
+}  // namespace agent::updater

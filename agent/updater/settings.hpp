@@ -8,7 +8,7 @@
 #include "transport/proxies.hpp"
 #include "update/layout.hpp"
 
-namespace agent::updating {
+namespace agent::updater {
 
 // So many times the trial is its deadline.
 inline constexpr int kDeadlines = 3;
@@ -27,4 +27,4 @@ struct Settings {
   std::chrono::seconds most_delay{5};  // before anything is downloaded, at random
 };
 
-}  // namespace agent::updating
+}  // namespace agent::updater

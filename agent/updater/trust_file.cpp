@@ -3,7 +3,7 @@
 #include "base/durable_file.hpp"
 #include "base/file_read.hpp"
 
-namespace agent::updating {
+namespace agent::updater {
 
 namespace {
 
@@ -39,7 +39,7 @@ Result<release::Trust> load_trust(const std::string& state_dir) {
 }
 
 Result<void> store_trust(const std::string& state_dir, const release::Trust& trust) {
-  return base::write_lasting_file(memory_path(state_dir), to_text(trust.memory()));
+  return base::write_durable_file(memory_path(state_dir), to_text(trust.memory()));
 }
 
 Result<void> raise_floor(const std::string& state_dir, std::uint64_t number) {
@@ -50,4 +50,4 @@ Result<void> raise_floor(const std::string& state_dir, std::uint64_t number) {
   return store_trust(state_dir, *trust);
 }
 
-}  // namespace agent::updating
+}  // namespace agent::updater

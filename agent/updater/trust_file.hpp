@@ -8,7 +8,7 @@
 #include "base/result.hpp"
 #include "release/trust.hpp"
 
-namespace agent::updating {
+namespace agent::updater {
 
 // Made from STATE/update/root.json, which the bootstrap pinned, when there is none yet. A damaged one is an
 // error, not a new beginning: it holds the floor.
@@ -18,4 +18,4 @@ base::Result<void> store_trust(const std::string& state_dir, const release::Trus
 // A confirmed update: nothing older is believed from now on.
 base::Result<void> raise_floor(const std::string& state_dir, std::uint64_t number);
 
-}  // namespace agent::updating
+}  // namespace agent::updater

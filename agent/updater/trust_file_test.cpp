@@ -5,9 +5,9 @@
 #include "tests/support/release_documents.hpp"
 #include "tests/support/scratch_folder.hpp"
 
-using agent::updating::load_trust;
-using agent::updating::raise_floor;
-using agent::updating::store_trust;
+using agent::updater::load_trust;
+using agent::updater::raise_floor;
+using agent::updater::store_trust;
 using tests::ScratchFolder;
 
 namespace {

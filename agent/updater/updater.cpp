@@ -7,9 +7,8 @@
 #include "base/durable_file.hpp"
 #include "release/documents.hpp"
 
-namespace agent::updating {
+namespace agent::updater {
 
-using manager::Level;
 using update::Event;
 using update::Phase;
 using update::Record;
@@ -34,7 +33,7 @@ std::string own_version_folder(const std::string& prefix) {
   return is_ours && !failed ? name : "";
 }
 
-Updater::Updater(transport::Loop& loop, Settings settings, Spool& spool, Hooks hooks)
+Updater::Updater(transport::Loop& loop, Settings settings, reports::Spool& spool, Hooks hooks)
     : loop_(loop),
       settings_(std::move(settings)),
       layout_(settings_.prefix),
@@ -54,12 +53,12 @@ void Updater::start(const std::string& problem) {
   if (!record_ || (is_closed(record_->phase) && record_->phase != Phase::confirmed)) clean();
   if (!record_) return;
   const bool is_new = !own_.empty() && own_ == record_->to;
-  if (is_way_back_open()) keep_place();
+  if (is_way_back_open()) point_current_at_self();
   if (!problem.empty() && is_new && is_on_trial(*record_)) return give_up(problem);
   if (!is_closed(record_->phase))
     log(Level::info,
         "an update to " + record_->version + " is under way: " + std::string(name_of(record_->phase)));
-  const Stumble interrupted = interrupted_by_start(is_new);
+  const StepFailure interrupted = interrupted_by_start(is_new);
   take(update::event_of_start(is_new), interrupted.reason.empty() ? nullptr : &interrupted);
 }
 
@@ -71,12 +70,12 @@ bool Updater::is_way_back_open() const {
 }
 
 // Why an update does not go on where this start finds it; no reason when it does.
-Stumble Updater::interrupted_by_start(bool is_new) {
+StepFailure Updater::interrupted_by_start(bool is_new) {
   if (is_closed(record_->phase) || is_new == is_on_trial(*record_)) return {};
   if (is_new) return {.reason = "the new version was started before it was to be tried"};
   const auto current = layout_.current();
   const bool is_switched = current && *current == record_->to;
-  if (is_switched && !own_.empty()) keep_place();
+  if (is_switched && !own_.empty()) point_current_at_self();
   if (!is_switched && record_->attempts == 0) return {.reason = "interrupted before the switch"};
   // The launcher has started us instead, because it could not note the attempt.
   return {.reason = "the launcher could not write the update journal"};
@@ -136,10 +135,10 @@ void Updater::answer(const protocol::AgentUpdate& update, Phase phase, const std
   log(is_good ? Level::info : Level::warning,
       "an update to " + update.version + " is " + std::string(name_of(phase)) + ": " + why);
   if (update.action_id.empty()) return;  // version 1 has no word for an answer
-  Spool::Entry entry = to_entry(protocol::UpdateStatus{.action_id = update.action_id,
-                                                       .version = update.version,
-                                                       .phase = std::string(name_of(phase)),
-                                                       .error = is_good ? "" : why});
+  reports::Spool::Entry entry = reports::to_entry(protocol::UpdateStatus{.action_id = update.action_id,
+                                                                         .version = update.version,
+                                                                         .phase = std::string(name_of(phase)),
+                                                                         .error = is_good ? "" : why});
   const std::string key = "update/" + update.action_id + "/" + std::string(name_of(phase));
   // Who asks again though the answer has arrived has lost it.
   const bool was_lost = spool_.knows(key) && spool_.acknowledged() >= spool_.last_seq();
@@ -152,7 +151,8 @@ void Updater::answer(const protocol::AgentUpdate& update, Phase phase, const std
 void Updater::begin(const protocol::AgentUpdate& update) {
   log(Level::info, "the backend asks for an update to " + update.version);
   // What is noted about the update before may be all that leads away from a bad version.
-  if (auto held = hold_place(); !held) return answer(update, Phase::failed, held.error().message());
+  if (auto held = try_point_current_at_self(); !held)
+    return answer(update, Phase::failed, held.error().message());
   Record fresh{.phase = record_ ? record_->phase : Phase::confirmed,
                .action_id = update.action_id,
                .version = update.version,
@@ -179,7 +179,7 @@ void Updater::forget_request(const std::optional<Record>& before) {
 
 // ---- the machine
 
-void Updater::take(Event event, const Stumble* why) {
+void Updater::take(Event event, const StepFailure* why) {
   const auto next = step(record_->phase, event);
   if (!next)
     return log(Level::error,
@@ -201,7 +201,7 @@ void Updater::take(Event event, const Stumble* why) {
   perform(next->todo);
 }
 
-void Updater::again_later(Event event, const Stumble* why) {
+void Updater::again_later(Event event, const StepFailure* why) {
   delay_.expires_after(record_->phase == Phase::trial ? kAgainOnTrial : kAgain);
   delay_.async_wait([this, event, kept = why ? std::optional(*why) : std::nullopt](const auto& failed) {
     if (!failed) take(event, kept ? &*kept : nullptr);
@@ -258,7 +258,7 @@ bool Updater::report(Phase phase, const std::string& key, std::optional<double> 
                                 .phase = std::string(name_of(phase)),
                                 .progress = progress};
   if (is_closed(phase) && phase != Phase::confirmed) status.error = record_->reason;
-  Spool::Entry entry = to_entry(std::move(status));
+  reports::Spool::Entry entry = reports::to_entry(std::move(status));
   entry.key = key;
   if (auto appended = spool_.append({&entry, 1}); !appended) {
     log(Level::error, appended.error().message());
@@ -288,4 +288,4 @@ void Updater::tell() {
   });
 }
 
-}  // namespace agent::updating
+}  // namespace agent::updater

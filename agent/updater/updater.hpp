@@ -20,19 +20,19 @@
 #include "transport/async.hpp"
 #include "update/machine.hpp"
 
-namespace agent::updating {
+namespace agent::updater {
 
 class Updater {
  public:
   struct Hooks {
-    manager::LogLine log;
+    LogLine log;
     std::function<void()> spooled;  // a report was appended
     // Stop the worker when the running state is done, keeping its place; then drained(), and the end.
     std::function<void()> drain;
     std::function<std::string()> authorities;  // whom to believe besides the system's, in PEM
   };
 
-  Updater(transport::Loop& loop, Settings settings, Spool& spool, Hooks hooks);
+  Updater(transport::Loop& loop, Settings settings, reports::Spool& spool, Hooks hooks);
 
   // Goes on with what the journal has. `problem`: what this version could not read of the state folder, by
   // which a version on trial knows that it cannot stay.
@@ -48,14 +48,14 @@ class Updater {
   const std::optional<update::Record>& record() const { return record_; }
 
  private:
-  void take(update::Event event, const Stumble* why = nullptr);
+  void take(update::Event event, const StepFailure* why = nullptr);
   void perform(update::Todo todo);
-  void again_later(update::Event event, const Stumble* why);
+  void again_later(update::Event event, const StepFailure* why);
   std::optional<std::string> why_not(const protocol::AgentUpdate& update) const;
   void answer(const protocol::AgentUpdate& update, update::Phase phase, const std::string& why);
   bool is_answer_on_its_way() const;
   bool is_way_back_open() const;
-  Stumble interrupted_by_start(bool is_new);
+  StepFailure interrupted_by_start(bool is_new);
   void begin(const protocol::AgentUpdate& update);
   void forget_request(const std::optional<update::Record>& before);
 
@@ -71,8 +71,8 @@ class Updater {
   void test_itself();
   void consider_health();
   void note_waiting(bool retryable, std::string reason);
-  base::Result<void> hold_place() const;
-  void keep_place();
+  base::Result<void> try_point_current_at_self() const;
+  void point_current_at_self();
   void raise();
   void give_up(std::string reason);
   void settle();
@@ -84,7 +84,7 @@ class Updater {
 
   base::Result<void> write(const update::Record& record);
   bool report(update::Phase phase, const std::string& key, std::optional<double> progress = {});
-  void log(manager::Level level, const std::string& text) const { hooks_.log(level, text); }
+  void log(Level level, const std::string& text) const { hooks_.log(level, text); }
 
   // What could not be written is tried again: a full disk is not the end of an update.
   static constexpr std::chrono::seconds kAgain{5};
@@ -94,7 +94,7 @@ class Updater {
   const Settings settings_;
   const update::Layout layout_;
   const std::string own_;  // the folder in versions/ that runs; empty: another place
-  Spool& spool_;
+  reports::Spool& spool_;
   const Hooks hooks_;
 
   std::optional<update::Record> record_;
@@ -110,10 +110,10 @@ class Updater {
   bool is_self_tested_ = false;
   bool is_old_enough_ = false;
   bool is_giving_up_ = false;
-  manager::SideWork work_;  // last: its jobs use the others
+  base::BackgroundThread work_;  // last: its jobs use the others
 };
 
 // The folder of versions/ that this program was started from; empty when it was another.
 std::string own_version_folder(const std::string& prefix);
 
-}  // namespace agent::updating
+}  // namespace agent::updater

@@ -5,9 +5,8 @@
 #include "agent/updater/updater.hpp"
 #include "base/file_read.hpp"
 
-namespace agent::updating {
+namespace agent::updater {
 
-using manager::Level;
 using update::Event;
 using update::Phase;
 using update::Record;
@@ -54,7 +53,7 @@ void Updater::run(std::function<Attempt<T>(base::Interrupt&)> job, std::function
     auto done = std::make_shared<Attempt<T>>(job(interrupt));
     // What is posted to a loop that has ended never runs.
     transport::asio::post(loop_, [this, done, then] {
-      if (const auto* stumble = std::get_if<Stumble>(done.get())) {
+      if (const auto* stumble = std::get_if<StepFailure>(done.get())) {
         if (!stumble->is_interrupted) take(stumble->event, stumble);
       } else {
         then(std::get<T>(std::move(*done)));
@@ -146,7 +145,7 @@ void Updater::adopt() {
 void Updater::drain() {
   const bool is_resumed = !candidate_;
   if (is_resumed && !layout_.is_complete(record_->to)) {
-    const Stumble gone{.reason = layout_.version_folder(record_->to) + " is not there any more"};
+    const StepFailure gone{.reason = layout_.version_folder(record_->to) + " is not there any more"};
     return take(Event::failed, &gone);
   }
   // The record is written once more, as it is: a worker that has stopped for an update which cannot be noted
@@ -166,10 +165,10 @@ void Updater::drain() {
 
 void Updater::switch_current() {
   if (auto switched = layout_.switch_to(record_->to); !switched) {
-    const Stumble why = failed(switched.error());
+    const StepFailure why = failed(switched.error());
     // It may have failed after the rename. If `current` cannot be made to lead back, the record stays armed,
     // and the launcher judges by what it finds.
-    if (auto back = hold_place(); back) return take(Event::failed, &why);
+    if (auto back = try_point_current_at_self(); back) return take(Event::failed, &why);
     return log(Level::error, why.reason);
   }
   log(Level::info, "version " + record_->version + " is to be tried");
@@ -233,7 +232,7 @@ void Updater::note_waiting(bool retryable, std::string reason) {
 void Updater::consider_health() {
   if (!record_ || record_->phase != Phase::trial || is_giving_up_) return;
   if (!is_welcomed_ || !is_self_tested_ || !is_old_enough_) return;
-  const Stumble none{.reason = ""};
+  const StepFailure none{.reason = ""};
   take(Event::healthy, &none);
 }
 
@@ -270,7 +269,7 @@ void Updater::raise() {
 }
 
 // `current` leads to the version that runs: the way back, whatever is noted next.
-base::Result<void> Updater::hold_place() const {
+base::Result<void> Updater::try_point_current_at_self() const {
   const auto leads_here = [this] {
     const auto current = layout_.current();
     return current && *current == own_;
@@ -283,13 +282,13 @@ base::Result<void> Updater::hold_place() const {
 
 // The same, for as long as it takes. Until then the launcher would do it, should it start anew, and no other
 // update begins.
-void Updater::keep_place() {
-  const auto held = hold_place();
+void Updater::point_current_at_self() {
+  const auto held = try_point_current_at_self();
   if (held) return;
   log(Level::error, held.error().message());
   placing_.expires_after(kAgain);
   placing_.async_wait([this](const auto& failed) {
-    if (!failed) keep_place();
+    if (!failed) point_current_at_self();
   });
 }
 
@@ -305,4 +304,4 @@ void Updater::clean() {
   });
 }
 
-}  // namespace agent::updating
+}  // namespace agent::updater

@@ -7,7 +7,7 @@
 
 namespace {
 
-using agent::updating::Updater;
+using agent::updater::Updater;
 using protocol::AgentUpdate;
 using update::Phase;
 using update::Record;
@@ -29,11 +29,10 @@ class Bench {
   explicit Bench(const Record& record) {
     folder_.folder("state");
     REQUIRE(update::write_journal(state(), record));
-    auto spool = agent::Spool::open(folder_ / "spool");
+    auto spool = agent::reports::Spool::open(folder_ / "spool");
     REQUIRE(spool);
     spool_ = std::move(*spool);
-    agent::updating::Settings settings{
-        .state_dir = state(), .version = "1.0.0", .prefix = folder_ / "prefix"};
+    agent::updater::Settings settings{.state_dir = state(), .version = "1.0.0", .prefix = folder_ / "prefix"};
     settings.is_launched = true;
     updater_ = std::make_unique<Updater>(
         loop_, settings, *spool_,
@@ -55,14 +54,14 @@ class Bench {
     return records.empty() ? "" : records.front().payload;
   }
   bool logs(const std::string& text) const { return log_.find(text) != std::string::npos; }
-  agent::Spool& spool() { return *spool_; }
+  agent::reports::Spool& spool() { return *spool_; }
 
  private:
   std::string state() const { return folder_ / "state"; }
 
   tests::ScratchFolder folder_;
   transport::Loop loop_{1};
-  std::unique_ptr<agent::Spool> spool_;
+  std::unique_ptr<agent::reports::Spool> spool_;
   std::string log_;
   std::unique_ptr<Updater> updater_;
 };

@@ -14,7 +14,7 @@ namespace {
 using std::chrono::duration_cast;
 
 // Does not go back when somebody sets the clock.
-Millis steady_millis() {
+domain::Millis steady_millis() {
   return duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
@@ -36,18 +36,19 @@ HttpResponse unauthorized(std::string_view detail) {
 }  // namespace
 
 Task<base::Result<void>> open_access(Context& context) {
-  auto writing = context.store.write([proof = proof_of_token(context.admin_token)](
-                                         Store& store) -> base::Result<std::vector<OperatorToken>> {
-    const Millis now = now_millis();
-    if (auto set = store.set_admin_token(proof.id, proof.secret_hash, now); !set)
-      return std::move(set).error();
-    return store.live_tokens(now);
-  });
+  auto writing =
+      context.store.write([proof = domain::proof_of_token(context.admin_token)](
+                              store::Store& store) -> base::Result<std::vector<domain::OperatorToken>> {
+        const domain::Millis now = domain::now_millis();
+        if (auto set = store.set_admin_token(proof.id, proof.secret_hash, now); !set)
+          return std::move(set).error();
+        return store.live_tokens(now);
+      });
   const auto tokens = co_await std::move(writing);
   if (!tokens) co_return tokens.error();
-  for (const OperatorToken& token : *tokens)
+  for (const domain::OperatorToken& token : *tokens)
     context.tokens.put(token);
-  if (!context.tokens.find(context.admin_token, now_millis()))
+  if (!context.tokens.find(context.admin_token, domain::now_millis()))
     context.log.warning(
         "the token of admin.token was revoked: remove the file and start again, and a new one is made");
   co_return base::Result<void>();
@@ -56,29 +57,29 @@ Task<base::Result<void>> open_access(Context& context) {
 std::variant<Caller, HttpResponse> authenticate(Context& context, const HttpRequest& request) {
   const std::string_view given = bearer_token(request);
   if (given.empty()) return unauthorized("send an access token as 'Authorization: Bearer TOKEN'");
-  if (const TokenBook::Entry* entry = context.tokens.find(given, now_millis())) return entry->caller;
+  if (const TokenCache::Entry* entry = context.tokens.find(given, domain::now_millis())) return entry->caller;
   const std::string address = address_of(request.peer);
-  const Millis now = steady_millis();
+  const domain::Millis now = steady_millis();
   if (context.wrong_tokens.take(address, now))
     return unauthorized("the access token is not known, or not good any more");
   HttpResponse response = problem(kTooManyRequests, "too many wrong access tokens came from your address");
-  const Millis wait = (context.wrong_tokens.wait(address, now) + 999) / 1000;
-  response.headers.push_back({"Retry-After", std::to_string(std::max<Millis>(wait, 1))});
+  const domain::Millis wait = (context.wrong_tokens.wait(address, now) + 999) / 1000;
+  response.headers.push_back({"Retry-After", std::to_string(std::max<domain::Millis>(wait, 1))});
   return response;
 }
 
 std::size_t body_limit(Context& context, const HttpRequest& request) {
   constexpr std::size_t kOfStrangers = 16 * 1024;  // enough for an answer that says what is wrong
   const std::string_view given = bearer_token(request);
-  const bool is_known = !given.empty() && context.tokens.find(given, now_millis()) != nullptr;
+  const bool is_known = !given.empty() && context.tokens.find(given, domain::now_millis()) != nullptr;
   return is_known ? std::numeric_limits<std::size_t>::max() : kOfStrangers;
 }
 
 Task<> note_use(Context& context, const std::string& token_id) {
-  const Millis now = now_millis();
+  const domain::Millis now = domain::now_millis();
   if (!context.tokens.is_due(token_id, now)) co_return;
-  auto writing =
-      context.store.write([token_id, now](Store& store) { return store.note_token_use(token_id, now); });
+  auto writing = context.store.write(
+      [token_id, now](store::Store& store) { return store.note_token_use(token_id, now); });
   const auto noted = co_await std::move(writing);
   if (!noted) context.log.warning("the use of a token was not noted: " + noted.error().message());
 }
@@ -95,8 +96,8 @@ std::optional<HttpResponse> refuse_caller(const Route& route, const Caller& call
 
 Task<> note_refusal(Context& context, const Call& call, const HttpRequest& request, std::string detail) {
   auto writing = context.store.write([actor = call.actor, what = request.method + " " + request.path,
-                                      detail = std::move(detail)](Store& store) {
-    return audit(store, actor, "call", what, detail, kDenied);
+                                      detail = std::move(detail)](store::Store& store) {
+    return audit(store, actor, "call", what, detail, domain::kDenied);
   });
   const auto noted = co_await std::move(writing);
   if (!noted) context.log.warning("a refused call was not noted: " + noted.error().message());

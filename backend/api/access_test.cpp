@@ -91,8 +91,9 @@ void call_all(const LiveBackend& backend, const std::string& token, Expect expec
 
 // A token that is none any more: its row is made in the file, as the backend would find it at its start.
 std::string planted_token(const std::string& data, const std::string& columns) {
-  const auto made = backend::make_operator_token();
-  auto database = backend::Database::open(data + "/opsbackend.db", backend::Database::Mode::write);
+  const auto made = backend::domain::make_operator_token();
+  auto database = backend::store::sqlite::Database::open(data + "/opsbackend.db",
+                                                         backend::store::sqlite::Database::Mode::write);
   REQUIRE(database);
   auto done = database->execute(
       "INSERT INTO tokens (id, name, role, scope, secret_hash, created, created_by, expires, revoked) VALUES "
@@ -100,7 +101,7 @@ std::string planted_token(const std::string& data, const std::string& columns) {
       made.id + "', 'old', 'admin', '', '" + base::sha256_hex(made.secret) + "', 1, 'test', " + columns +
       ")");
   REQUIRE(done);
-  return backend::format_operator_token(made);
+  return backend::domain::format_operator_token(made);
 }
 
 }  // namespace

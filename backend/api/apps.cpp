@@ -7,14 +7,14 @@ namespace backend::api {
 
 namespace {
 
-void add_app(base::JsonText& json, const App& app) {
+void add_app(base::JsonText& json, const domain::App& app) {
   json.begin_object().member("app_id", app.app_id).member("report", app.report);
   json.member("agent_version", app.agent_version);
-  add_instant(json, "created", app.created);
+  domain::add_instant(json, "created", app.created);
   json.end_object();
 }
 
-HttpResponse app_reply(unsigned status, const App& app) {
+HttpResponse app_reply(unsigned status, const domain::App& app) {
   base::JsonText json;
   add_app(json, app);
   HttpResponse response = json_reply(status, json);
@@ -25,22 +25,24 @@ HttpResponse app_reply(unsigned status, const App& app) {
 Task<HttpResponse> list(Context& context, const Call& call) {
   const auto page = page_of(call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
-  auto reading = context.store.read(
-      [wanted = std::get<PageRequest>(page)](Store& store) { return store.list_apps(wanted); });
+  auto reading = context.store.read([wanted = std::get<domain::PageRequest>(page)](store::Store& store) {
+    return store.list_apps(wanted);
+  });
   const auto apps = co_await std::move(reading);
   if (!apps) co_return problem_of(apps.error());
   co_return list_reply(*apps, add_app);
 }
 
 Task<HttpResponse> show(Context& context, const Call& call) {
-  auto reading = context.store.read([id = call.captured[0]](Store& store) { return store.find_app(id); });
+  auto reading =
+      context.store.read([id = call.captured[0]](store::Store& store) { return store.find_app(id); });
   const auto app = co_await std::move(reading);
   if (!app) co_return problem_of(app.error());
   co_return app_reply(kOk, *app);
 }
 
 struct PutApp {
-  App app;
+  domain::App app;
   bool is_new = false;
 };
 
@@ -49,12 +51,11 @@ Task<HttpResponse> put(Context& context, const Call& call) {
   if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
   const auto expected = expected_edit(call);
   if (const auto* refused = std::get_if<HttpResponse>(&expected)) co_return *refused;
-  const auto edit = std::get<std::optional<Edit>>(expected);
+  const auto edit = std::get<std::optional<domain::Edit>>(expected);
 
   Fields fields(std::get<JsonBody>(body).root());
-  App app{.app_id = call.captured[0]};
-  app.report =
-      fields.one_of("report", "all changes", context.options.report_changes_only ? "changes" : "all");
+  domain::App app{.app_id = call.captured[0]};
+  app.report = fields.one_of("report", "all changes", context.report_changes_only ? "changes" : "all");
   app.agent_version = fields.text_or("agent_version", "");
   if (const auto wrong = protocol::problem_of_name(app.agent_version);
       !app.agent_version.empty() && !wrong.empty())
@@ -65,16 +66,17 @@ Task<HttpResponse> put(Context& context, const Call& call) {
   check_name(fields, "app_id", app.app_id);
   if (auto refused = fields.problems()) co_return std::move(*refused);
 
-  auto writing = context.store.write([app, edit, actor = call.actor](Store& store) -> base::Result<PutApp> {
-    const auto before = store.find_app(app.app_id);
-    auto put = store.put_app(app, edit, now_millis());
-    if (!put) return std::move(put).error();
-    auto noted = audit(
-        store, actor, before ? "app.edit" : "app.create", app.app_id,
-        "report=" + app.report + (app.agent_version.empty() ? "" : " agent_version=" + app.agent_version));
-    if (!noted) return std::move(noted).error();
-    return PutApp{std::move(*put), !before};
-  });
+  auto writing =
+      context.store.write([app, edit, actor = call.actor](store::Store& store) -> base::Result<PutApp> {
+        const auto before = store.find_app(app.app_id);
+        auto put = store.put_app(app, edit, domain::now_millis());
+        if (!put) return std::move(put).error();
+        auto noted = audit(store, actor, before ? "app.edit" : "app.create", app.app_id,
+                           "report=" + app.report +
+                               (app.agent_version.empty() ? "" : " agent_version=" + app.agent_version));
+        if (!noted) return std::move(noted).error();
+        return PutApp{std::move(*put), !before};
+      });
   const auto put = co_await std::move(writing);
   if (!put) co_return problem_of(put.error(), edit ? kPreconditionFailed : kConflict);
   co_return app_reply(put->is_new ? kCreated : kOk, put->app);

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kLargest = 1'000'000'000;
 
 // Without the closing bracket.
-void begin_assignment(base::JsonText& json, const Assignment& assignment) {
+void begin_assignment(base::JsonText& json, const domain::Assignment& assignment) {
   const auto add_optional = [&](std::string_view name, const std::optional<std::int64_t>& value) {
     json.key(name);
     if (value)
@@ -25,16 +25,16 @@ void begin_assignment(base::JsonText& json, const Assignment& assignment) {
   json.member("order", assignment.order);
   json.member("on_change", assignment.kill_on_change ? "kill" : "finish");
   add_optional("round_delay_s", assignment.round_delay_s);
-  add_instant(json, "created", assignment.created);
+  domain::add_instant(json, "created", assignment.created);
 }
 
-std::string describe(const Assignment& assignment) {
+std::string describe(const domain::Assignment& assignment) {
   return assignment.selector + " -> " + assignment.recipe +
          (assignment.revision ? " revision " + std::to_string(*assignment.revision) : "");
 }
 
-Assignment read_assignment(Fields& fields, const Scope& scope) {
-  Assignment assignment;
+domain::Assignment read_assignment(Fields& fields, const Scope& scope) {
+  domain::Assignment assignment;
   assignment.app_id = fields.text_or("app_id", "default");
   assignment.selector = read_selector(fields, "selector", scope).text();
   assignment.recipe = fields.text("recipe");
@@ -49,7 +49,7 @@ Assignment read_assignment(Fields& fields, const Scope& scope) {
 }
 
 // What somebody with a wider reach has assigned is not theirs to change.
-base::Result<Assignment> find_own(Store& store, const Scope& scope, std::int64_t id) {
+base::Result<domain::Assignment> find_own(store::Store& store, const Scope& scope, std::int64_t id) {
   auto assignment = store.find_assignment(id);
   if (!assignment || is_narrowed(scope, assignment->selector)) return assignment;
   return base::Error(
@@ -58,21 +58,21 @@ base::Result<Assignment> find_own(Store& store, const Scope& scope, std::int64_t
 }
 
 struct Assigned {
-  Assignment assignment;
+  domain::Assignment assignment;
   std::size_t matched = 0;
-  Delivery delivery;
+  fleet::Delivery delivery;
 };
 
 // The end of every change of an assignment, on the writer thread.
-base::Result<Assigned> place_and_note(Store& store, Assignment assignment, const Actor& actor,
+base::Result<Assigned> place_and_note(store::Store& store, domain::Assignment assignment, const Actor& actor,
                                       std::string action) {
-  auto placed = place_app(store, assignment.app_id);
+  auto placed = fleet::place_app(store, assignment.app_id);
   if (!placed) return as_conflict(std::move(placed).error());
-  auto selector = Selector::parse(assignment.selector);
+  auto selector = domain::Selector::parse(assignment.selector);
   if (!selector) return std::move(selector).error();
-  auto matched = count_matches(store, assignment.app_id, *selector);
+  auto matched = fleet::count_matches(store, assignment.app_id, *selector);
   if (!matched) return std::move(matched).error();
-  auto delivery = prepare_delivery(store, std::move(*placed));
+  auto delivery = fleet::prepare_delivery(store, std::move(*placed));
   if (!delivery) return std::move(delivery).error();
   auto noted = audit(store, actor, std::move(action), assignment.app_id + "/" + std::to_string(assignment.id),
                      describe(assignment));
@@ -93,13 +93,13 @@ HttpResponse assigned_reply(Context& context, unsigned status, const Assigned& a
 Task<HttpResponse> list(Context& context, const Call& call) {
   const auto page = page_of(call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
-  auto reading = context.store.read(
-      [app = std::string(call.http.parameter("app")), wanted = std::get<PageRequest>(page)](Store& store) {
-        return store.list_assignments(app, wanted);
-      });
+  auto reading = context.store.read([app = std::string(call.http.parameter("app")),
+                                     wanted = std::get<domain::PageRequest>(page)](store::Store& store) {
+    return store.list_assignments(app, wanted);
+  });
   const auto assignments = co_await std::move(reading);
   if (!assignments) co_return problem_of(assignments.error());
-  co_return list_reply(*assignments, [](base::JsonText& json, const Assignment& assignment) {
+  co_return list_reply(*assignments, [](base::JsonText& json, const domain::Assignment& assignment) {
     begin_assignment(json, assignment);
     json.end_object();
   });
@@ -117,14 +117,14 @@ HttpResponse no_such(const Call& call) {
 Task<HttpResponse> show(Context& context, const Call& call) {
   const auto id = id_of(call);
   if (!id) co_return no_such(call);
-  auto reading = context.store.read([wanted = *id, scope = call.caller.scope](
-                                        Store& store) -> base::Result<std::pair<Assignment, std::size_t>> {
+  auto reading = context.store.read([wanted = *id, scope = call.caller.scope](store::Store& store)
+                                        -> base::Result<std::pair<domain::Assignment, std::size_t>> {
     auto assignment = store.find_assignment(wanted);
     if (!assignment) return std::move(assignment).error();
-    auto selector = Selector::parse(assignment->selector);
+    auto selector = domain::Selector::parse(assignment->selector);
     if (selector) selector = narrowed(scope, *selector);
     if (!selector) return std::move(selector).error();
-    auto matched = count_matches(store, assignment->app_id, *selector);
+    auto matched = fleet::count_matches(store, assignment->app_id, *selector);
     if (!matched) return std::move(matched).error();
     return std::pair(std::move(*assignment), *matched);
   });
@@ -147,11 +147,11 @@ Task<HttpResponse> add(Context& context, const Call& call) {
   const auto body = JsonBody::read(call.http.body);
   if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
   Fields fields(std::get<JsonBody>(body).root());
-  Assignment wanted = read_assignment(fields, call.caller.scope);
+  domain::Assignment wanted = read_assignment(fields, call.caller.scope);
   if (auto refused = fields.problems()) co_return std::move(*refused);
   auto writing = context.store.write(
-      [wanted = std::move(wanted), actor = call.actor](Store& store) -> base::Result<Assigned> {
-        auto added = store.add_assignment(wanted, now_millis());
+      [wanted = std::move(wanted), actor = call.actor](store::Store& store) -> base::Result<Assigned> {
+        auto added = store.add_assignment(wanted, domain::now_millis());
         if (!added) return std::move(added).error();
         return place_and_note(store, std::move(*added), actor, "assignment.create");
       });
@@ -170,21 +170,22 @@ Task<HttpResponse> edit(Context& context, const Call& call) {
   if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
   const auto expected = expected_edit(call);
   if (const auto* refused = std::get_if<HttpResponse>(&expected)) co_return *refused;
-  const auto seen = std::get<std::optional<Edit>>(expected);
+  const auto seen = std::get<std::optional<domain::Edit>>(expected);
   Fields fields(std::get<JsonBody>(body).root());
-  Assignment wanted = read_assignment(fields, call.caller.scope);
+  domain::Assignment wanted = read_assignment(fields, call.caller.scope);
   wanted.id = *id;
   if (auto refused = fields.problems()) co_return std::move(*refused);
-  auto writing = context.store.write([wanted = std::move(wanted), seen, actor = call.actor,
-                                      scope = call.caller.scope](Store& store) -> base::Result<Assigned> {
-    auto before = find_own(store, scope, wanted.id);
-    if (!before) return std::move(before).error();
-    if (before->app_id != wanted.app_id)
-      return base::Error(base::ErrorCode::invalid, "an assignment stays in its app, " + before->app_id);
-    auto edited = store.edit_assignment(wanted, seen);
-    if (!edited) return std::move(edited).error();
-    return place_and_note(store, std::move(*edited), actor, "assignment.edit");
-  });
+  auto writing =
+      context.store.write([wanted = std::move(wanted), seen, actor = call.actor,
+                           scope = call.caller.scope](store::Store& store) -> base::Result<Assigned> {
+        auto before = find_own(store, scope, wanted.id);
+        if (!before) return std::move(before).error();
+        if (before->app_id != wanted.app_id)
+          return base::Error(base::ErrorCode::invalid, "an assignment stays in its app, " + before->app_id);
+        auto edited = store.edit_assignment(wanted, seen);
+        if (!edited) return std::move(edited).error();
+        return place_and_note(store, std::move(*edited), actor, "assignment.edit");
+      });
   const auto assigned = co_await std::move(writing);
   if (!assigned) co_return refused_change(assigned.error(), seen.has_value(), false);
   co_return assigned_reply(context, kOk, *assigned);
@@ -195,9 +196,9 @@ Task<HttpResponse> remove(Context& context, const Call& call) {
   if (!id) co_return no_such(call);
   const auto expected = expected_edit(call);
   if (const auto* refused = std::get_if<HttpResponse>(&expected)) co_return *refused;
-  const auto seen = std::get<std::optional<Edit>>(expected);
-  auto writing = context.store.write([wanted = *id, seen, actor = call.actor,
-                                      scope = call.caller.scope](Store& store) -> base::Result<Assigned> {
+  const auto seen = std::get<std::optional<domain::Edit>>(expected);
+  auto writing = context.store.write([wanted = *id, seen, actor = call.actor, scope = call.caller.scope](
+                                         store::Store& store) -> base::Result<Assigned> {
     auto before = find_own(store, scope, wanted);
     if (!before) return std::move(before).error();
     auto removed = store.remove_assignment(wanted, seen);

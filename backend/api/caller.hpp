@@ -12,7 +12,7 @@ namespace backend::api {
 enum class Role { anyone, viewer, operator_, admin };
 
 // The machines that a token reaches; nothing: all.
-using Scope = std::optional<Selector>;
+using Scope = std::optional<domain::Selector>;
 
 struct Caller {
   std::string token_id;

@@ -12,9 +12,10 @@
 namespace backend::api {
 
 // The audit row of a call, inside the change's transaction.
-inline base::Result<void> audit(Store& store, const Actor& actor, std::string action, std::string object,
-                                std::string detail = {}, std::string_view result = kDone) {
-  AuditRow row{.at = now_millis(), .actor = actor.name};
+inline base::Result<void> audit(store::Store& store, const Actor& actor, std::string action,
+                                std::string object, std::string detail = {},
+                                std::string_view result = domain::kDone) {
+  domain::AuditRow row{.at = domain::now_millis(), .actor = actor.name};
   row.from = actor.from;
   row.action = std::move(action);
   row.object = std::move(object);

@@ -24,7 +24,7 @@ constexpr std::size_t kMostStreams = 1000;
 // Counts a stream while it lives, and its interest in output.
 class Watching {
  public:
-  Watching(Context& context, std::optional<InstanceKey> instance) : context_(context) {
+  Watching(Context& context, std::optional<domain::InstanceKey> instance) : context_(context) {
     ++context_.event_streams;
     if (instance) output_.emplace(context_.fleet, *instance);
   }
@@ -34,25 +34,26 @@ class Watching {
 
  private:
   Context& context_;
-  std::optional<Fleet::OutputWatch> output_;
+  std::optional<fleet::Fleet::OutputWatch> output_;
 };
 
-struct Wish {
-  EventFilter filter;
+struct StreamRequest {
+  telemetry::EventFilter filter;
   Scope scope;
   std::string token_id;  // the stream ends when this does
-  EventId after = 0;
-  std::optional<InstanceKey> output_of;
+  telemetry::EventId after = 0;
+  std::optional<domain::InstanceKey> output_of;
 };
 
-std::string gap(EventId id) {
+std::string gap(telemetry::EventId id) {
   return transport::format_event(std::to_string(id), "gap", R"({"reason":"events were missed"})");
 }
 
-using Events = std::vector<std::shared_ptr<const Event>>;
+using Events = std::vector<std::shared_ptr<const telemetry::Event>>;
 
 // The next events of interest; empty: all that there are were looked at. Moves `after` on.
-Events next_events(const EventLog& log, const EventFilter& filter, EventId& after) {
+Events next_events(const telemetry::EventLog& log, const telemetry::EventFilter& filter,
+                   telemetry::EventId& after) {
   Events wanted;
   while (wanted.empty()) {
     const auto events = log.after(after, kEventsPerTurn);
@@ -67,7 +68,7 @@ Events next_events(const EventLog& log, const EventFilter& filter, EventId& afte
 // Those of machines in the scope. Asked anew each time: tags change, and with them who is in it.
 Task<base::Result<Events>> keep_covered(Context& context, const Scope& scope, Events events) {
   auto reading =
-      context.store.read([scope, events = std::move(events)](Store& store) -> base::Result<Events> {
+      context.store.read([scope, events = std::move(events)](store::Store& store) -> base::Result<Events> {
         CoveredNames covered(store, scope);
         Events kept;
         for (const auto& event : events) {
@@ -87,32 +88,32 @@ std::string text_of(const Events& events) {
   return chunk;
 }
 
-Task<> stream(Context& context, Wish wish, transport::EventSink& sink) {
-  const Watching watching(context, wish.output_of);
-  EventLog& log = context.events;
+Task<> stream(Context& context, StreamRequest request, transport::EventSink& sink) {
+  const Watching watching(context, request.output_of);
+  telemetry::EventLog& log = context.events;
   std::string hello = ": connected\n\n";
-  if (!log.has_all_after(wish.after)) {
+  if (!log.has_all_after(request.after)) {
     // Missed while away, or of a backend that was started anew: from here on nothing is missing.
-    wish.after = log.newest();
-    hello += gap(wish.after);
+    request.after = log.newest();
+    hello += gap(request.after);
   }
   auto greeting = sink.send(std::move(hello));
   const auto greeted = co_await std::move(greeting);
   if (!greeted) co_return;
   auto last_sent = std::chrono::steady_clock::now();
   while (!sink.ended()) {
-    if (!log.has_all_after(wish.after)) {
+    if (!log.has_all_after(request.after)) {
       // It reads more slowly than things happen. It may come back, and continue after the gap.
       context.metrics.events_cut_off.add();
       auto last = sink.send(gap(log.oldest() - 1));
       co_await std::move(last);
       co_return;
     }
-    if (!context.tokens.is_good(wish.token_id, now_millis())) co_return;
-    Events events = next_events(log, wish.filter, wish.after);
+    if (!context.tokens.is_good(request.token_id, domain::now_millis())) co_return;
+    Events events = next_events(log, request.filter, request.after);
     const bool seen_all = events.empty();
-    if (wish.scope && !seen_all) {
-      auto keeping = keep_covered(context, wish.scope, std::move(events));
+    if (request.scope && !seen_all) {
+      auto keeping = keep_covered(context, request.scope, std::move(events));
       auto kept = co_await std::move(keeping);
       if (!kept) co_return;
       events = std::move(*kept);
@@ -130,50 +131,50 @@ Task<> stream(Context& context, Wish wish, transport::EventSink& sink) {
   }
 }
 
-std::variant<Wish, HttpResponse> read_wish(Context& context, const Call& call) {
-  Wish wish;
-  wish.scope = call.caller.scope;
-  wish.token_id = call.caller.token_id;
-  wish.filter.app_id = call.http.parameter("app");
-  wish.filter.instance_id = call.http.parameter("instance");
+std::variant<StreamRequest, HttpResponse> read_stream_request(Context& context, const Call& call) {
+  StreamRequest request;
+  request.scope = call.caller.scope;
+  request.token_id = call.caller.token_id;
+  request.filter.app_id = call.http.parameter("app");
+  request.filter.instance_id = call.http.parameter("instance");
   for (const std::string_view type : base::split(call.http.parameter("types"), ',')) {
-    if (std::ranges::find(kEventTypes, type) == std::end(kEventTypes))
+    if (std::ranges::find(telemetry::kEventTypes, type) == std::end(telemetry::kEventTypes))
       return problem(kBadRequest, "there are no events of the type '" + std::string(type) + "'");
-    wish.filter.types.emplace_back(type);
+    request.filter.types.emplace_back(type);
   }
   const std::string_view output = call.http.parameter("output");
   const auto wants_output = output.empty() ? std::optional(false) : base::Value::string(output).as_bool();
   if (!wants_output) return problem(kBadRequest, "output must be 1 or 0");
-  wish.filter.output = *wants_output;
-  if (*wants_output && (wish.filter.app_id.empty() || wish.filter.instance_id.empty()))
+  request.filter.output = *wants_output;
+  if (*wants_output && (request.filter.app_id.empty() || request.filter.instance_id.empty()))
     return problem(kBadRequest, "live output is of one instance: ?app=…&instance=…&output=1");
-  wish.after = context.events.newest();
+  request.after = context.events.newest();
   if (const std::string_view last = call.http.header("Last-Event-ID"); !last.empty()) {
     const auto id = base::parse_integer(last);
     if (!id || *id < 0) return problem(kBadRequest, "Last-Event-ID is not one of ours");
     // 0: everything that is still here.
-    wish.after = *id == 0 ? context.events.oldest() - 1 : static_cast<EventId>(*id);
+    request.after = *id == 0 ? context.events.oldest() - 1 : static_cast<telemetry::EventId>(*id);
   }
-  return wish;
+  return request;
 }
 
 Task<HttpResponse> events(Context& context, const Call& call) {
-  auto read = read_wish(context, call);
+  auto read = read_stream_request(context, call);
   if (const auto* refused = std::get_if<HttpResponse>(&read)) co_return *refused;
-  Wish wish = std::get<Wish>(std::move(read));
+  StreamRequest request = std::get<StreamRequest>(std::move(read));
   if (context.event_streams >= kMostStreams) co_return problem(kUnavailable, "too many streams are open");
-  if (wish.filter.output) {
-    auto reading =
-        context.store.read([app = wish.filter.app_id, id = wish.filter.instance_id, scope = wish.scope](
-                               Store& store) { return find_covered(store, scope, app, id); });
+  if (request.filter.output) {
+    auto reading = context.store.read(
+        [app = request.filter.app_id, id = request.filter.instance_id,
+         scope = request.scope](store::Store& store) { return find_covered(store, scope, app, id); });
     const auto instance = co_await std::move(reading);
     if (!instance) co_return problem_of(instance.error());
-    wish.output_of = instance->key;
+    request.output_of = instance->key;
   }
   HttpResponse response;
   response.headers = {{"Content-Type", "text/event-stream"}, {"Cache-Control", "no-store"}};
-  response.stream = [&context, wish = std::move(wish)](transport::EventSink& sink) {
-    return stream(context, wish, sink);
+  response.stream = [&context, request = std::move(request)](transport::EventSink& sink) {
+    return stream(context, request, sink);
   };
   co_return response;
 }

@@ -121,26 +121,26 @@ std::optional<HttpResponse> Fields::problems() {
   return problem(kUnprocessable, detail, items_);
 }
 
-std::variant<PageRequest, HttpResponse> page_of(const Call& call) {
-  PageRequest page;
+std::variant<domain::PageRequest, HttpResponse> page_of(const Call& call) {
+  domain::PageRequest page;
   page.after = call.http.parameter("after");
   const std::string_view limit = call.http.parameter("limit");
   if (limit.empty()) return page;
   const auto number = base::parse_integer(limit);
-  if (!number || *number < 1 || *number > static_cast<std::int64_t>(kLargestPage))
-    return problem(kBadRequest, "limit must be a number from 1 to " + std::to_string(kLargestPage));
+  if (!number || *number < 1 || *number > static_cast<std::int64_t>(domain::kLargestPage))
+    return problem(kBadRequest, "limit must be a number from 1 to " + std::to_string(domain::kLargestPage));
   page.limit = static_cast<std::size_t>(*number);
   return page;
 }
 
-std::variant<std::optional<Edit>, HttpResponse> expected_edit(const Call& call) {
-  if (call.http.header("If-None-Match") == "*") return std::optional<Edit>(0);
+std::variant<std::optional<domain::Edit>, HttpResponse> expected_edit(const Call& call) {
+  if (call.http.header("If-None-Match") == "*") return std::optional<domain::Edit>(0);
   const std::string_view given = base::trim(call.http.header("If-Match"));
-  if (given.empty() || given == "*") return std::optional<Edit>();
+  if (given.empty() || given == "*") return std::optional<domain::Edit>();
   const bool quoted = given.size() > 2 && given.front() == '"' && given.back() == '"';
   const auto number = quoted ? base::parse_integer(given.substr(1, given.size() - 2)) : std::nullopt;
   if (!number || *number < 1) return problem(kBadRequest, "If-Match must be * or an ETag of this API");
-  return std::optional<Edit>(*number);
+  return std::optional<domain::Edit>(*number);
 }
 
 }  // namespace backend::api

@@ -58,14 +58,14 @@ class Fields {
 };
 
 // ?limit= and ?after=
-std::variant<PageRequest, HttpResponse> page_of(const Call& call);
+std::variant<domain::PageRequest, HttpResponse> page_of(const Call& call);
 
 // The edit that If-Match names: nothing when there is no such header or it is *, 0 with If-None-Match: *.
-std::variant<std::optional<Edit>, HttpResponse> expected_edit(const Call& call);
+std::variant<std::optional<domain::Edit>, HttpResponse> expected_edit(const Call& call);
 
 // {"items":[…],"next":…} with `add` writing each item.
 template <class T, class Add>
-HttpResponse list_reply(const Page<T>& page, Add add) {
+HttpResponse list_reply(const domain::Page<T>& page, Add add) {
   base::JsonText json;
   json.begin_object().key("items").begin_list();
   for (const T& item : page.items)

@@ -11,20 +11,20 @@ namespace {
 
 // The waits of some instances, as the index has them; names come from the store.
 struct Waiting {
-  Instance instance;
-  std::vector<WaitStanding> waits;
+  domain::Instance instance;
+  std::vector<domain::WaitStatus> waits;
 };
 
 Task<HttpResponse> waits(Context& context, const Call& call) {
   const auto asked = page_of(call);
   if (const auto* refused = std::get_if<HttpResponse>(&asked)) co_return *refused;
-  const PageRequest page = std::get<PageRequest>(asked);
+  const domain::PageRequest page = std::get<domain::PageRequest>(asked);
   const auto after = page.after.empty() ? std::optional<std::int64_t>(0) : base::parse_integer(page.after);
   if (!after) co_return problem(kBadRequest, "after is not what 'next' said");
 
-  std::vector<InstanceKey> keys;
+  std::vector<domain::InstanceKey> keys;
   std::string next;
-  for (const InstanceKey key : context.fleet.waits().waiting_instances()) {
+  for (const domain::InstanceKey key : context.fleet.waits().waiting_instances()) {
     if (key <= *after) continue;
     if (keys.size() == page.limit) {
       next = std::to_string(keys.back());
@@ -33,10 +33,10 @@ Task<HttpResponse> waits(Context& context, const Call& call) {
     keys.push_back(key);
   }
   auto reading =
-      context.store.read([keys, app = std::string(call.http.parameter("app")),
-                          scope = call.caller.scope](Store& store) -> base::Result<std::vector<Instance>> {
-        std::vector<Instance> found;
-        for (const InstanceKey key : keys) {
+      context.store.read([keys, app = std::string(call.http.parameter("app")), scope = call.caller.scope](
+                             store::Store& store) -> base::Result<std::vector<domain::Instance>> {
+        std::vector<domain::Instance> found;
+        for (const domain::InstanceKey key : keys) {
           auto instance = store.find_instance(key);
           if (!instance && instance.error().code() == base::ErrorCode::not_found) continue;
           if (!instance) return std::move(instance).error();
@@ -50,8 +50,8 @@ Task<HttpResponse> waits(Context& context, const Call& call) {
 
   base::JsonText json;
   json.begin_object().key("items").begin_list();
-  for (const Instance& instance : *instances)
-    for (const WaitStanding& wait : context.fleet.waits().waits_of(instance.key)) {
+  for (const domain::Instance& instance : *instances)
+    for (const domain::WaitStatus& wait : context.fleet.waits().waits_of(instance.key)) {
       json.begin_object().member("app_id", instance.app_id).member("instance_id", instance.instance_id);
       json.member("state_id", wait.state_id).member("recipe_version", instance.recipe_version);
       json.key("waiting_for").begin_list();
@@ -61,7 +61,7 @@ Task<HttpResponse> waits(Context& context, const Call& call) {
             .member("state_id", open.state_id)
             .end_object();
       json.end_list();
-      add_instant(json, "satisfied_at", wait.satisfied_at.value_or(0));
+      domain::add_instant(json, "satisfied_at", wait.satisfied_at.value_or(0));
       json.end_object();
     }
   json.end_list().key("next");
@@ -72,7 +72,7 @@ Task<HttpResponse> waits(Context& context, const Call& call) {
   co_return json_reply(kOk, json.end_object());
 }
 
-using AuditPage = std::pair<Page<AuditRow>, AuditHead>;
+using AuditPage = std::pair<domain::Page<domain::AuditRow>, domain::AuditHead>;
 
 Task<HttpResponse> audit_rows(Context& context, const Call& call) {
   const auto page = page_of(call);
@@ -82,22 +82,24 @@ Task<HttpResponse> audit_rows(Context& context, const Call& call) {
     co_return problem(kBadRequest, "order must be newest or oldest");
   // With the writer, because rows and head must be of one moment: a false alarm would be worse than a
   // moment's wait.
-  auto reading = context.store.write([wanted = std::get<PageRequest>(page),
-                                      oldest = order == "oldest"](Store& store) -> base::Result<AuditPage> {
-    auto rows = store.list_audit(wanted, oldest ? Store::Order::oldest_first : Store::Order::newest_first);
-    if (!rows) return std::move(rows).error();
-    auto head = store.audit_head();
-    if (!head) return std::move(head).error();
-    return AuditPage(std::move(*rows), std::move(*head));
-  });
+  auto reading =
+      context.store.write([wanted = std::get<domain::PageRequest>(page),
+                           oldest = order == "oldest"](store::Store& store) -> base::Result<AuditPage> {
+        auto rows = store.list_audit(
+            wanted, oldest ? store::Store::Order::oldest_first : store::Store::Order::newest_first);
+        if (!rows) return std::move(rows).error();
+        auto head = store.audit_head();
+        if (!head) return std::move(head).error();
+        return AuditPage(std::move(*rows), std::move(*head));
+      });
   const auto read = co_await std::move(reading);
   if (!read) co_return problem_of(read.error());
   const auto& [rows, head] = *read;
   base::JsonText json;
   json.begin_object().key("items").begin_list();
-  for (const AuditRow& row : rows.items) {
+  for (const domain::AuditRow& row : rows.items) {
     json.begin_object().member("id", row.id);
-    add_instant(json, "at", row.at);
+    domain::add_instant(json, "at", row.at);
     json.member("actor", row.actor).member("from", row.from).member("action", row.action);
     json.member("object", row.object).member("detail", row.detail).member("result", row.result);
     json.member("chain", row.chain).end_object();
@@ -111,7 +113,7 @@ Task<HttpResponse> audit_rows(Context& context, const Call& call) {
   co_return json_reply(kOk, json.end_object());
 }
 
-HttpResponse fleet_reply(Context& context, const FleetCounts& counts, std::uint64_t waiting) {
+HttpResponse fleet_reply(Context& context, const domain::FleetCounts& counts, std::uint64_t waiting) {
   base::JsonText json;
   json.begin_object().member("instances", counts.instances).member("online", counts.online);
   json.member("converged", counts.converged).member("failed", counts.failed);
@@ -126,18 +128,19 @@ HttpResponse fleet_reply(Context& context, const FleetCounts& counts, std::uint6
 // What a token with a scope may know: counted from its machines. Results are not counted: there may be
 // millions.
 struct ScopedCounts {
-  FleetCounts counts;
-  std::vector<InstanceKey> instances;
+  domain::FleetCounts counts;
+  std::vector<domain::InstanceKey> instances;
 };
 
-base::Result<ScopedCounts> count_covered(Store& store, const std::string& app_id, const Selector& scope) {
+base::Result<ScopedCounts> count_covered(store::Store& store, const std::string& app_id,
+                                         const domain::Selector& scope) {
   ScopedCounts found;
-  FleetCounts& counts = found.counts;
-  PageRequest page{.limit = kLargestPage};
+  domain::FleetCounts& counts = found.counts;
+  domain::PageRequest page{.limit = domain::kLargestPage};
   do {
     auto some = store.list_instances({.app_id = app_id}, &scope, page);
     if (!some) return std::move(some).error();
-    for (const Instance& each : some->items) {
+    for (const domain::Instance& each : some->items) {
       found.instances.push_back(each.key);
       ++counts.instances;
       if (each.online) ++counts.online;
@@ -153,10 +156,10 @@ base::Result<ScopedCounts> count_covered(Store& store, const std::string& app_id
 
 HttpResponse scoped_reply(Context& context, const ScopedCounts& found) {
   std::uint64_t waiting = 0;
-  for (const InstanceKey key : found.instances)
-    for (const WaitStanding& wait : context.fleet.waits().waits_of(key))
+  for (const domain::InstanceKey key : found.instances)
+    for (const domain::WaitStatus& wait : context.fleet.waits().waits_of(key))
       if (!wait.satisfied_at) ++waiting;
-  const FleetCounts& counts = found.counts;
+  const domain::FleetCounts& counts = found.counts;
   base::JsonText json;
   json.begin_object().member("instances", counts.instances).member("online", counts.online);
   json.member("converged", counts.converged).member("failed", counts.failed);
@@ -171,12 +174,13 @@ Task<HttpResponse> fleet(Context& context, const Call& call) {
   const std::string app(call.http.parameter("app"));
   if (call.caller.scope) {
     auto counting = context.store.read(
-        [app, scope = *call.caller.scope](Store& store) { return count_covered(store, app, scope); });
+        [app, scope = *call.caller.scope](store::Store& store) { return count_covered(store, app, scope); });
     const auto found = co_await std::move(counting);
     if (!found) co_return problem_of(found.error());
     co_return scoped_reply(context, *found);
   }
-  auto reading = context.store.read([app](Store& store) { return store.fleet(app, now_millis()); });
+  auto reading =
+      context.store.read([app](store::Store& store) { return store.fleet(app, domain::now_millis()); });
   const auto counts = co_await std::move(reading);
   if (!counts) co_return problem_of(counts.error());
   co_return fleet_reply(context, *counts, context.fleet.waits().open_count());

@@ -7,14 +7,14 @@ namespace backend::api {
 
 namespace {
 
-void add_tags(base::JsonText& json, const Tags& tags) {
+void add_tags(base::JsonText& json, const domain::Tags& tags) {
   json.key("tags").begin_object();
   for (const auto& [name, value] : tags)
     json.member(name, value);
   json.end_object();
 }
 
-void add_last_round(base::JsonText& json, const std::optional<LastRound>& round) {
+void add_last_round(base::JsonText& json, const std::optional<domain::LastRound>& round) {
   json.key("last_round");
   if (!round) {
     json.null();
@@ -23,18 +23,18 @@ void add_last_round(base::JsonText& json, const std::optional<LastRound>& round)
   json.begin_object().member("round", round->round).member("recipe_version", round->recipe_version);
   json.key("counts").json(round->counts);
   json.member("not_reached", round->not_reached).member("duration_ms", round->duration_ms);
-  add_instant(json, "at", round->at);
+  domain::add_instant(json, "at", round->at);
   json.end_object();
 }
 
 // Without the closing bracket.
-void begin_instance(base::JsonText& json, const Instance& instance, bool online) {
+void begin_instance(base::JsonText& json, const domain::Instance& instance, bool online) {
   json.begin_object().member("instance_id", instance.instance_id).member("app_id", instance.app_id);
   json.member("agent_uid", instance.agent_uid).member("agent_version", instance.agent_version);
   json.member("protocol", instance.protocol).member("online", online);
-  add_instant(json, "first_seen", instance.first_seen);
-  add_instant(json, "connected_at", instance.connected_at);
-  add_instant(json, "last_seen", instance.last_seen);
+  domain::add_instant(json, "first_seen", instance.first_seen);
+  domain::add_instant(json, "connected_at", instance.connected_at);
+  domain::add_instant(json, "last_seen", instance.last_seen);
   add_tags(json, instance.tags());
   json.member("os", instance.os).member("arch", instance.arch);
   json.member("recipe_version", instance.recipe_version);
@@ -47,9 +47,9 @@ void begin_instance(base::JsonText& json, const Instance& instance, bool online)
   add_last_round(json, instance.last_round);
 }
 
-void add_waits(base::JsonText& json, const std::vector<WaitStanding>& waits) {
+void add_waits(base::JsonText& json, const std::vector<domain::WaitStatus>& waits) {
   json.key("waits").begin_list();
-  for (const WaitStanding& wait : waits) {
+  for (const domain::WaitStatus& wait : waits) {
     json.begin_object().member("state_id", wait.state_id).key("waiting_for").begin_list();
     for (const protocol::StateRef& open : wait.open)
       json.begin_object()
@@ -57,29 +57,29 @@ void add_waits(base::JsonText& json, const std::vector<WaitStanding>& waits) {
           .member("state_id", open.state_id)
           .end_object();
     json.end_list();
-    add_instant(json, "satisfied_at", wait.satisfied_at.value_or(0));
+    domain::add_instant(json, "satisfied_at", wait.satisfied_at.value_or(0));
     json.end_object();
   }
   json.end_list();
 }
 
 // null for a machine that was never enrolled.
-void add_identity(base::JsonText& json, const std::optional<Enrolment>& enrolment) {
+void add_identity(base::JsonText& json, const std::optional<domain::Enrolment>& enrolment) {
   json.key("identity");
   if (!enrolment) {
     json.null();
     return;
   }
   json.begin_object().member("uid", enrolment->uid).member("current", enrolment->current);
-  add_instant(json, "enrolled_at", enrolment->enrolled);
-  add_instant(json, "revoked_at", enrolment->revoked);
+  domain::add_instant(json, "enrolled_at", enrolment->enrolled);
+  domain::add_instant(json, "revoked_at", enrolment->revoked);
   json.optional("reason", enrolment->why).key("certificates").begin_list();
-  for (const CertificateRow& certificate : enrolment->certificates) {
+  for (const domain::CertificateRow& certificate : enrolment->certificates) {
     json.begin_object().member("serial", certificate.serial);
-    add_instant(json, "issued_at", certificate.issued);
-    add_instant(json, "expires_at", certificate.not_after);
-    add_instant(json, "first_used_at", certificate.first_used);
-    add_instant(json, "revoked_at", certificate.revoked);
+    domain::add_instant(json, "issued_at", certificate.issued);
+    domain::add_instant(json, "expires_at", certificate.not_after);
+    domain::add_instant(json, "first_used_at", certificate.first_used);
+    domain::add_instant(json, "revoked_at", certificate.revoked);
     json.optional("reason", certificate.why).end_object();
   }
   json.end_list().end_object();
@@ -87,11 +87,11 @@ void add_identity(base::JsonText& json, const std::optional<Enrolment>& enrolmen
 
 // All that is shown of one.
 struct Shown {
-  Instance instance;
-  std::optional<Enrolment> enrolment;
+  domain::Instance instance;
+  std::optional<domain::Enrolment> enrolment;
 };
 
-base::Result<Shown> read_shown(Store& store, base::Result<Instance> instance) {
+base::Result<Shown> read_shown(store::Store& store, base::Result<domain::Instance> instance) {
   if (!instance) return std::move(instance).error();
   auto enrolment = store.find_enrolment(instance->app_id, instance->instance_id);
   if (!enrolment) return std::move(enrolment).error();
@@ -99,7 +99,7 @@ base::Result<Shown> read_shown(Store& store, base::Result<Instance> instance) {
 }
 
 HttpResponse instance_reply(Context& context, const Shown& shown) {
-  const Instance& instance = shown.instance;
+  const domain::Instance& instance = shown.instance;
   base::JsonText json;
   begin_instance(json, instance, context.fleet.is_connected(instance.key));
   json.member("boot_id", instance.boot_id).member("recipe_digest", instance.recipe_digest);
@@ -114,24 +114,24 @@ HttpResponse instance_reply(Context& context, const Shown& shown) {
 Task<HttpResponse> list(Context& context, const Call& call) {
   const auto page = page_of(call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
-  InstanceFilter filter{.app_id = std::string(call.http.parameter("app"))};
+  domain::InstanceFilter filter{.app_id = std::string(call.http.parameter("app"))};
   const std::string_view online = call.http.parameter("online");
   if (!online.empty()) {
     filter.online = base::Value::string(online).as_bool();
     if (!filter.online) co_return problem(kBadRequest, "online must be true or false");
   }
   const std::string_view text = call.http.parameter("selector");
-  auto selector = Selector::parse(text.empty() ? "*" : text);
+  auto selector = domain::Selector::parse(text.empty() ? "*" : text);
   if (selector) selector = narrowed(call.caller.scope, *selector);
   if (!selector) co_return problem(kBadRequest, "selector " + selector.error().message());
 
-  auto reading = context.store.read(
-      [filter, wanted = std::get<PageRequest>(page), chosen = std::move(*selector)](Store& store) {
-        return store.list_instances(filter, &chosen, wanted, chosen.uses_facts());
-      });
+  auto reading = context.store.read([filter, wanted = std::get<domain::PageRequest>(page),
+                                     chosen = std::move(*selector)](store::Store& store) {
+    return store.list_instances(filter, &chosen, wanted, chosen.uses_facts());
+  });
   const auto instances = co_await std::move(reading);
   if (!instances) co_return problem_of(instances.error());
-  co_return list_reply(*instances, [&](base::JsonText& json, const Instance& instance) {
+  co_return list_reply(*instances, [&](base::JsonText& json, const domain::Instance& instance) {
     begin_instance(json, instance, context.fleet.is_connected(instance.key));
     json.end_object();
   });
@@ -139,7 +139,7 @@ Task<HttpResponse> list(Context& context, const Call& call) {
 
 Task<HttpResponse> show(Context& context, const Call& call) {
   auto reading = context.store.read(
-      [app = call.captured[0], id = call.captured[1], scope = call.caller.scope](Store& store) {
+      [app = call.captured[0], id = call.captured[1], scope = call.caller.scope](store::Store& store) {
         return read_shown(store, find_covered(store, scope, app, id));
       });
   const auto instance = co_await std::move(reading);
@@ -149,7 +149,7 @@ Task<HttpResponse> show(Context& context, const Call& call) {
 
 struct Patched {
   Shown shown;
-  Delivery delivery;
+  fleet::Delivery delivery;
 };
 
 Task<HttpResponse> patch(Context& context, const Call& call) {
@@ -157,7 +157,7 @@ Task<HttpResponse> patch(Context& context, const Call& call) {
   if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
   const auto expected = expected_edit(call);
   if (const auto* refused = std::get_if<HttpResponse>(&expected)) co_return *refused;
-  const auto edit = std::get<std::optional<Edit>>(expected);
+  const auto edit = std::get<std::optional<domain::Edit>>(expected);
   Fields fields(std::get<JsonBody>(body).root());
   const base::Value* given = fields.object("tags");
   const TagPatch tags = given ? read_tags(fields, *given) : TagPatch();
@@ -165,13 +165,13 @@ Task<HttpResponse> patch(Context& context, const Call& call) {
 
   auto writing = context.store.write([app = call.captured[0], id = call.captured[1], tags, edit,
                                       actor = call.actor, scope = call.caller.scope,
-                                      detail = call.http.body](Store& store) -> base::Result<Patched> {
+                                      detail = call.http.body](store::Store& store) -> base::Result<Patched> {
     if (auto found = find_covered(store, scope, app, id); !found) return std::move(found).error();
     auto patched = store.patch_tags(app, id, tags, edit);
     if (!patched) return std::move(patched).error();
-    auto placed = place_instance(store, patched->key);
+    auto placed = fleet::place_instance(store, patched->key);
     if (!placed) return std::move(placed).error();
-    auto delivery = prepare_delivery(store, std::move(*placed), {patched->key});
+    auto delivery = fleet::prepare_delivery(store, std::move(*placed), {patched->key});
     if (!delivery) return std::move(delivery).error();
     auto noted = audit(store, actor, "instance.tag", app + "/" + id, detail);
     if (!noted) return std::move(noted).error();
@@ -189,16 +189,17 @@ Task<HttpResponse> patch(Context& context, const Call& call) {
 }
 
 Task<HttpResponse> forget(Context& context, const Call& call) {
-  auto writing = context.store.write([app = call.captured[0], id = call.captured[1], actor = call.actor,
-                                      scope = call.caller.scope](Store& store) -> base::Result<InstanceKey> {
-    auto instance = find_covered(store, scope, app, id);
-    if (!instance) return std::move(instance).error();
-    auto forgotten = store.forget_instance(app, id);
-    if (!forgotten) return std::move(forgotten).error();
-    auto noted = audit(store, actor, "instance.forget", app + "/" + id);
-    if (!noted) return std::move(noted).error();
-    return instance->key;
-  });
+  auto writing = context.store.write(
+      [app = call.captured[0], id = call.captured[1], actor = call.actor,
+       scope = call.caller.scope](store::Store& store) -> base::Result<domain::InstanceKey> {
+        auto instance = find_covered(store, scope, app, id);
+        if (!instance) return std::move(instance).error();
+        auto forgotten = store.forget_instance(app, id);
+        if (!forgotten) return std::move(forgotten).error();
+        auto noted = audit(store, actor, "instance.forget", app + "/" + id);
+        if (!noted) return std::move(noted).error();
+        return instance->key;
+      });
   const auto key = co_await std::move(writing);
   if (!key) co_return problem_of(key.error());
   context.fleet.forget(*key);
@@ -216,9 +217,9 @@ Task<HttpResponse> revoke(Context& context, const Call& call) {
   if (auto refused = fields.problems()) co_return std::move(*refused);
   auto writing =
       context.store.write([app = call.captured[0], id = call.captured[1], reason, actor = call.actor,
-                           scope = call.caller.scope](Store& store) -> base::Result<Shown> {
+                           scope = call.caller.scope](store::Store& store) -> base::Result<Shown> {
         if (auto found = find_covered(store, scope, app, id); !found) return std::move(found).error();
-        auto revoked = read_shown(store, store.revoke(app, id, reason, now_millis()));
+        auto revoked = read_shown(store, store.revoke(app, id, reason, domain::now_millis()));
         if (!revoked) return revoked;
         auto noted = audit(store, actor, "instance.revoke", app + "/" + id, reason);
         if (!noted) return std::move(noted).error();

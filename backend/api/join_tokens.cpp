@@ -14,7 +14,7 @@ constexpr std::int64_t kLongestLife = 30LL * 24 * 3600;
 constexpr std::int64_t kMostUses = 100'000;
 
 // Without the closing bracket.
-void begin_join_token(base::JsonText& json, const JoinToken& token) {
+void begin_join_token(base::JsonText& json, const domain::JoinToken& token) {
   json.begin_object().member("id", token.id).member("app_id", token.app_id).key("instance_id");
   if (token.instance_id.empty())
     json.null();
@@ -25,26 +25,27 @@ void begin_join_token(base::JsonText& json, const JoinToken& token) {
     json.member(name, value);
   json.end_object().member("uses", token.uses_total).member("uses_left", token.uses_left);
   json.member("created_by", token.created_by);
-  add_instant(json, "created", token.created);
-  add_instant(json, "expires", token.expires);
-  add_instant(json, "revoked", token.revoked);
+  domain::add_instant(json, "created", token.created);
+  domain::add_instant(json, "expires", token.expires);
+  domain::add_instant(json, "revoked", token.revoked);
 }
 
 Task<HttpResponse> list(Context& context, const Call& call) {
   const auto page = page_of(call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
-  auto reading = context.store.read(
-      [wanted = std::get<PageRequest>(page)](Store& store) { return store.list_join_tokens(wanted); });
+  auto reading = context.store.read([wanted = std::get<domain::PageRequest>(page)](store::Store& store) {
+    return store.list_join_tokens(wanted);
+  });
   const auto tokens = co_await std::move(reading);
   if (!tokens) co_return problem_of(tokens.error());
-  co_return list_reply(*tokens, [](base::JsonText& json, const JoinToken& token) {
+  co_return list_reply(*tokens, [](base::JsonText& json, const domain::JoinToken& token) {
     begin_join_token(json, token);
     json.end_object();
   });
 }
 
-JoinToken read_join_token(Fields& fields) {
-  JoinToken token;
+domain::JoinToken read_join_token(Fields& fields) {
+  domain::JoinToken token;
   token.app_id = fields.text_or("app_id", "default");
   check_name(fields, "app_id", token.app_id);
   token.instance_id = fields.text_or("instance_id", "");
@@ -59,15 +60,15 @@ JoinToken read_join_token(Fields& fields) {
     }
   }
   token.uses_total = token.uses_left = fields.integer_or("uses", 1, 1, kMostUses);
-  token.created = now_millis();
+  token.created = domain::now_millis();
   token.expires = token.created + fields.integer_or("ttl_s", kDefaultLife, 1, kLongestLife) * 1000;
   return token;
 }
 
-std::string describe(const JoinToken& token) {
+std::string describe(const domain::JoinToken& token) {
   std::string text = token.app_id + (token.instance_id.empty() ? "" : "/" + token.instance_id) + ", " +
                      std::to_string(token.uses_total) + (token.uses_total == 1 ? " use" : " uses") +
-                     ", until " + instant_text(token.expires);
+                     ", until " + domain::instant_text(token.expires);
   for (const auto& [name, value] : token.tags)
     text += ", " + name + "=" + value;
   return text;
@@ -77,7 +78,7 @@ Task<HttpResponse> create(Context& context, const Call& call) {
   const auto body = JsonBody::read(call.http.body.empty() ? std::string_view("{}") : call.http.body);
   if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
   Fields fields(std::get<JsonBody>(body).root());
-  JoinToken wanted = read_join_token(fields);
+  domain::JoinToken wanted = read_join_token(fields);
   if (auto refused = fields.problems()) co_return std::move(*refused);
   if (context.ca_hash.empty())
     co_return problem(
@@ -88,14 +89,14 @@ Task<HttpResponse> create(Context& context, const Call& call) {
   wanted.id = made.id;
   wanted.secret_hash = pki::hash_of_secret(made.secret);
   wanted.created_by = call.actor.name;
-  auto writing = context.store.write(
-      [wanted = std::move(wanted), actor = call.actor](Store& store) -> base::Result<JoinToken> {
-        auto added = store.add_join_token(wanted);
-        if (!added) return added;
-        auto noted = audit(store, actor, "join_token.create", wanted.id, describe(wanted));
-        if (!noted) return std::move(noted).error();
-        return added;
-      });
+  auto writing = context.store.write([wanted = std::move(wanted), actor = call.actor](
+                                         store::Store& store) -> base::Result<domain::JoinToken> {
+    auto added = store.add_join_token(wanted);
+    if (!added) return added;
+    auto noted = audit(store, actor, "join_token.create", wanted.id, describe(wanted));
+    if (!noted) return std::move(noted).error();
+    return added;
+  });
   const auto token = co_await std::move(writing);
   if (!token) co_return problem_of(token.error());
   base::JsonText json;
@@ -108,9 +109,9 @@ Task<HttpResponse> create(Context& context, const Call& call) {
 }
 
 Task<HttpResponse> revoke(Context& context, const Call& call) {
-  auto writing =
-      context.store.write([id = call.captured[0], actor = call.actor](Store& store) -> base::Result<void> {
-        auto revoked = store.revoke_join_token(id, now_millis());
+  auto writing = context.store.write(
+      [id = call.captured[0], actor = call.actor](store::Store& store) -> base::Result<void> {
+        auto revoked = store.revoke_join_token(id, domain::now_millis());
         if (!revoked) return std::move(revoked).error();
         return audit(store, actor, "join_token.revoke", id, describe(*revoked));
       });

@@ -17,8 +17,8 @@ inline void check_name(Fields& fields, std::string_view field, std::string_view 
 }
 
 // The selector of a member, narrowed to what the caller reaches; everything of that when it is not there.
-inline Selector read_selector(Fields& fields, std::string_view field, const Scope& scope) {
-  auto parsed = Selector::parse(fields.text_or(field, "*"));
+inline domain::Selector read_selector(Fields& fields, std::string_view field, const Scope& scope) {
+  auto parsed = domain::Selector::parse(fields.text_or(field, "*"));
   if (parsed) parsed = narrowed(scope, *parsed);
   if (parsed) return std::move(*parsed);
   fields.complain(field, parsed.error().message());

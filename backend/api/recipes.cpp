@@ -9,23 +9,24 @@ namespace backend::api {
 
 namespace {
 
-void begin_revision(base::JsonText& json, const Revision& revision) {
+void begin_revision(base::JsonText& json, const domain::Revision& revision) {
   json.begin_object().member("revision", revision.revision).member("digest", revision.digest);
-  add_instant(json, "created", revision.created);
+  domain::add_instant(json, "created", revision.created);
   json.member("states", revision.state_count).member("syntax", revision.syntax);
 }
 
 Task<HttpResponse> list(Context& context, const Call& call) {
   const auto page = page_of(call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
-  auto reading = context.store.read(
-      [wanted = std::get<PageRequest>(page)](Store& store) { return store.list_recipes(wanted); });
+  auto reading = context.store.read([wanted = std::get<domain::PageRequest>(page)](store::Store& store) {
+    return store.list_recipes(wanted);
+  });
   const auto recipes = co_await std::move(reading);
   if (!recipes) co_return problem_of(recipes.error());
-  co_return list_reply(*recipes, [](base::JsonText& json, const RecipeSummary& recipe) {
+  co_return list_reply(*recipes, [](base::JsonText& json, const domain::RecipeSummary& recipe) {
     json.begin_object().member("name", recipe.name).member("newest", recipe.newest);
     json.member("digest", recipe.digest).member("states", recipe.state_count);
-    add_instant(json, "created", recipe.created);
+    domain::add_instant(json, "created", recipe.created);
     json.end_object();
   });
 }
@@ -33,15 +34,15 @@ Task<HttpResponse> list(Context& context, const Call& call) {
 Task<HttpResponse> show(Context& context, const Call& call) {
   const auto page = page_of(call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
-  auto reading = context.store.read([name = call.captured[0], wanted = std::get<PageRequest>(page)](
-                                        Store& store) { return store.list_revisions(name, wanted); });
+  auto reading = context.store.read([name = call.captured[0], wanted = std::get<domain::PageRequest>(page)](
+                                        store::Store& store) { return store.list_revisions(name, wanted); });
   const auto revisions = co_await std::move(reading);
   if (!revisions) co_return problem_of(revisions.error());
   if (revisions->items.empty() && call.http.parameter("after").empty())
     co_return problem(kNotFound, "there is no recipe '" + call.captured[0] + "'");
   base::JsonText json;
   json.begin_object().member("name", call.captured[0]).key("revisions").begin_list();
-  for (const Revision& revision : revisions->items) {
+  for (const domain::Revision& revision : revisions->items) {
     begin_revision(json, revision);
     json.end_object();
   }
@@ -56,7 +57,7 @@ Task<HttpResponse> show(Context& context, const Call& call) {
 Task<HttpResponse> show_revision(Context& context, const Call& call) {
   const auto number = base::parse_integer(call.captured[1]);
   if (!number || *number < 1) co_return problem(kNotFound, "revisions are numbers from 1");
-  auto reading = context.store.read([name = call.captured[0], wanted = *number](Store& store) {
+  auto reading = context.store.read([name = call.captured[0], wanted = *number](store::Store& store) {
     return store.find_revision(name, wanted);
   });
   const auto revision = co_await std::move(reading);
@@ -68,23 +69,23 @@ Task<HttpResponse> show_revision(Context& context, const Call& call) {
 }
 
 // All apps with an assignment that follows the recipe get it, or none.
-base::Result<Delivery> place_followers(Store& store, const std::string& recipe) {
+base::Result<fleet::Delivery> place_followers(store::Store& store, const std::string& recipe) {
   auto apps = store.apps_that_follow(recipe);
   if (!apps) return std::move(apps).error();
-  Placed all;
+  fleet::Placed all;
   for (const std::string& app : *apps) {
-    auto placed = place_app(store, app);
+    auto placed = fleet::place_app(store, app);
     if (!placed) return as_conflict(std::move(placed).error());
     all.matched += placed->matched;
     all.changed.insert(all.changed.end(), std::make_move_iterator(placed->changed.begin()),
                        std::make_move_iterator(placed->changed.end()));
   }
-  return prepare_delivery(store, std::move(all));
+  return fleet::prepare_delivery(store, std::move(all));
 }
 
 struct Pushed {
-  PutRevision put;
-  Delivery delivery;
+  domain::PutRevision put;
+  fleet::Delivery delivery;
 };
 
 Task<HttpResponse> push(Context& context, const Call& call) {
@@ -92,8 +93,10 @@ Task<HttpResponse> push(Context& context, const Call& call) {
   Fields fields{base::Value()};
   check_name(fields, "name", name);
   if (auto refused = fields.problems()) co_return std::move(*refused);
-  auto checking = context.store.read(
-      [content = call.http.body](Store&) -> base::Result<CheckedRecipe> { return check_recipe(content); });
+  auto checking =
+      context.store.read([content = call.http.body](store::Store&) -> base::Result<domain::CheckedRecipe> {
+        return domain::check_recipe(content);
+      });
   auto checked = co_await std::move(checking);
   if (!checked) co_return problem_of(checked.error());
   if (!checked->problems.empty())
@@ -102,30 +105,31 @@ Task<HttpResponse> push(Context& context, const Call& call) {
                           (checked->problems.size() == 1 ? " problem" : " problems"),
                       items_of(checked->problems));
 
-  NewRevision revision{.name = name,
-                       .content = call.http.body,
-                       .syntax = checked->syntax,
-                       .digest = checked->digest,
-                       .states = std::move(checked->states),
-                       .state_count = checked->state_count};
-  auto writing = context.store.write([revision = std::move(revision), actor = call.actor,
-                                      scope = call.caller.scope](Store& store) -> base::Result<Pushed> {
-    if (auto own = check_followers(store, scope, revision.name); !own) return std::move(own).error();
-    auto put = store.put_revision(revision, now_millis());
-    if (!put) return std::move(put).error();
-    if (!put->is_new) return Pushed{std::move(*put), {}};
-    auto delivery = place_followers(store, revision.name);
-    if (!delivery) return std::move(delivery).error();
-    auto noted = audit(store, actor, "recipe.push", revision.name,
-                       "revision " + std::to_string(put->revision.revision) + " " + revision.digest);
-    if (!noted) return std::move(noted).error();
-    return Pushed{std::move(*put), std::move(*delivery)};
-  });
+  domain::NewRevision revision{.name = name,
+                               .content = call.http.body,
+                               .syntax = checked->syntax,
+                               .digest = checked->digest,
+                               .states = std::move(checked->states),
+                               .state_count = checked->state_count};
+  auto writing =
+      context.store.write([revision = std::move(revision), actor = call.actor,
+                           scope = call.caller.scope](store::Store& store) -> base::Result<Pushed> {
+        if (auto own = check_followers(store, scope, revision.name); !own) return std::move(own).error();
+        auto put = store.put_revision(revision, domain::now_millis());
+        if (!put) return std::move(put).error();
+        if (!put->is_new) return Pushed{std::move(*put), {}};
+        auto delivery = place_followers(store, revision.name);
+        if (!delivery) return std::move(delivery).error();
+        auto noted = audit(store, actor, "recipe.push", revision.name,
+                           "revision " + std::to_string(put->revision.revision) + " " + revision.digest);
+        if (!noted) return std::move(noted).error();
+        return Pushed{std::move(*put), std::move(*delivery)};
+      });
   const auto pushed = co_await std::move(writing);
   if (!pushed) co_return problem_of(pushed.error());
   context.fleet.deliver(pushed->delivery);
 
-  const Revision& stored = pushed->put.revision;
+  const domain::Revision& stored = pushed->put.revision;
   base::JsonText json;
   begin_revision(json, stored);
   json.member("name", stored.name).member("affected", pushed->delivery.changed.size());

@@ -43,7 +43,7 @@ void add_changes(base::JsonText& json, const std::vector<protocol::Change>& chan
 // One item per target: what `add` writes, or the error.
 template <class Add>
 void add_answers(base::JsonText& json, const std::vector<Target>& targets,
-                 const std::vector<base::Result<Answer>>& answers, Add add) {
+                 const std::vector<base::Result<fleet::Answer>>& answers, Add add) {
   json.key("items").begin_list();
   for (std::size_t i = 0; i < targets.size(); ++i) {
     json.begin_object().member("instance_id", targets[i].instance_id);
@@ -83,7 +83,7 @@ PlanSource read_source(Fields& fields) {
   return source;
 }
 
-using Contents = std::unordered_map<PlacementKey, protocol::RecipeMetadata>;
+using Contents = std::unordered_map<domain::PlacementKey, protocol::RecipeMetadata>;
 
 protocol::RecipeMetadata plan_of(std::string states, std::string digest) {
   protocol::RecipeMetadata recipe;
@@ -94,7 +94,7 @@ protocol::RecipeMetadata plan_of(std::string states, std::string digest) {
 }
 
 // What each distinct placement among the targets says.
-base::Result<Contents> read_contents(Store& store, const std::vector<Target>& targets) {
+base::Result<Contents> read_contents(store::Store& store, const std::vector<Target>& targets) {
   Contents contents;
   for (const Target& target : targets) {
     if (contents.contains(target.placement)) continue;
@@ -114,15 +114,17 @@ Task<HttpResponse> plan(Context& context, const Call& call) {
   if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
   Fields fields(std::get<JsonBody>(body).root());
   const std::string app_id = fields.text_or("app_id", "default");
-  Selector selector = read_selector(fields, "selector", call.caller.scope);
+  domain::Selector selector = read_selector(fields, "selector", call.caller.scope);
   const PlanSource source = read_source(fields);
   const seconds timeout = read_timeout(fields);
   if (auto refused = fields.problems()) co_return std::move(*refused);
 
   protocol::RecipeMetadata given;
   if (!source.content.empty()) {
-    auto checking = context.store.read(
-        [content = source.content](Store&) -> base::Result<CheckedRecipe> { return check_recipe(content); });
+    auto checking =
+        context.store.read([content = source.content](store::Store&) -> base::Result<domain::CheckedRecipe> {
+          return domain::check_recipe(content);
+        });
     auto checked = co_await std::move(checking);
     if (!checked) co_return problem_of(checked.error());
     if (!checked->problems.empty())
@@ -130,7 +132,7 @@ Task<HttpResponse> plan(Context& context, const Call& call) {
     given = plan_of(std::move(checked->states), std::move(checked->digest));
   } else if (!source.name.empty()) {
     auto reading = context.store.read(
-        [source](Store& store) { return store.find_revision(source.name, source.revision); });
+        [source](store::Store& store) { return store.find_revision(source.name, source.revision); });
     auto revision = co_await std::move(reading);
     if (!revision) co_return problem_of(revision.error());
     given = plan_of(std::move(revision->states), std::move(revision->digest));
@@ -142,7 +144,7 @@ Task<HttpResponse> plan(Context& context, const Call& call) {
   Contents contents;
   if (source.is_own()) {
     auto reading = context.store.read(
-        [connected = targets->connected](Store& store) { return read_contents(store, connected); });
+        [connected = targets->connected](store::Store& store) { return read_contents(store, connected); });
     auto read = co_await std::move(reading);
     if (!read) co_return problem_of(read.error());
     contents = std::move(*read);
@@ -157,7 +159,7 @@ Task<HttpResponse> plan(Context& context, const Call& call) {
 
   base::JsonText json;
   json.begin_object();
-  add_answers(json, targets->connected, answers, [](base::JsonText& out, const Answer& answer) {
+  add_answers(json, targets->connected, answers, [](base::JsonText& out, const fleet::Answer& answer) {
     const auto* result = std::get_if<protocol::PlanResult>(&answer);
     if (!result) {
       out.member("error", "the agent answered something else than a plan");
@@ -184,15 +186,16 @@ Task<HttpResponse> run(Context& context, const Call& call) {
   if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
   Fields fields(std::get<JsonBody>(body).root());
   const std::string app_id = fields.text_or("app_id", "default");
-  Selector selector = read_selector(fields, "selector", call.caller.scope);
+  domain::Selector selector = read_selector(fields, "selector", call.caller.scope);
   const base::Value* state = fields.object("state");
   const std::string run_id = fields.text_or("run_id", base::random_hex(8));
   const seconds timeout = read_timeout(fields);
   check_name(fields, "run_id", run_id);
   if (auto refused = fields.problems()) co_return std::move(*refused);
-  auto checking = context.store.read([text = base::to_json(*state)](Store&) -> base::Result<CheckedRecipe> {
-    return check_single_state(text);
-  });
+  auto checking = context.store.read(
+      [text = base::to_json(*state)](store::Store&) -> base::Result<domain::CheckedRecipe> {
+        return domain::check_single_state(text);
+      });
   auto checked = co_await std::move(checking);
   if (!checked) co_return problem_of(checked.error());
   if (!checked->problems.empty())
@@ -204,11 +207,12 @@ Task<HttpResponse> run(Context& context, const Call& call) {
   // Noted before it is done: what reaches past the recipe leaves a trace even if we die on the way. Without
   // parameters, which may be secrets.
   const base::Value* module = state->find("module");
-  auto writing = context.store.write([run_id, app_id, actor = call.actor, count = targets->connected.size(),
-                                      what = module ? std::string(module->text())
-                                                    : std::string()](Store& store) {
-    return audit(store, actor, "run", app_id + "/" + run_id, what + " on " + std::to_string(count), kBegun);
-  });
+  auto writing =
+      context.store.write([run_id, app_id, actor = call.actor, count = targets->connected.size(),
+                           what = module ? std::string(module->text()) : std::string()](store::Store& store) {
+        return audit(store, actor, "run", app_id + "/" + run_id, what + " on " + std::to_string(count),
+                     domain::kBegun);
+      });
   const auto noted = co_await std::move(writing);
   if (!noted) co_return problem_of(noted.error());
 
@@ -220,7 +224,7 @@ Task<HttpResponse> run(Context& context, const Call& call) {
   const auto answers = co_await std::move(asking);
   base::JsonText json;
   json.begin_object().member("run_id", run_id);
-  add_answers(json, targets->connected, answers, [](base::JsonText& out, const Answer& answer) {
+  add_answers(json, targets->connected, answers, [](base::JsonText& out, const fleet::Answer& answer) {
     const auto* log = std::get_if<protocol::StateLog>(&answer);
     if (!log) {
       out.member("error", "the agent answered something else than a result");
@@ -241,7 +245,7 @@ Task<HttpResponse> cancel(Context& context, const Call& call) {
   if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
   Fields fields(std::get<JsonBody>(body).root());
   const std::string app_id = fields.text_or("app_id", "default");
-  Selector selector = read_selector(fields, "selector", call.caller.scope);
+  domain::Selector selector = read_selector(fields, "selector", call.caller.scope);
   const bool force = fields.flag_or("force", false);
   check_name(fields, "run_id", call.captured[0]);
   if (auto refused = fields.problems()) co_return std::move(*refused);
@@ -249,8 +253,8 @@ Task<HttpResponse> cancel(Context& context, const Call& call) {
   const auto targets = co_await std::move(finding);
   if (!targets) co_return problem_of(targets.error());
   auto writing =
-      context.store.write([id = app_id + "/" + call.captured[0], actor = call.actor](Store& store) {
-        return audit(store, actor, "run.cancel", id, {}, kBegun);
+      context.store.write([id = app_id + "/" + call.captured[0], actor = call.actor](store::Store& store) {
+        return audit(store, actor, "run.cancel", id, {}, domain::kBegun);
       });
   const auto noted = co_await std::move(writing);
   if (!noted) co_return problem_of(noted.error());
@@ -277,16 +281,17 @@ Task<HttpResponse> query(Context& context, const Call& call) {
   const seconds timeout = read_timeout(fields);
   if (auto refused = fields.problems()) co_return std::move(*refused);
 
-  auto reading = context.store.read([app_id, instance_id, scope = call.caller.scope](Store& store) {
+  auto reading = context.store.read([app_id, instance_id, scope = call.caller.scope](store::Store& store) {
     return find_covered(store, scope, app_id, instance_id);
   });
   const auto instance = co_await std::move(reading);
   if (!instance) co_return problem_of(instance.error());
   if (!context.fleet.is_connected(instance->key))
     co_return problem(kConflict, app_id + "/" + instance_id + " is not connected");
-  auto writing =
-      context.store.write([what = app_id + "/" + instance_id, kind = question.kind, actor = call.actor](
-                              Store& store) { return audit(store, actor, "query", what, kind, kBegun); });
+  auto writing = context.store.write(
+      [what = app_id + "/" + instance_id, kind = question.kind, actor = call.actor](store::Store& store) {
+        return audit(store, actor, "query", what, kind, domain::kBegun);
+      });
   const auto noted = co_await std::move(writing);
   if (!noted) co_return problem_of(noted.error());
   auto asking = context.fleet.ask(instance->key, protocol::BackendBody(std::move(question)), timeout);
@@ -306,7 +311,7 @@ Task<HttpResponse> settings(Context& context, const Call& call) {
   if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
   Fields fields(std::get<JsonBody>(body).root());
   const std::string app_id = fields.text_or("app_id", "default");
-  Selector selector = read_selector(fields, "selector", call.caller.scope);
+  domain::Selector selector = read_selector(fields, "selector", call.caller.scope);
   const seconds timeout = read_timeout(fields);
   protocol::Settings wanted;
   std::string detail;
@@ -325,9 +330,10 @@ Task<HttpResponse> settings(Context& context, const Call& call) {
   auto finding = find_targets(context, app_id, std::move(selector));
   const auto targets = co_await std::move(finding);
   if (!targets) co_return problem_of(targets.error());
-  auto writing = context.store.write([app_id, detail, selector = reached, actor = call.actor](Store& store) {
-    return audit(store, actor, "settings", app_id, selector + " " + detail, kBegun);
-  });
+  auto writing =
+      context.store.write([app_id, detail, selector = reached, actor = call.actor](store::Store& store) {
+        return audit(store, actor, "settings", app_id, selector + " " + detail, domain::kBegun);
+      });
   const auto noted = co_await std::move(writing);
   if (!noted) co_return problem_of(noted.error());
   AskOne ask = [&](const Target& target) {
@@ -338,7 +344,7 @@ Task<HttpResponse> settings(Context& context, const Call& call) {
   base::JsonText json;
   json.begin_object().member("sent", targets->connected.size());
   add_answers(json, targets->connected, answers,
-              [](base::JsonText& out, const Answer&) { out.member("accepted", true); });
+              [](base::JsonText& out, const fleet::Answer&) { out.member("accepted", true); });
   add_names(json, "not_connected", targets->not_connected);
   co_return json_reply(kOk, json.end_object());
 }

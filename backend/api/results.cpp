@@ -10,14 +10,14 @@ namespace backend::api {
 namespace {
 
 struct Asked {
-  ReportFilter filter;
-  PageRequest page;
+  domain::ReportFilter filter;
+  domain::PageRequest page;
 };
 
 // ?since= is an instant in RFC 3339, or a number of seconds back from now.
-std::optional<Millis> read_since(std::string_view text) {
+std::optional<domain::Millis> read_since(std::string_view text) {
   if (const auto seconds = base::parse_integer(text))
-    return *seconds >= 0 && *seconds <= 1'000'000'000 ? std::optional(now_millis() - *seconds * 1000)
+    return *seconds >= 0 && *seconds <= 1'000'000'000 ? std::optional(domain::now_millis() - *seconds * 1000)
                                                       : std::nullopt;
   const auto at = base::parse_utc(text);
   if (!at) return std::nullopt;
@@ -27,8 +27,8 @@ std::optional<Millis> read_since(std::string_view text) {
 std::variant<Asked, HttpResponse> read_filter(const Call& call) {
   const auto page = page_of(call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) return *refused;
-  Asked asked{.filter = {}, .page = std::get<PageRequest>(page)};
-  ReportFilter& filter = asked.filter;
+  Asked asked{.filter = {}, .page = std::get<domain::PageRequest>(page)};
+  domain::ReportFilter& filter = asked.filter;
   filter.app_id = call.http.parameter("app");
   filter.instance_id = call.http.parameter("instance");
   filter.state_id = call.http.parameter("state");
@@ -44,16 +44,17 @@ std::variant<Asked, HttpResponse> read_filter(const Call& call) {
   return asked;
 }
 
-void begin_report(base::JsonText& json, const ReportOrigin& origin) {
+void begin_report(base::JsonText& json, const domain::ReportOrigin& origin) {
   json.begin_object().member("id", origin.id).member("app_id", origin.app_id);
   json.member("instance_id", origin.instance_id).member("agent_uid", origin.agent_uid);
   json.member("seq", origin.seq);
-  add_instant(json, "received", origin.received);
+  domain::add_instant(json, "received", origin.received);
 }
 
 // Only rows of instances that the caller reaches. A page may then be short, and still have a next one.
 template <class Row>
-base::Result<Page<Row>> keep_covered(Store& store, const Scope& scope, base::Result<Page<Row>> page) {
+base::Result<domain::Page<Row>> keep_covered(store::Store& store, const Scope& scope,
+                                             base::Result<domain::Page<Row>> page) {
   if (!page || !scope) return page;
   CoveredNames covered(store, scope);
   std::vector<Row> seen;
@@ -67,7 +68,7 @@ base::Result<Page<Row>> keep_covered(Store& store, const Scope& scope, base::Res
 }
 
 // An instance that is named must be one that the caller reaches.
-base::Result<void> check_named(Store& store, const Scope& scope, const ReportFilter& filter) {
+base::Result<void> check_named(store::Store& store, const Scope& scope, const domain::ReportFilter& filter) {
   if (!scope || filter.instance_id.empty()) return {};
   auto found = find_covered(store, scope, filter.app_id, filter.instance_id);
   if (!found) return std::move(found).error();
@@ -77,16 +78,17 @@ base::Result<void> check_named(Store& store, const Scope& scope, const ReportFil
 Task<HttpResponse> results(Context& context, const Call& call) {
   const auto filter = read_filter(call);
   if (const auto* refused = std::get_if<HttpResponse>(&filter)) co_return *refused;
-  auto reading = context.store.read([asked = std::get<Asked>(filter), scope = call.caller.scope](
-                                        Store& store) -> base::Result<Page<ResultRow>> {
-    if (auto named = check_named(store, scope, asked.filter); !named) return std::move(named).error();
-    return keep_covered(store, scope, store.list_results(asked.filter, asked.page));
-  });
+  auto reading =
+      context.store.read([asked = std::get<Asked>(filter), scope = call.caller.scope](
+                             store::Store& store) -> base::Result<domain::Page<domain::ResultRow>> {
+        if (auto named = check_named(store, scope, asked.filter); !named) return std::move(named).error();
+        return keep_covered(store, scope, store.list_results(asked.filter, asked.page));
+      });
   const auto rows = co_await std::move(reading);
   if (!rows) co_return problem_of(rows.error());
-  co_return list_reply(*rows, [](base::JsonText& json, const ResultRow& row) {
+  co_return list_reply(*rows, [](base::JsonText& json, const domain::ResultRow& row) {
     begin_report(json, row.origin);
-    add_log(json, row.log);
+    domain::add_log(json, row.log);
     json.key("changes").json(row.changes);
     json.end_object();
   });
@@ -96,15 +98,15 @@ Task<HttpResponse> rounds(Context& context, const Call& call) {
   const auto filter = read_filter(call);
   if (const auto* refused = std::get_if<HttpResponse>(&filter)) co_return *refused;
   auto reading = context.store.read([asked = std::get<Asked>(filter), scope = call.caller.scope](
-                                        Store& store) -> base::Result<Page<RoundRow>> {
+                                        store::Store& store) -> base::Result<domain::Page<domain::RoundRow>> {
     if (auto named = check_named(store, scope, asked.filter); !named) return std::move(named).error();
     return keep_covered(store, scope, store.list_rounds(asked.filter, asked.page));
   });
   const auto rows = co_await std::move(reading);
   if (!rows) co_return problem_of(rows.error());
-  co_return list_reply(*rows, [](base::JsonText& json, const RoundRow& row) {
+  co_return list_reply(*rows, [](base::JsonText& json, const domain::RoundRow& row) {
     begin_report(json, row.origin);
-    add_round(json, row.end);
+    domain::add_round(json, row.end);
     json.end_object();
   });
 }

@@ -17,10 +17,11 @@ namespace {
 constexpr std::int64_t kDay = 24 * 3600;
 
 // A rollout with its rings; without them where they would tell of machines that the caller must not see.
-void add_rollout(base::JsonText& json, const Rollout& rollout, const std::vector<RingCounts>* rings) {
+void add_rollout(base::JsonText& json, const domain::Rollout& rollout,
+                 const std::vector<domain::RingCounts>* rings) {
   json.member("id", rollout.id).member("app_id", rollout.app_id).member("selector", rollout.selector);
   json.member("canary", rollout.canary).member("version", rollout.version).member("url", rollout.url);
-  json.member("state", name_of(rollout.state)).member("reason", rollout.reason);
+  json.member("state", domain::name_of(rollout.state)).member("reason", rollout.reason);
   json.member("ring", rollout.rings.empty() ? 0 : rollout.ring + 1);
   std::size_t machines = 0;
   for (const std::size_t size : rollout.rings)
@@ -28,9 +29,9 @@ void add_rollout(base::JsonText& json, const Rollout& rollout, const std::vector
   json.member("machines", machines);
   json.member("pause_s", rollout.pause_s).member("jitter_s", rollout.jitter_s);
   json.member("timeout_s", rollout.timeout_s).member("created_by", rollout.created_by);
-  add_instant(json, "created", rollout.created);
-  add_instant(json, "next_ring_at", rollout.next_at);
-  add_instant(json, "ended", rollout.ended);
+  domain::add_instant(json, "created", rollout.created);
+  domain::add_instant(json, "next_ring_at", rollout.next_at);
+  domain::add_instant(json, "ended", rollout.ended);
   json.key("rings");
   if (!rings) {
     json.null();
@@ -38,10 +39,12 @@ void add_rollout(base::JsonText& json, const Rollout& rollout, const std::vector
   }
   json.begin_list();
   for (std::size_t i = 0; i < rings->size(); ++i) {
-    const RingCounts& ring = (*rings)[i];
+    const domain::RingCounts& ring = (*rings)[i];
     json.begin_object().member("size", i < rollout.rings.size() ? rollout.rings[i] : ring.size);
-    json.member("away", ring.away).member("told", ring.told).member("confirmed", ring.confirmed);
-    json.member("back", ring.back).member("rolled_back", ring.rolled_back).member("failed", ring.failed);
+    json.member("away", ring.offline).member("told", ring.ordered).member("confirmed", ring.confirmed);
+    json.member("back", ring.reconnected)
+        .member("rolled_back", ring.rolled_back)
+        .member("failed", ring.failed);
     json.member("lost", ring.lost).end_object();
   }
   json.end_list();
@@ -49,10 +52,10 @@ void add_rollout(base::JsonText& json, const Rollout& rollout, const std::vector
 
 // ---- start
 
-struct Wish {
-  Rollout rollout;
-  Selector selector;
-  std::optional<Selector> canary;
+struct RolloutRequest {
+  domain::Rollout rollout;
+  domain::Selector selector;
+  std::optional<domain::Selector> canary;
   std::vector<int> per_cent;
 };
 
@@ -68,58 +71,58 @@ std::vector<int> read_rings(Fields& fields) {
     }
     rings.push_back(static_cast<int>(part));
   }
-  if (rings.empty() || rings.size() >= kMostRings || rings.back() != 100)
+  if (rings.empty() || rings.size() >= domain::kMostRings || rings.back() != 100)
     fields.complain("rings",
                     "must be growing percentages that end with 100, at most 9 of them: [10, 50, 100]");
   return rings;
 }
 
-std::variant<Wish, HttpResponse> read_wish(const Call& call) {
+std::variant<RolloutRequest, HttpResponse> read_rollout_request(const Call& call) {
   const auto body = JsonBody::read(call.http.body);
   if (const auto* refused = std::get_if<HttpResponse>(&body)) return *refused;
   Fields fields(std::get<JsonBody>(body).root());
-  Wish wish;
-  Rollout& rollout = wish.rollout;
+  RolloutRequest request;
+  domain::Rollout& rollout = request.rollout;
   rollout.id = base::random_hex(8);
   rollout.app_id = fields.text_or("app_id", "default");
-  wish.selector = read_selector(fields, "selector", call.caller.scope);
-  rollout.selector = wish.selector.text();
+  request.selector = read_selector(fields, "selector", call.caller.scope);
+  rollout.selector = request.selector.text();
   rollout.version = fields.text("version");
   rollout.url = fields.text_or("url", "");
   rollout.canary = fields.text_or("canary", "");
   if (!rollout.canary.empty()) {
-    auto canary = Selector::parse(rollout.canary);
+    auto canary = domain::Selector::parse(rollout.canary);
     if (canary)
-      wish.canary = std::move(*canary);
+      request.canary = std::move(*canary);
     else
       fields.complain("canary", canary.error().message());
   }
-  wish.per_cent = read_rings(fields);
+  request.per_cent = read_rings(fields);
   rollout.pause_s = fields.integer_or("pause_s", rollout.pause_s, 0, 30 * kDay);
   rollout.jitter_s = fields.integer_or("jitter_s", rollout.jitter_s, 0, kDay);
   rollout.timeout_s = fields.integer_or("timeout_s", rollout.timeout_s, 1, 30 * kDay);
-  rollout.created = now_millis();
+  rollout.created = domain::now_millis();
   rollout.created_by = call.actor.name;
   if (const auto wrong = protocol::problem_of_name(rollout.version); !wrong.empty())
     fields.complain("version", std::string(wrong));
   if (auto refused = fields.problems()) return std::move(*refused);
-  return wish;
+  return request;
 }
 
 struct Found {
-  std::vector<Candidate> machines;
+  std::vector<domain::Candidate> machines;
   std::size_t already = 0;  // have the version
 };
 
-base::Result<Found> find_machines(Store& store, const Wish& wish) {
-  const bool with_facts = wish.selector.uses_facts() || (wish.canary && wish.canary->uses_facts());
+base::Result<Found> find_machines(store::Store& store, const RolloutRequest& request) {
+  const bool with_facts = request.selector.uses_facts() || (request.canary && request.canary->uses_facts());
   Found found;
-  PageRequest page{.limit = kLargestPage};
+  domain::PageRequest page{.limit = domain::kLargestPage};
   do {
-    auto some = store.list_instances({.app_id = wish.rollout.app_id}, &wish.selector, page, with_facts);
+    auto some = store.list_instances({.app_id = request.rollout.app_id}, &request.selector, page, with_facts);
     if (!some) return std::move(some).error();
-    for (const Instance& instance : some->items) {
-      if (instance.agent_version == wish.rollout.version) {
+    for (const domain::Instance& instance : some->items) {
+      if (instance.agent_version == request.rollout.version) {
         ++found.already;
         continue;
       }
@@ -132,7 +135,7 @@ base::Result<Found> find_machines(Store& store, const Wish& wish) {
       found.machines.push_back({.instance = instance.key,
                                 .instance_id = instance.instance_id,
                                 .is_online = instance.online,
-                                .may_be_canary = !wish.canary || wish.canary->matches(instance)});
+                                .may_be_canary = !request.canary || request.canary->matches(instance)});
     }
     page.after = some->next;
   } while (!page.after.empty());
@@ -140,27 +143,28 @@ base::Result<Found> find_machines(Store& store, const Wish& wish) {
 }
 
 struct Started {
-  Rollout rollout;
-  std::vector<RingCounts> rings;
+  domain::Rollout rollout;
+  std::vector<domain::RingCounts> rings;
   std::size_t already = 0;
 };
 
-base::Result<Started> start_rollout(Store& store, Wish wish, const Actor& actor) {
-  Rollout& rollout = wish.rollout;
-  if (auto fits = check_pin(store, rollout); !fits) return std::move(fits).error();
-  auto found = find_machines(store, wish);
+base::Result<Started> start_rollout(store::Store& store, RolloutRequest request, const Actor& actor) {
+  domain::Rollout& rollout = request.rollout;
+  if (auto fits = rollouts::check_pin(store, rollout); !fits) return std::move(fits).error();
+  auto found = find_machines(store, request);
   if (!found) return std::move(found).error();
   if (found->machines.empty() && found->already == 0)
     return base::Error(base::ErrorCode::invalid,
                        "no machine of the app " + rollout.app_id + " matches " + rollout.selector);
-  const auto may_be = [](const Candidate& machine) { return machine.may_be_canary; };
-  if (wish.canary && !found->machines.empty() && std::ranges::none_of(found->machines, may_be))
+  const auto may_be = [](const domain::Candidate& machine) { return machine.may_be_canary; };
+  if (request.canary && !found->machines.empty() && std::ranges::none_of(found->machines, may_be))
     return base::Error(base::ErrorCode::invalid,
                        "none of the machines matches the canaries, " + rollout.canary);
-  const Rings rings = make_rings(std::move(found->machines), rollout.version, wish.per_cent);
+  const domain::Rings rings =
+      domain::make_rings(std::move(found->machines), rollout.version, request.per_cent);
   rollout.rings = rings.sizes;
   if (rings.targets.empty()) {
-    rollout.state = RolloutState::done;
+    rollout.state = domain::RolloutState::done;
     rollout.ended = rollout.created;
   }
   auto added = store.add_rollout(rollout, rings.targets);
@@ -175,10 +179,11 @@ base::Result<Started> start_rollout(Store& store, Wish wish, const Actor& actor)
 }
 
 Task<HttpResponse> start(Context& context, const Call& call) {
-  auto read = read_wish(call);
+  auto read = read_rollout_request(call);
   if (const auto* refused = std::get_if<HttpResponse>(&read)) co_return *refused;
-  auto writing = context.store.write([wish = std::get<Wish>(std::move(read)), actor = call.actor](
-                                         Store& store) { return start_rollout(store, wish, actor); });
+  auto writing =
+      context.store.write([request = std::get<RolloutRequest>(std::move(read)), actor = call.actor](
+                              store::Store& store) { return start_rollout(store, request, actor); });
   const auto started = co_await std::move(writing);
   if (!started) co_return problem_of(started.error());
   context.rollouts.publish(started->rollout);
@@ -197,13 +202,13 @@ Task<HttpResponse> start(Context& context, const Call& call) {
 Task<HttpResponse> list(Context& context, const Call& call) {
   const auto page = page_of(call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
-  auto reading = context.store.read(
-      [app = std::string(call.http.parameter("app")), wanted = std::get<PageRequest>(page)](Store& store) {
-        return store.list_rollouts(app, wanted);
-      });
+  auto reading = context.store.read([app = std::string(call.http.parameter("app")),
+                                     wanted = std::get<domain::PageRequest>(page)](store::Store& store) {
+    return store.list_rollouts(app, wanted);
+  });
   const auto rollouts = co_await std::move(reading);
   if (!rollouts) co_return problem_of(rollouts.error());
-  co_return list_reply(*rollouts, [](base::JsonText& json, const Rollout& rollout) {
+  co_return list_reply(*rollouts, [](base::JsonText& json, const domain::Rollout& rollout) {
     json.begin_object();
     add_rollout(json, rollout, nullptr);
     json.end_object();
@@ -211,13 +216,13 @@ Task<HttpResponse> list(Context& context, const Call& call) {
 }
 
 struct Shown {
-  Rollout rollout;
-  std::vector<RingCounts> rings;
-  Page<RolloutTarget> targets;
+  domain::Rollout rollout;
+  std::vector<domain::RingCounts> rings;
+  domain::Page<domain::RolloutTarget> targets;
 };
 
-base::Result<Shown> read_shown(Store& store, const std::string& id, const std::string& phase,
-                               const PageRequest& page, const Scope& scope) {
+base::Result<Shown> read_shown(store::Store& store, const std::string& id, const std::string& phase,
+                               const domain::PageRequest& page, const Scope& scope) {
   auto rollout = store.find_rollout(id);
   if (!rollout) return std::move(rollout).error();
   auto rings = store.ring_counts(*rollout);
@@ -225,8 +230,8 @@ base::Result<Shown> read_shown(Store& store, const std::string& id, const std::s
   auto targets = store.list_rollout_targets(*rollout, phase, page);
   if (!targets) return std::move(targets).error();
   CoveredNames covered(store, scope);
-  std::vector<RolloutTarget> seen;
-  for (RolloutTarget& target : targets->items) {
+  std::vector<domain::RolloutTarget> seen;
+  for (domain::RolloutTarget& target : targets->items) {
     auto has = covered.has(rollout->app_id, target.instance_id);
     if (!has) return std::move(has).error();
     if (*has) seen.push_back(std::move(target));
@@ -235,13 +240,13 @@ base::Result<Shown> read_shown(Store& store, const std::string& id, const std::s
   return Shown{std::move(*rollout), std::move(*rings), std::move(*targets)};
 }
 
-void add_target(base::JsonText& json, const RolloutTarget& target) {
+void add_target(base::JsonText& json, const domain::RolloutTarget& target) {
   json.begin_object().member("instance_id", target.instance_id).member("ring", target.ring + 1);
   json.member("phase", target.phase);
-  add_progress(json, target.progress);
+  domain::add_progress(json, target.progress);
   json.member("error", target.error);
-  add_instant(json, "told", target.told);
-  add_instant(json, "at", target.at);
+  domain::add_instant(json, "told", target.told);
+  domain::add_instant(json, "at", target.at);
   json.end_object();
 }
 
@@ -250,9 +255,8 @@ Task<HttpResponse> show(Context& context, const Call& call) {
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
   auto reading =
       context.store.read([id = call.captured[0], phase = std::string(call.http.parameter("phase")),
-                          wanted = std::get<PageRequest>(page), scope = call.caller.scope](Store& store) {
-        return read_shown(store, id, phase, wanted, scope);
-      });
+                          wanted = std::get<domain::PageRequest>(page), scope = call.caller.scope](
+                             store::Store& store) { return read_shown(store, id, phase, wanted, scope); });
   const auto shown = co_await std::move(reading);
   if (!shown) co_return problem_of(shown.error());
   base::JsonText json;
@@ -260,7 +264,7 @@ Task<HttpResponse> show(Context& context, const Call& call) {
   const bool sees_all = is_narrowed(call.caller.scope, shown->rollout.selector);
   add_rollout(json, shown->rollout, sees_all ? &shown->rings : nullptr);
   json.key("items").begin_list();
-  for (const RolloutTarget& target : shown->targets.items)
+  for (const domain::RolloutTarget& target : shown->targets.items)
     add_target(json, target);
   json.end_list().key("next");
   if (shown->targets.next.empty())
@@ -272,20 +276,22 @@ Task<HttpResponse> show(Context& context, const Call& call) {
 
 // ---- pause, resume, abort
 
-Task<HttpResponse> command(Context& context, const Call& call, RolloutCommand what, std::string name) {
-  auto writing = context.store.write([id = call.captured[0], what, name, actor = call.actor,
-                                      scope = call.caller.scope](Store& store) -> base::Result<Commanded> {
-    auto found = store.find_rollout(id);
-    if (!found) return std::move(found).error();
-    if (!is_narrowed(scope, found->selector))
-      return base::Error(base::ErrorCode::permission,
-                         "the rollout reaches machines outside of the scope " + scope->text());
-    auto done = command_rollout(store, id, what, actor.name, now_millis());
-    if (!done) return done;
-    auto noted = audit(store, actor, "rollout." + name, found->app_id + "/" + id, found->version);
-    if (!noted) return std::move(noted).error();
-    return done;
-  });
+Task<HttpResponse> command(Context& context, const Call& call, rollouts::RolloutCommand what,
+                           std::string name) {
+  auto writing =
+      context.store.write([id = call.captured[0], what, name, actor = call.actor, scope = call.caller.scope](
+                              store::Store& store) -> base::Result<rollouts::Commanded> {
+        auto found = store.find_rollout(id);
+        if (!found) return std::move(found).error();
+        if (!is_narrowed(scope, found->selector))
+          return base::Error(base::ErrorCode::permission,
+                             "the rollout reaches machines outside of the scope " + scope->text());
+        auto done = rollouts::command_rollout(store, id, what, actor.name, domain::now_millis());
+        if (!done) return done;
+        auto noted = audit(store, actor, "rollout." + name, found->app_id + "/" + id, found->version);
+        if (!noted) return std::move(noted).error();
+        return done;
+      });
   const auto done = co_await std::move(writing);
   if (!done) co_return problem_of(done.error());
   context.rollouts.tell(done->orders);
@@ -298,13 +304,13 @@ Task<HttpResponse> command(Context& context, const Call& call, RolloutCommand wh
 }
 
 Task<HttpResponse> pause(Context& context, const Call& call) {
-  return command(context, call, RolloutCommand::pause, "pause");
+  return command(context, call, rollouts::RolloutCommand::pause, "pause");
 }
 Task<HttpResponse> resume(Context& context, const Call& call) {
-  return command(context, call, RolloutCommand::resume, "resume");
+  return command(context, call, rollouts::RolloutCommand::resume, "resume");
 }
 Task<HttpResponse> abort(Context& context, const Call& call) {
-  return command(context, call, RolloutCommand::abort, "abort");
+  return command(context, call, rollouts::RolloutCommand::abort, "abort");
 }
 
 constexpr Route kRoutes[] = {

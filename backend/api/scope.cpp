@@ -6,10 +6,10 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
-base::Result<Selector> narrowed(const Scope& scope, const Selector& selector) {
+base::Result<domain::Selector> narrowed(const Scope& scope, const domain::Selector& selector) {
   if (!scope || is_narrowed(scope, selector.text())) return selector;
   if (selector.text() == "*") return *scope;
-  return Selector::parse("(" + scope->text() + ") and (" + selector.text() + ")");
+  return domain::Selector::parse("(" + scope->text() + ") and (" + selector.text() + ")");
 }
 
 bool is_narrowed(const Scope& scope, std::string_view selector) {
@@ -18,17 +18,17 @@ bool is_narrowed(const Scope& scope, std::string_view selector) {
   if (!selector.starts_with(start) || !selector.ends_with(')')) return false;
   // What stands between must be whole in itself: "x) or (y" is not.
   const std::string_view inner = selector.substr(start.size(), selector.size() - start.size() - 1);
-  return static_cast<bool>(Selector::parse(inner));
+  return static_cast<bool>(domain::Selector::parse(inner));
 }
 
-Result<Instance> find_covered(Store& store, const Scope& scope, const std::string& app_id,
-                              const std::string& instance_id) {
+Result<domain::Instance> find_covered(store::Store& store, const Scope& scope, const std::string& app_id,
+                                      const std::string& instance_id) {
   auto instance = store.find_instance(app_id, instance_id);
   if (!instance || covers(scope, *instance)) return instance;
   return Error(ErrorCode::not_found, "there is no instance '" + instance_id + "' in app '" + app_id + "'");
 }
 
-Result<bool> is_covered(Store& store, const Scope& scope, const std::string& app_id,
+Result<bool> is_covered(store::Store& store, const Scope& scope, const std::string& app_id,
                         const std::string& instance_id) {
   if (!scope) return true;
   auto instance = find_covered(store, scope, app_id, instance_id);
@@ -46,14 +46,14 @@ Result<bool> CoveredNames::has(const std::string& app_id, const std::string& ins
   return covered;
 }
 
-Result<void> check_followers(Store& store, const Scope& scope, const std::string& recipe) {
+Result<void> check_followers(store::Store& store, const Scope& scope, const std::string& recipe) {
   if (!scope) return {};
   auto apps = store.apps_that_follow(recipe);
   if (!apps) return std::move(apps).error();
   for (const std::string& app : *apps) {
     auto assignments = store.assignments_in_order(app);
     if (!assignments) return std::move(assignments).error();
-    for (const Assignment& each : *assignments)
+    for (const domain::Assignment& each : *assignments)
       if (each.recipe == recipe && !each.revision && !is_narrowed(scope, each.selector))
         return Error(ErrorCode::permission, "machines outside of the scope " + scope->text() +
                                                 " follow the recipe, too (assignment " +

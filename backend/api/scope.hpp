@@ -11,37 +11,37 @@ namespace backend::api {
 
 // The machines of both, "(scope) and (selector)"; the selector as it is without a scope, or when it has that
 // form already. Fails when it gets too long.
-base::Result<Selector> narrowed(const Scope& scope, const Selector& selector);
+base::Result<domain::Selector> narrowed(const Scope& scope, const domain::Selector& selector);
 
 // Whether a selector is one that narrowed() has made for this scope, and so reaches nobody else.
 bool is_narrowed(const Scope& scope, std::string_view selector);
 
-inline bool covers(const Scope& scope, const Instance& instance) {
+inline bool covers(const Scope& scope, const domain::Instance& instance) {
   return !scope || scope->matches(instance);
 }
 
 // ---- on a store's thread
 
 // An instance outside of the scope is not there.
-base::Result<Instance> find_covered(Store& store, const Scope& scope, const std::string& app_id,
-                                    const std::string& instance_id);
+base::Result<domain::Instance> find_covered(store::Store& store, const Scope& scope,
+                                            const std::string& app_id, const std::string& instance_id);
 // Whether it is there and inside.
-base::Result<bool> is_covered(Store& store, const Scope& scope, const std::string& app_id,
+base::Result<bool> is_covered(store::Store& store, const Scope& scope, const std::string& app_id,
                               const std::string& instance_id);
 
 // Answers for the instances of a list, each looked up once.
 class CoveredNames {
  public:
-  CoveredNames(Store& store, const Scope& scope) : store_(store), scope_(scope) {}
+  CoveredNames(store::Store& store, const Scope& scope) : store_(store), scope_(scope) {}
   base::Result<bool> has(const std::string& app_id, const std::string& instance_id);
 
  private:
-  Store& store_;
+  store::Store& store_;
   const Scope& scope_;
   std::map<std::pair<std::string, std::string>, bool> known_;
 };
 
 // A recipe that only machines inside follow; else the error says who else does.
-base::Result<void> check_followers(Store& store, const Scope& scope, const std::string& recipe);
+base::Result<void> check_followers(store::Store& store, const Scope& scope, const std::string& recipe);
 
 }  // namespace backend::api

@@ -1,21 +1,20 @@
 #include "backend/api/targets.hpp"
 
-#include "backend/store/sqlite/sqlite_store.hpp"
-
 namespace backend::api {
 
 namespace {
 
 using Found = std::vector<Target>;
 
-base::Result<Found> read_targets(Store& store, const std::string& app_id, const Selector& selector) {
+base::Result<Found> read_targets(store::Store& store, const std::string& app_id,
+                                 const domain::Selector& selector) {
   if (auto app = store.find_app(app_id); !app) return std::move(app).error();
   Found found;
-  PageRequest page{.limit = kLargestPage};
+  domain::PageRequest page{.limit = domain::kLargestPage};
   do {
     auto some = store.list_instances({.app_id = app_id}, &selector, page, selector.uses_facts());
     if (!some) return std::move(some).error();
-    for (Instance& instance : some->items)
+    for (domain::Instance& instance : some->items)
       found.push_back(
           {instance.key, std::move(instance.instance_id), instance.placement, instance.recipe_version});
     page.after = some->next;
@@ -26,21 +25,25 @@ base::Result<Found> read_targets(Store& store, const std::string& app_id, const 
 // Answers that are still being waited for.
 struct Gathering {
   explicit Gathering(const transport::asio::any_io_executor& executor) : arrived(executor) {}
-  std::vector<base::Result<Answer>> answers;
+  std::vector<base::Result<fleet::Answer>> answers;
   std::size_t open = 0;
   transport::Wake arrived;
 };
 
-Task<> ask_one(std::shared_ptr<Gathering> all, std::size_t index, Task<base::Result<Answer>> question) {
+transport::Task<> ask_one(std::shared_ptr<Gathering> all, std::size_t index,
+                          transport::Task<base::Result<fleet::Answer>> question) {
   all->answers[index] = co_await std::move(question);
   if (--all->open == 0) all->arrived.notify();
 }
 
 }  // namespace
 
-Task<base::Result<Targets>> find_targets(Context& context, std::string app_id, Selector selector) {
-  auto reading = context.store.read([app_id = std::move(app_id), selector = std::move(selector)](
-                                        Store& store) { return read_targets(store, app_id, selector); });
+transport::Task<base::Result<Targets>> find_targets(Context& context, std::string app_id,
+                                                    domain::Selector selector) {
+  auto reading =
+      context.store.read([app_id = std::move(app_id), selector = std::move(selector)](store::Store& store) {
+        return read_targets(store, app_id, selector);
+      });
   auto found = co_await std::move(reading);
   if (!found) co_return std::move(found).error();
   Targets targets;
@@ -53,7 +56,9 @@ Task<base::Result<Targets>> find_targets(Context& context, std::string app_id, S
   co_return targets;
 }
 
-Task<std::vector<base::Result<Answer>>> ask_all(Context&, const std::vector<Target>& targets, AskOne ask) {
+transport::Task<std::vector<base::Result<fleet::Answer>>> ask_all(Context&,
+                                                                  const std::vector<Target>& targets,
+                                                                  AskOne ask) {
   const auto executor = co_await transport::asio::this_coro::executor;
   auto all = std::make_shared<Gathering>(executor);
   all->answers.assign(targets.size(), base::Error(base::ErrorCode::internal, "not asked"));

@@ -12,9 +12,9 @@
 namespace backend::api {
 
 struct Target {
-  InstanceKey key = 0;
+  domain::InstanceKey key = 0;
   std::string instance_id;
-  PlacementKey placement = 0;
+  domain::PlacementKey placement = 0;
   std::int64_t recipe_version = 0;
 };
 
@@ -24,11 +24,13 @@ struct Targets {
 };
 
 // The instances of an app that a selector matches, by id. An error when the app is not known.
-Task<base::Result<Targets>> find_targets(Context& context, std::string app_id, Selector selector);
+transport::Task<base::Result<Targets>> find_targets(Context& context, std::string app_id,
+                                                    domain::Selector selector);
 
 // Asks all of them at the same time; the answers are in the order of the targets.
-using AskOne = std::function<Task<base::Result<Answer>>(const Target& target)>;
-Task<std::vector<base::Result<Answer>>> ask_all(Context& context, const std::vector<Target>& targets,
-                                                AskOne ask);
+using AskOne = std::function<transport::Task<base::Result<fleet::Answer>>(const Target& target)>;
+transport::Task<std::vector<base::Result<fleet::Answer>>> ask_all(Context& context,
+                                                                  const std::vector<Target>& targets,
+                                                                  AskOne ask);
 
 }  // namespace backend::api

@@ -7,7 +7,7 @@ namespace backend::api {
 
 namespace {
 
-bool has_ended(const TokenBook::Entry& entry, Millis now) {
+bool has_ended(const TokenCache::Entry& entry, domain::Millis now) {
   return entry.expires != 0 && entry.expires <= now;
 }
 
@@ -33,7 +33,7 @@ std::string_view name_of(Role role) {
   return "anyone";
 }
 
-void TokenBook::put(const OperatorToken& token) {
+void TokenCache::put(const domain::OperatorToken& token) {
   const auto role = role_of(token.role);
   if (!role || token.revoked != 0) return;
   Entry entry{.caller = {.token_id = token.id, .name = token.name, .role = *role, .scope = {}},
@@ -41,29 +41,29 @@ void TokenBook::put(const OperatorToken& token) {
               .expires = token.expires,
               .last_used = token.last_used};
   if (!token.scope.empty()) {
-    auto scope = Selector::parse(token.scope);
+    auto scope = domain::Selector::parse(token.scope);
     if (!scope) return;
     entry.caller.scope = std::move(*scope);
   }
   entries_.insert_or_assign(token.id, std::move(entry));
 }
 
-TokenBook::Entry* TokenBook::find(std::string_view text, Millis now) {
-  const TokenProof proof = proof_of_token(text);
+TokenCache::Entry* TokenCache::find(std::string_view text, domain::Millis now) {
+  const domain::TokenProof proof = domain::proof_of_token(text);
   const auto found = entries_.find(proof.id);
   if (found == entries_.end()) return nullptr;
   if (!base::equal_in_constant_time(found->second.secret_hash, proof.secret_hash)) return nullptr;
   return has_ended(found->second, now) ? nullptr : &found->second;
 }
 
-bool TokenBook::is_good(const std::string& id, Millis now) const {
+bool TokenCache::is_good(const std::string& id, domain::Millis now) const {
   const auto found = entries_.find(id);
   return found != entries_.end() && !has_ended(found->second, now);
 }
 
-bool TokenBook::is_due(const std::string& id, Millis now) {
+bool TokenCache::is_due(const std::string& id, domain::Millis now) {
   const auto found = entries_.find(id);
-  if (found == entries_.end() || now - found->second.last_used < kCoarseUse) return false;
+  if (found == entries_.end() || now - found->second.last_used < domain::kCoarseUse) return false;
   found->second.last_used = now;
   return true;
 }

@@ -1,4 +1,4 @@
-// TokenBook: the operators' tokens that are good now, in memory.
+// TokenCache: the operators' tokens that are good now, in memory.
 //
 // The store's rows are the truth; all changes of them pass through this process, which tells the book after
 // the commit. So a call costs no look into the store, wrong tokens least of all, and a revoked token is dead
@@ -15,24 +15,24 @@
 
 namespace backend::api {
 
-class TokenBook {
+class TokenCache {
  public:
   struct Entry {
     Caller caller;
     std::string secret_hash;
-    Millis expires = 0;  // 0: never
-    Millis last_used = 0;
+    domain::Millis expires = 0;  // 0: never
+    domain::Millis last_used = 0;
   };
 
   // One whose role or scope is not understood is left out: it must not reach more than was meant.
-  void put(const OperatorToken& token);
+  void put(const domain::OperatorToken& token);
   void remove(const std::string& id) { entries_.erase(id); }
 
   // The token that this text is; null when it is none, or none any more.
-  Entry* find(std::string_view text, Millis now);
-  bool is_good(const std::string& id, Millis now) const;
+  Entry* find(std::string_view text, domain::Millis now);
+  bool is_good(const std::string& id, domain::Millis now) const;
   // Whether its use is to be noted again; it is then taken for noted.
-  bool is_due(const std::string& id, Millis now);
+  bool is_due(const std::string& id, domain::Millis now);
 
  private:
   std::unordered_map<std::string, Entry> entries_;

@@ -14,7 +14,7 @@ constexpr std::int64_t kShortestLife = 60;
 constexpr std::int64_t kLongestLife = 10LL * 365 * 24 * 3600;
 
 // Without the closing bracket.
-void begin_token(base::JsonText& json, const OperatorToken& token) {
+void begin_token(base::JsonText& json, const domain::OperatorToken& token) {
   json.begin_object().member("id", token.id).member("name", token.name).member("role", token.role);
   json.key("scope");
   if (token.scope.empty())
@@ -22,43 +22,44 @@ void begin_token(base::JsonText& json, const OperatorToken& token) {
   else
     json.value(token.scope);
   json.member("created_by", token.created_by);
-  add_instant(json, "created", token.created);
-  add_instant(json, "expires", token.expires);
-  add_instant(json, "last_used", token.last_used);
-  add_instant(json, "revoked", token.revoked);
+  domain::add_instant(json, "created", token.created);
+  domain::add_instant(json, "expires", token.expires);
+  domain::add_instant(json, "last_used", token.last_used);
+  domain::add_instant(json, "revoked", token.revoked);
 }
 
 Task<HttpResponse> list(Context& context, const Call& call) {
   const auto page = page_of(call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
-  auto reading = context.store.read(
-      [wanted = std::get<PageRequest>(page)](Store& store) { return store.list_tokens(wanted); });
+  auto reading = context.store.read([wanted = std::get<domain::PageRequest>(page)](store::Store& store) {
+    return store.list_tokens(wanted);
+  });
   const auto tokens = co_await std::move(reading);
   if (!tokens) co_return problem_of(tokens.error());
-  co_return list_reply(*tokens, [](base::JsonText& json, const OperatorToken& token) {
+  co_return list_reply(*tokens, [](base::JsonText& json, const domain::OperatorToken& token) {
     begin_token(json, token);
     json.end_object();
   });
 }
 
-OperatorToken read_token(Fields& fields) {
-  OperatorToken token;
+domain::OperatorToken read_token(Fields& fields) {
+  domain::OperatorToken token;
   token.name = fields.text("name");
   if (!token.name.empty()) check_name(fields, "name", token.name);
   token.role = fields.one_of("role", "viewer operator admin", "viewer");
   token.scope = fields.text_or("scope", "");
   if (!token.scope.empty()) {
     // Half of what a selector may have: the other half is for what is asked within it.
-    auto scope = Selector::parse(token.scope);
+    auto scope = domain::Selector::parse(token.scope);
     if (!scope)
       fields.complain("scope", scope.error().message());
-    else if (token.scope.size() > kLongestSelector / 2)
-      fields.complain("scope", "may have " + std::to_string(kLongestSelector / 2) + " bytes at most");
+    else if (token.scope.size() > domain::kLongestSelector / 2)
+      fields.complain("scope", "may have " + std::to_string(domain::kLongestSelector / 2) + " bytes at most");
     else
       token.scope = scope->text();
   }
   if (const auto life = fields.integer("ttl_s", kShortestLife, kLongestLife))
-    token.expires = now_millis() + *life * 1000;
+    token.expires = domain::now_millis() + *life * 1000;
   return token;
 }
 
@@ -66,27 +67,27 @@ Task<HttpResponse> create(Context& context, const Call& call) {
   const auto body = JsonBody::read(call.http.body);
   if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
   Fields fields(std::get<JsonBody>(body).root());
-  OperatorToken wanted = read_token(fields);
+  domain::OperatorToken wanted = read_token(fields);
   if (auto refused = fields.problems()) co_return std::move(*refused);
-  const OperatorSecret secret = make_operator_token();
+  const domain::OperatorSecret secret = domain::make_operator_token();
   wanted.id = secret.id;
   wanted.secret_hash = base::sha256_hex(secret.secret);
   wanted.created_by = call.actor.name;
-  auto writing = context.store.write(
-      [wanted = std::move(wanted), actor = call.actor](Store& store) -> base::Result<OperatorToken> {
-        auto added = store.add_token(wanted, now_millis());
-        if (!added) return added;
-        auto noted = audit(store, actor, "token.create", wanted.name,
-                           "role=" + wanted.role + (wanted.scope.empty() ? "" : ", scope=" + wanted.scope));
-        if (!noted) return std::move(noted).error();
-        return added;
-      });
+  auto writing = context.store.write([wanted = std::move(wanted), actor = call.actor](
+                                         store::Store& store) -> base::Result<domain::OperatorToken> {
+    auto added = store.add_token(wanted, domain::now_millis());
+    if (!added) return added;
+    auto noted = audit(store, actor, "token.create", wanted.name,
+                       "role=" + wanted.role + (wanted.scope.empty() ? "" : ", scope=" + wanted.scope));
+    if (!noted) return std::move(noted).error();
+    return added;
+  });
   const auto token = co_await std::move(writing);
   if (!token) co_return problem_of(token.error());
   context.tokens.put(*token);
   base::JsonText json;
   begin_token(json, *token);
-  json.member("token", format_operator_token(secret)).end_object();
+  json.member("token", domain::format_operator_token(secret)).end_object();
   HttpResponse response = json_reply(kCreated, json);
   response.headers.push_back({"Location", std::string(kPrefix) + "/tokens/" + token->name});
   response.headers.push_back({"Cache-Control", "no-store"});
@@ -94,14 +95,14 @@ Task<HttpResponse> create(Context& context, const Call& call) {
 }
 
 Task<HttpResponse> revoke(Context& context, const Call& call) {
-  auto writing = context.store.write(
-      [name = call.captured[0], actor = call.actor](Store& store) -> base::Result<OperatorToken> {
-        auto revoked = store.revoke_token(name, now_millis());
-        if (!revoked) return revoked;
-        auto noted = audit(store, actor, "token.revoke", name);
-        if (!noted) return std::move(noted).error();
-        return revoked;
-      });
+  auto writing = context.store.write([name = call.captured[0], actor = call.actor](
+                                         store::Store& store) -> base::Result<domain::OperatorToken> {
+    auto revoked = store.revoke_token(name, domain::now_millis());
+    if (!revoked) return revoked;
+    auto noted = audit(store, actor, "token.revoke", name);
+    if (!noted) return std::move(noted).error();
+    return revoked;
+  });
   const auto token = co_await std::move(writing);
   if (!token) co_return problem_of(token.error());
   context.tokens.remove(token->id);

@@ -2,7 +2,7 @@
 
 #include "base/sha256.hpp"
 
-namespace backend {
+namespace backend::domain {
 
 std::string chain_after(std::string_view previous, const AuditRow& row) {
   std::string text(previous);
@@ -20,4 +20,4 @@ std::string chain_after(std::string_view previous, const AuditRow& row) {
   return base::sha256_hex(text);
 }
 
-}  // namespace backend
+}  // namespace backend::domain

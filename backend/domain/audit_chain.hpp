@@ -8,7 +8,7 @@
 
 #include "backend/domain/model.hpp"
 
-namespace backend {
+namespace backend::domain {
 
 // What the first row is chained to.
 inline constexpr std::string_view kNoChain =
@@ -17,4 +17,4 @@ inline constexpr std::string_view kNoChain =
 // The `chain` of a row that follows one with the chain `previous`.
 std::string chain_after(std::string_view previous, const AuditRow& row);
 
-}  // namespace backend
+}  // namespace backend::domain

@@ -9,7 +9,7 @@
 
 #include "backend/domain/model.hpp"
 
-namespace backend {
+namespace backend::domain {
 
 // ---- operators
 
@@ -107,4 +107,4 @@ struct Enrolment {
   std::vector<CertificateRow> certificates;  // newest first
 };
 
-}  // namespace backend
+}  // namespace backend::domain

@@ -9,7 +9,7 @@
 #include "base/json_text.hpp"
 #include "base/utc_text.hpp"
 
-namespace backend {
+namespace backend::domain {
 
 inline Millis millis_of(std::chrono::system_clock::time_point when) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(when.time_since_epoch()).count();
@@ -34,4 +34,4 @@ inline void add_instant(base::JsonText& json, std::string_view name, Millis at) 
     json.value(instant_text(at));
 }
 
-}  // namespace backend
+}  // namespace backend::domain

@@ -6,7 +6,7 @@
 
 #include "base/json.hpp"
 
-namespace backend {
+namespace backend::domain {
 
 using base::Error;
 using base::ErrorCode;
@@ -153,4 +153,4 @@ Result<std::string> merge_patch(std::string_view target, std::string_view patch)
   return out;
 }
 
-}  // namespace backend
+}  // namespace backend::domain

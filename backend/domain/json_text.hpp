@@ -9,7 +9,7 @@
 #include "backend/domain/model.hpp"
 #include "base/result.hpp"
 
-namespace backend {
+namespace backend::domain {
 
 std::string to_json(const Tags& tags);
 std::string to_json(std::span<const std::string> texts);
@@ -27,4 +27,4 @@ protocol::RecipeProgress read_progress(std::string_view name);
 // RFC 7396: `target` with the patch applied. Both must be JSON objects.
 base::Result<std::string> merge_patch(std::string_view target, std::string_view patch);
 
-}  // namespace backend
+}  // namespace backend::domain

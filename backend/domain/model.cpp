@@ -1,6 +1,6 @@
 #include "backend/domain/model.hpp"
 
-namespace backend {
+namespace backend::domain {
 
 Tags Instance::tags() const {
   Tags all = operator_tags;
@@ -17,4 +17,4 @@ bool is_whole(const protocol::RoundEnd& end) {
          none("timed_out");
 }
 
-}  // namespace backend
+}  // namespace backend::domain

@@ -13,7 +13,7 @@
 
 #include "protocol/messages.hpp"
 
-namespace backend {
+namespace backend::domain {
 
 using Millis = std::int64_t;
 using Tags = std::map<std::string, std::string>;
@@ -215,7 +215,7 @@ struct StateStanding {
 };
 
 // An instance as waits see it.
-struct Standing {
+struct InstanceProgress {
   InstanceKey key = 0;
   std::string app_id, instance_id;
   Tags tags;
@@ -265,4 +265,4 @@ struct Purged {
   bool more = false;  // call again
 };
 
-}  // namespace backend
+}  // namespace backend::domain

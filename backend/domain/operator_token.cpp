@@ -5,7 +5,7 @@
 #include "base/sha256.hpp"
 #include "base/token.hpp"
 
-namespace backend {
+namespace backend::domain {
 
 namespace {
 
@@ -38,4 +38,4 @@ TokenProof proof_of_token(std::string_view text) {
   return {"text-" + hash.substr(0, 2 * kIdBytes), std::move(hash)};
 }
 
-}  // namespace backend
+}  // namespace backend::domain

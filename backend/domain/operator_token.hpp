@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace backend {
+namespace backend::domain {
 
 struct OperatorSecret {
   std::string id;      // 16 hexadecimal digits
@@ -22,4 +22,4 @@ struct TokenProof {
 };
 TokenProof proof_of_token(std::string_view text);
 
-}  // namespace backend
+}  // namespace backend::domain

@@ -2,7 +2,7 @@
 
 #include "base/json.hpp"
 
-namespace backend {
+namespace backend::domain {
 
 using base::Error;
 using base::ErrorCode;
@@ -109,4 +109,4 @@ std::string concatenate_states(std::span<const std::string_view> lists) {
   return all + "]";
 }
 
-}  // namespace backend
+}  // namespace backend::domain

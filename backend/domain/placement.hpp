@@ -12,7 +12,7 @@
 #include "backend/domain/selector.hpp"
 #include "base/result.hpp"
 
-namespace backend {
+namespace backend::domain {
 
 // What a meta.wait waits for: a state of one instance, or of all instances of its app that a selector matches
 // and that have such a state. The selector may not use facts: those change by themselves, and with them a
@@ -60,4 +60,4 @@ struct PlacedInstance {
 base::Result<void> check_waits(std::string_view app_id, std::span<const PlacedInstance> instances,
                                std::span<const std::shared_ptr<const StateList>> assigned);
 
-}  // namespace backend
+}  // namespace backend::domain

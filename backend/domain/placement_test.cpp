@@ -6,8 +6,8 @@
 
 namespace {
 
-using backend::PlacedInstance;
-using backend::StateList;
+using backend::domain::PlacedInstance;
+using backend::domain::StateList;
 using tests::must;
 
 using List = std::shared_ptr<const StateList>;
@@ -31,20 +31,20 @@ List listed(const std::vector<std::string>& written) {
                                              target.substr(colon + 1) + "\"}";
     json += "]}}";
   }
-  return must(backend::read_states(json + "]"));
+  return must(backend::domain::read_states(json + "]"));
 }
 
-PlacedInstance instance(const std::string& id, List list, backend::Tags tags = {}) {
+PlacedInstance instance(const std::string& id, List list, backend::domain::Tags tags = {}) {
   return {id, std::move(tags), std::move(list)};
 }
 
 std::string problem(const std::vector<PlacedInstance>& instances, const std::vector<List>& assigned = {}) {
-  const auto checked = backend::check_waits("default", instances, assigned);
+  const auto checked = backend::domain::check_waits("default", instances, assigned);
   return checked ? "" : checked.error().message();
 }
 
 std::string problem_of(std::string_view state) {
-  const auto read = backend::read_states(
+  const auto read = backend::domain::read_states(
       "[{\"id\":\"w\",\"module\":\"meta.wait\",\"parameter\":{\"state\":" + std::string(state) + "}}]");
   return read ? "" : read.error().message();
 }
@@ -52,14 +52,15 @@ std::string problem_of(std::string_view state) {
 }  // namespace
 
 TEST_CASE("lists of states are put one behind the other") {
-  CHECK(backend::concatenate_states(std::array<std::string_view, 3>{"[1,2]", "[]", "[3]"}) == "[1,2,3]");
-  CHECK(backend::concatenate_states({}) == "[]");
+  CHECK(backend::domain::concatenate_states(std::array<std::string_view, 3>{"[1,2]", "[]", "[3]"}) ==
+        "[1,2,3]");
+  CHECK(backend::domain::concatenate_states({}) == "[]");
   CHECK(listed({"a", "b"})->index.at("b") == 1);
-  CHECK_FALSE(backend::read_states(R"([{"id":"a"},{"id":"a"}])"));
+  CHECK_FALSE(backend::domain::read_states(R"([{"id":"a"},{"id":"a"}])"));
 }
 
 TEST_CASE("what a wait waits for is written in several ways") {
-  const auto list = must(backend::read_states(
+  const auto list = must(backend::domain::read_states(
       R"([{"id":"w","module":"meta.wait","parameter":{"state":["db-1/a/b",{"instance_id":"c","state_id":"d"},
       {"selector":"role=db","id":"e"}]}},{"id":"v","module":"meta.wait","parameter":{"state":"x/y"}}])"));
   REQUIRE(list->waits.size() == 2);

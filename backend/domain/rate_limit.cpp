@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace backend {
+namespace backend::domain {
 
 namespace {
 
@@ -62,4 +62,4 @@ std::vector<std::pair<std::string, std::uint64_t>> RateLimit::take_all_missed() 
   return all;
 }
 
-}  // namespace backend
+}  // namespace backend::domain

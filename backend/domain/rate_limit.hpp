@@ -11,7 +11,7 @@
 
 #include "backend/domain/model.hpp"
 
-namespace backend {
+namespace backend::domain {
 
 class RateLimit {
  public:
@@ -47,4 +47,4 @@ class RateLimit {
   std::unordered_map<std::string, Bucket> buckets_;
 };
 
-}  // namespace backend
+}  // namespace backend::domain

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using backend::RateLimit;
+using backend::domain::RateLimit;
 
 TEST_CASE("a key has its number at once, then one at a time, and what it missed is counted") {
   RateLimit limit({.at_once = 3, .per_second = 2, .keys = 10});

@@ -8,7 +8,7 @@
 #include "builtins/builtins.hpp"
 #include "protocol/ids.hpp"
 
-namespace backend {
+namespace backend::domain {
 
 namespace {
 
@@ -150,4 +150,4 @@ CheckedRecipe check_single_state(std::string_view state) {
   return checked;
 }
 
-}  // namespace backend
+}  // namespace backend::domain

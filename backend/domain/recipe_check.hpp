@@ -8,7 +8,7 @@
 #include "backend/domain/model.hpp"
 #include "recipe/recipe.hpp"
 
-namespace backend {
+namespace backend::domain {
 
 struct CheckedRecipe {
   std::vector<recipe::Problem> problems;  // when there is any, the rest is empty
@@ -25,4 +25,4 @@ CheckedRecipe check_recipe(std::string_view content);
 // One state ({"module", "parameter", …} with or without id, JSON) as `Run` carries it.
 CheckedRecipe check_single_state(std::string_view state);
 
-}  // namespace backend
+}  // namespace backend::domain

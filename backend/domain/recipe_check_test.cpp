@@ -11,8 +11,8 @@
 
 namespace {
 
-using backend::check_recipe;
-using backend::check_single_state;
+using backend::domain::check_recipe;
+using backend::domain::check_single_state;
 
 std::string first_problem(std::string_view content) {
   const auto checked = check_recipe(content);

@@ -5,7 +5,7 @@
 
 #include "backend/domain/json_text.hpp"
 
-namespace backend {
+namespace backend::domain {
 
 void add_log(base::JsonText& json, const protocol::StateLog& log) {
   json.member("state_id", log.id).member("recipe_version", log.recipe_version);
@@ -86,4 +86,4 @@ std::string_view report_event(const Report& report) {
   return kEvents[report.index()];
 }
 
-}  // namespace backend
+}  // namespace backend::domain

@@ -4,7 +4,7 @@
 #include "backend/domain/model.hpp"
 #include "base/json_text.hpp"
 
-namespace backend {
+namespace backend::domain {
 
 // The members of the report, without the brackets.
 void add_log(base::JsonText& json, const protocol::StateLog& log);
@@ -19,4 +19,4 @@ std::string report_json(const std::string& app_id, const std::string& instance_i
 // "result", "round", "recipe", "update"
 std::string_view report_event(const Report& report);
 
-}  // namespace backend
+}  // namespace backend::domain

@@ -10,7 +10,7 @@
 
 #include "backend/domain/model.hpp"
 
-namespace backend {
+namespace backend::domain {
 
 enum class RolloutState {
   running,
@@ -63,13 +63,13 @@ struct RolloutTarget {
   Millis at = 0;  // when it was last heard of
 };
 
-// A ring as it stands, without machines that were forgotten or forgiven (see Store::forgive()).
+// A ring as it stands, without machines that were forgotten or excluded (see Store::exclude_past_failures()).
 struct RingCounts {
   std::size_t size = 0;
-  std::size_t away = 0;  // not told, and not connected
-  std::size_t told = 0;
+  std::size_t offline = 0;  // not ordered yet, and not connected
+  std::size_t ordered = 0;
   std::size_t confirmed = 0;
-  std::size_t back = 0;  // confirmed, and connected with the new version
+  std::size_t reconnected = 0;  // confirmed, and connected with the new version
   std::size_t rolled_back = 0;
   std::size_t failed = 0;  // or refused
   std::size_t lost = 0;
@@ -89,4 +89,4 @@ struct UpdateOrder {
   std::string action_id, version, url;
 };
 
-}  // namespace backend
+}  // namespace backend::domain

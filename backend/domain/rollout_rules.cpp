@@ -7,7 +7,7 @@
 
 #include "base/sha256.hpp"
 
-namespace backend {
+namespace backend::domain {
 
 namespace {
 
@@ -44,7 +44,7 @@ std::string of(std::size_t part, std::size_t whole, std::string_view what) {
 std::string reason_to_stop(std::span<const RingCounts> rings) {
   std::size_t told = 0, failed = 0, lost = 0;
   for (const RingCounts& ring : rings) {
-    told += ring.told;
+    told += ring.ordered;
     failed += ring.failed + ring.rolled_back;
     lost += ring.lost;
   }
@@ -54,7 +54,7 @@ std::string reason_to_stop(std::span<const RingCounts> rings) {
   // not taken for many.
   std::size_t size = 0, rolled_back = 0;
   for (const RingCounts& ring : rings.subspan(1)) {
-    if (ring.told > 0) size += ring.size;
+    if (ring.ordered > 0) size += ring.size;
     rolled_back += ring.rolled_back;
   }
   if (rolled_back > share_down(size, kMostFailed))
@@ -71,12 +71,12 @@ std::string reason_to_stop(std::span<const RingCounts> rings) {
 // update cannot have hurt them.
 struct RingStanding {
   explicit RingStanding(const RingCounts& ring)
-      : reachable(ring.size - ring.away),
+      : reachable(ring.size - ring.offline),
         open(reachable - (ring.confirmed + ring.rolled_back + ring.failed + ring.lost)),
         // In a ring of up to nine one may be missing, when nothing more is to be expected of it.
         enough(std::max<std::size_t>(1, share_down(reachable, kLeastBack))),
-        is_through(ring.back >= std::max<std::size_t>(1, share_up(reachable, kLeastBack)) ||
-                   (open == 0 && ring.back >= enough && ring.back == ring.confirmed)),
+        is_through(ring.reconnected >= std::max<std::size_t>(1, share_up(reachable, kLeastBack)) ||
+                   (open == 0 && ring.reconnected >= enough && ring.reconnected == ring.confirmed)),
         is_hopeless(open == 0 && reachable > 0 && ring.confirmed < enough) {}
 
   std::size_t reachable;
@@ -162,11 +162,11 @@ Decision decide(const Rollout& rollout, std::span<const RingCounts> rings, Milli
   // Nobody of it can be reached. Canaries are waited for; without one there is nothing to learn from.
   const bool is_empty = ring.reachable == 0 && (rollout.ring > 0 || counts.size == 0);
   if (rollout.ring + 1 == rings.size())
-    return ring.open == 0 && (is_empty || counts.back >= ring.enough) ? Decision{.kind = Kind::finish}
-                                                                      : Decision{};
+    return ring.open == 0 && (is_empty || counts.reconnected >= ring.enough) ? Decision{.kind = Kind::finish}
+                                                                             : Decision{};
   if (!is_empty && !ring.is_through) return {};
   if (rollout.next_at == 0) return {.kind = Kind::schedule, .is_empty = is_empty};
   return now >= rollout.next_at ? Decision{.kind = Kind::begin} : Decision{};
 }
 
-}  // namespace backend
+}  // namespace backend::domain

@@ -7,7 +7,7 @@
 
 #include "backend/domain/rollout.hpp"
 
-namespace backend {
+namespace backend::domain {
 
 inline constexpr std::size_t kCanaries = 5;
 inline constexpr std::size_t kMostRings = 10;
@@ -47,4 +47,4 @@ struct Decision {
 // `rings`: as many as the rollout has.
 Decision decide(const Rollout& rollout, std::span<const RingCounts> rings, Millis now);
 
-}  // namespace backend
+}  // namespace backend::domain

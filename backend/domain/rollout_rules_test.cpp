@@ -28,16 +28,16 @@ std::vector<Candidate> machines(std::size_t count) {
 // A ring of so many, all connected, and what became of them.
 struct Ring {
   std::size_t size;
-  std::size_t told = 0, confirmed = 0, rolled_back = 0, failed = 0, lost = 0, away = 0;
+  std::size_t ordered = 0, confirmed = 0, rolled_back = 0, failed = 0, lost = 0, offline = 0;
   std::size_t not_back = 0;
   RingCounts counts() const {
-    return {size, away, told, confirmed, confirmed - not_back, rolled_back, failed, lost};
+    return {size, offline, ordered, confirmed, confirmed - not_back, rolled_back, failed, lost};
   }
 };
 
 // A ring whose machines are all confirmed and back.
 Ring whole(std::size_t size) {
-  return {.size = size, .told = size, .confirmed = size};
+  return {.size = size, .ordered = size, .confirmed = size};
 }
 
 Decision decided(std::size_t ring, std::vector<Ring> rings, Millis next_at = 0, Millis now = 1000,
@@ -116,7 +116,7 @@ TEST_CASE("canaries are connected, and those that were chosen for it") {
 
 TEST_CASE("a ring is through when nine of ten are confirmed and back; then there is a pause, then the next") {
   CHECK(decided(0, {{.size = 5}, {.size = 15}}).kind == Kind::nothing);
-  CHECK(decided(0, {{.size = 5, .told = 5, .confirmed = 4}, {.size = 15}}).kind == Kind::nothing);
+  CHECK(decided(0, {{.size = 5, .ordered = 5, .confirmed = 4}, {.size = 15}}).kind == Kind::nothing);
   CHECK(decided(0, {whole(5), {.size = 15}}).kind == Kind::schedule);
   CHECK(decided(0, {whole(5), {.size = 15}}, 1001).kind == Kind::nothing);
   CHECK(decided(0, {whole(5), {.size = 15}}, 1000).kind == Kind::begin);
@@ -126,45 +126,47 @@ TEST_CASE("a ring is through when nine of ten are confirmed and back; then there
   CHECK(decided(0, {gone, {.size = 15}}).kind == Kind::nothing);
   CHECK(decided(0, {gone, {.size = 15}}, 1000).kind == Kind::nothing);
   // 90 per cent of 100, and of 200.
-  CHECK(decided(1, {whole(5), {.size = 100, .told = 100, .confirmed = 89}, {.size = 9}}).kind ==
+  CHECK(decided(1, {whole(5), {.size = 100, .ordered = 100, .confirmed = 89}, {.size = 9}}).kind ==
         Kind::nothing);
-  CHECK(decided(1, {whole(5), {.size = 100, .told = 100, .confirmed = 90}, {.size = 9}}).kind ==
+  CHECK(decided(1, {whole(5), {.size = 100, .ordered = 100, .confirmed = 90}, {.size = 9}}).kind ==
         Kind::schedule);
-  CHECK(decided(1, {whole(5), {.size = 201, .told = 201, .confirmed = 180}, {.size = 9}}).kind ==
+  CHECK(decided(1, {whole(5), {.size = 201, .ordered = 201, .confirmed = 180}, {.size = 9}}).kind ==
         Kind::nothing);
-  CHECK(decided(1, {whole(5), {.size = 201, .told = 201, .confirmed = 181}, {.size = 9}}).kind ==
+  CHECK(decided(1, {whole(5), {.size = 201, .ordered = 201, .confirmed = 181}, {.size = 9}}).kind ==
         Kind::schedule);
 }
 
 TEST_CASE("the last ring is done when nothing more is to be expected of it") {
   CHECK(decided(0, {{.size = 1}}).kind == Kind::nothing);
-  CHECK(decided(0, {{.size = 1, .told = 1}}).kind == Kind::nothing);
+  CHECK(decided(0, {{.size = 1, .ordered = 1}}).kind == Kind::nothing);
   CHECK(decided(0, {whole(1)}).kind == Kind::finish);
-  CHECK(decided(1, {whole(5), {.size = 100, .told = 100, .confirmed = 99}}).kind == Kind::nothing);
-  CHECK(decided(1, {whole(5), {.size = 100, .told = 100, .confirmed = 99, .failed = 1}}).kind ==
+  CHECK(decided(1, {whole(5), {.size = 100, .ordered = 100, .confirmed = 99}}).kind == Kind::nothing);
+  CHECK(decided(1, {whole(5), {.size = 100, .ordered = 100, .confirmed = 99, .failed = 1}}).kind ==
         Kind::finish);
-  CHECK(decided(1, {whole(5), {.size = 100, .told = 98, .confirmed = 98, .away = 2}}).kind == Kind::finish);
+  CHECK(decided(1, {whole(5), {.size = 100, .ordered = 98, .confirmed = 98, .offline = 2}}).kind ==
+        Kind::finish);
   CHECK(decided(0, {}).kind == Kind::finish);
 }
 
 TEST_CASE("one failure is chance, two canaries that rolled back are not") {
-  CHECK(decided(0, {{.size = 5, .told = 5, .confirmed = 3, .rolled_back = 1}, {.size = 9}}).kind ==
+  CHECK(decided(0, {{.size = 5, .ordered = 5, .confirmed = 3, .rolled_back = 1}, {.size = 9}}).kind ==
         Kind::nothing);
-  CHECK(decided(0, {{.size = 5, .told = 5, .confirmed = 4, .rolled_back = 1}, {.size = 9}}).kind ==
+  CHECK(decided(0, {{.size = 5, .ordered = 5, .confirmed = 4, .rolled_back = 1}, {.size = 9}}).kind ==
         Kind::schedule);
-  const auto two = decided(0, {{.size = 5, .told = 5, .rolled_back = 2}, {.size = 9}});
+  const auto two = decided(0, {{.size = 5, .ordered = 5, .rolled_back = 2}, {.size = 9}});
   CHECK(two.kind == Kind::stop);
   CHECK(two.reason == "2 canaries rolled back");
-  CHECK(decided(0, {{.size = 5, .told = 5, .failed = 2}, {.size = 9}}).kind == Kind::stop);
+  CHECK(decided(0, {{.size = 5, .ordered = 5, .failed = 2}, {.size = 9}}).kind == Kind::stop);
   // Later, too: also while the next ring waits for the pause to end.
-  CHECK(decided(0, {{.size = 5, .told = 5, .confirmed = 3, .rolled_back = 2}, {.size = 9}}, 5000).kind ==
+  CHECK(decided(0, {{.size = 5, .ordered = 5, .confirmed = 3, .rolled_back = 2}, {.size = 9}}, 5000).kind ==
         Kind::stop);
 }
 
 TEST_CASE("more than 2 per cent of those told that failed stop it") {
   const auto at = [](std::size_t told, std::size_t failed) {
-    return decided(2,
-                   {whole(5), whole(95), {.size = 400, .told = told - 100, .failed = failed}, {.size = 500}})
+    return decided(
+               2,
+               {whole(5), whole(95), {.size = 400, .ordered = told - 100, .failed = failed}, {.size = 500}})
         .kind;
   };
   CHECK(at(149, 1) == Kind::nothing);
@@ -172,24 +174,24 @@ TEST_CASE("more than 2 per cent of those told that failed stop it") {
   CHECK(at(149, 3) == Kind::stop);
   CHECK(at(500, 10) == Kind::nothing);
   CHECK(at(500, 11) == Kind::stop);
-  const auto said = decided(1, {whole(5), {.size = 15, .told = 15, .failed = 2}});
+  const auto said = decided(1, {whole(5), {.size = 15, .ordered = 15, .failed = 2}});
   CHECK(said.reason == "2 of 20 machines that were told failed");
 }
 
 TEST_CASE("after the canaries more than 2 per cent that rolled back stop it, of the rings that were begun") {
   const auto small =
-      decided(1, {whole(5), {.size = 15, .told = 15, .confirmed = 14, .rolled_back = 1}, {.size = 80}});
+      decided(1, {whole(5), {.size = 15, .ordered = 15, .confirmed = 14, .rolled_back = 1}, {.size = 80}});
   CHECK(small.kind == Kind::stop);
   CHECK(small.reason == "1 of 15 machines after the canaries rolled back");
   // A canary is one of five: it is not counted again here.
-  CHECK(decided(1, {{.size = 5, .told = 5, .confirmed = 4, .rolled_back = 1},
-                    {.size = 15, .told = 15},
+  CHECK(decided(1, {{.size = 5, .ordered = 5, .confirmed = 4, .rolled_back = 1},
+                    {.size = 15, .ordered = 15},
                     {.size = 80}})
             .kind == Kind::nothing);
   // The first of many that were told says less.
-  CHECK(decided(1, {whole(5), {.size = 95, .told = 3, .rolled_back = 1}, {.size = 400}}).kind ==
+  CHECK(decided(1, {whole(5), {.size = 95, .ordered = 3, .rolled_back = 1}, {.size = 400}}).kind ==
         Kind::nothing);
-  CHECK(decided(2, {whole(5), whole(15), {.size = 80, .told = 3, .rolled_back = 1}, {.size = 100}}).kind ==
+  CHECK(decided(2, {whole(5), whole(15), {.size = 80, .ordered = 3, .rolled_back = 1}, {.size = 100}}).kind ==
         Kind::nothing);
 }
 
@@ -207,7 +209,7 @@ TEST_CASE("with one of ten machines bad, a rollout to 200 stops in whatever orde
     for (; ring < answered.size() && kind != Kind::stop; ++ring) {
       for (const RolloutTarget& target : rings.targets)
         if (target.ring == ring) {
-          ++answered[ring].told;
+          ++answered[ring].ordered;
           ++(target.instance % 10 == 3 ? answered[ring].rolled_back : answered[ring].confirmed);
         }
       kind = decided(ring, answered).kind;
@@ -222,7 +224,8 @@ TEST_CASE("with one of ten machines bad, a rollout to 200 stops in whatever orde
 
 TEST_CASE("5 per cent of those told that are lost stop it, but never one alone") {
   const auto at = [](std::size_t told, std::size_t lost) {
-    return decided(2, {whole(5), whole(95), {.size = 400, .told = told - 100, .lost = lost}, {.size = 500}})
+    return decided(2,
+                   {whole(5), whole(95), {.size = 400, .ordered = told - 100, .lost = lost}, {.size = 500}})
         .kind;
   };
   CHECK(at(110, 1) == Kind::nothing);
@@ -230,26 +233,27 @@ TEST_CASE("5 per cent of those told that are lost stop it, but never one alone")
   CHECK(at(110, 6) == Kind::stop);
   CHECK(at(200, 9) == Kind::nothing);
   CHECK(at(200, 10) == Kind::stop);
-  CHECK(decided(0, {{.size = 5, .told = 5, .lost = 1}, {.size = 9}}).kind == Kind::nothing);
-  CHECK(decided(0, {{.size = 5, .told = 5, .lost = 2}, {.size = 9}}).kind == Kind::stop);
+  CHECK(decided(0, {{.size = 5, .ordered = 5, .lost = 1}, {.size = 9}}).kind == Kind::nothing);
+  CHECK(decided(0, {{.size = 5, .ordered = 5, .lost = 2}, {.size = 9}}).kind == Kind::stop);
 }
 
 TEST_CASE("a ring that can no longer be through stops it") {
-  CHECK(decided(0, {{.size = 1, .told = 1, .rolled_back = 1}}).kind == Kind::stop);
-  CHECK(decided(0, {{.size = 1, .told = 1, .lost = 1}}).kind == Kind::stop);
-  CHECK(decided(0, {{.size = 5, .told = 5, .confirmed = 3, .failed = 1, .lost = 1}, {.size = 9}}).kind ==
+  CHECK(decided(0, {{.size = 1, .ordered = 1, .rolled_back = 1}}).kind == Kind::stop);
+  CHECK(decided(0, {{.size = 1, .ordered = 1, .lost = 1}}).kind == Kind::stop);
+  CHECK(decided(0, {{.size = 5, .ordered = 5, .confirmed = 3, .failed = 1, .lost = 1}, {.size = 9}}).kind ==
         Kind::stop);
-  CHECK(decided(0, {{.size = 2, .told = 2, .confirmed = 1, .failed = 1}}).kind == Kind::finish);
-  CHECK(decided(0, {{.size = 3, .told = 3, .confirmed = 2, .failed = 1}}).kind == Kind::finish);
+  CHECK(decided(0, {{.size = 2, .ordered = 2, .confirmed = 1, .failed = 1}}).kind == Kind::finish);
+  CHECK(decided(0, {{.size = 3, .ordered = 3, .confirmed = 2, .failed = 1}}).kind == Kind::finish);
 }
 
 TEST_CASE("machines that are away hold nobody up, but without a canary nothing is learnt") {
-  CHECK(decided(0, {{.size = 5, .told = 3, .confirmed = 3, .away = 2}, {.size = 9}}).kind == Kind::schedule);
-  CHECK(decided(0, {{.size = 5, .away = 5}, {.size = 9}}).kind == Kind::nothing);
-  CHECK(decided(0, {{.size = 5, .away = 5}}).kind == Kind::nothing);
-  CHECK(decided(1, {whole(5), {.size = 9, .away = 9}, {.size = 9}}).kind == Kind::schedule);
-  CHECK(decided(1, {whole(5), {.size = 9, .away = 9}}).kind == Kind::finish);
-  CHECK(decided(0, {{.size = 0}, {.size = 9}}).kind == Kind::schedule);  // all forgiven, or forgotten
+  CHECK(decided(0, {{.size = 5, .ordered = 3, .confirmed = 3, .offline = 2}, {.size = 9}}).kind ==
+        Kind::schedule);
+  CHECK(decided(0, {{.size = 5, .offline = 5}, {.size = 9}}).kind == Kind::nothing);
+  CHECK(decided(0, {{.size = 5, .offline = 5}}).kind == Kind::nothing);
+  CHECK(decided(1, {whole(5), {.size = 9, .offline = 9}, {.size = 9}}).kind == Kind::schedule);
+  CHECK(decided(1, {whole(5), {.size = 9, .offline = 9}}).kind == Kind::finish);
+  CHECK(decided(0, {{.size = 0}, {.size = 9}}).kind == Kind::schedule);  // all excluded, or forgotten
 }
 
 TEST_CASE("what does not run does nothing, whatever the counts") {
@@ -257,7 +261,7 @@ TEST_CASE("what does not run does nothing, whatever the counts") {
                            RolloutState::done, RolloutState::pinned, RolloutState::ended}) {
     CHECK(decided(0, {whole(5), {.size = 9}}, 0, 1000, state).kind == Kind::nothing);
     CHECK(decided(0, {whole(5), {.size = 9}}, 1000, 1000, state).kind == Kind::nothing);
-    CHECK(decided(0, {{.size = 5, .told = 5, .rolled_back = 5}}, 0, 1000, state).kind == Kind::nothing);
+    CHECK(decided(0, {{.size = 5, .ordered = 5, .rolled_back = 5}}, 0, 1000, state).kind == Kind::nothing);
     CHECK(rollout_state_of(name_of(state)) == state);
   }
   CHECK_FALSE(rollout_state_of("nonsense"));

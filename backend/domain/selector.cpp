@@ -8,7 +8,7 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 
-namespace backend {
+namespace backend::domain {
 
 using base::Error;
 using base::ErrorCode;
@@ -297,4 +297,4 @@ bool Selector::matches(const Instance& instance) const {
   return matches(subject);
 }
 
-}  // namespace backend
+}  // namespace backend::domain

@@ -18,7 +18,7 @@
 #include "base/result.hpp"
 #include "base/value.hpp"
 
-namespace backend {
+namespace backend::domain {
 
 // What a selector looks at. `facts` may be null: then there are none.
 struct SelectorSubject {
@@ -54,4 +54,4 @@ class Selector {
 inline constexpr std::size_t kLongestSelector = 4096;
 inline constexpr std::size_t kDeepestSelector = 32;
 
-}  // namespace backend
+}  // namespace backend::domain

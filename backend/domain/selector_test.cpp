@@ -6,10 +6,10 @@
 
 namespace {
 
-using backend::Selector;
+using backend::domain::Selector;
 
 bool matches(std::string_view text) {
-  static const backend::Tags kTags{{"role", "db"}, {"zone", "eu-west-1"}, {"or", "gold"}};
+  static const backend::domain::Tags kTags{{"role", "db"}, {"zone", "eu-west-1"}, {"or", "gold"}};
   static const std::string kFacts =
       R"({"os": {"id": "debian", "major": 12, "lts": true}, "disks": ["sda", "nvme0n1"], "kernel.name": "x"})";
   base::Arena arena;
@@ -48,7 +48,7 @@ TEST_CASE("what an instance does not have is equal to nothing") {
   CHECK_FALSE(matches("team=*"));
   CHECK(matches("not team=*"));
   CHECK_FALSE(matches("fact.os.id.deeper=x"));
-  backend::Tags none;
+  backend::domain::Tags none;
   CHECK_FALSE(Selector::parse("fact.os.id=debian")->matches({"a", "b", none, nullptr}));
 }
 

@@ -10,7 +10,7 @@
 
 #include "backend/domain/placement.hpp"
 
-namespace backend {
+namespace backend::domain {
 
 using base::Error;
 using base::ErrorCode;
@@ -178,4 +178,4 @@ Result<void> check_waits(std::string_view app_id, std::span<const PlacedInstance
   return WaitGraph(app_id, instances, assigned).check();
 }
 
-}  // namespace backend
+}  // namespace backend::domain

@@ -5,7 +5,7 @@
 #include <set>
 #include <unordered_set>
 
-namespace backend {
+namespace backend::domain {
 
 namespace {
 
@@ -73,18 +73,18 @@ std::size_t reach_of(const Machine& machine, const Report& report) {
 }
 
 // The same from what the store remembers.
-void read_progress_of(const Standing& standing, Machine& machine) {
+void read_progress_of(const InstanceProgress& progress, Machine& machine) {
   if (!machine.states) return;
   const auto note = [&](std::size_t done, Millis at) {
     machine.done = std::max(machine.done, done);
     machine.done_at = std::max(machine.done_at, at);
   };
-  if (standing.converged_version == standing.recipe_version && standing.recipe_version > 0)
-    note(machine.states->ids.size(), standing.converged_at);
-  for (const StateStanding& state : standing.states) {
+  if (progress.converged_version == progress.recipe_version && progress.recipe_version > 0)
+    note(machine.states->ids.size(), progress.converged_at);
+  for (const StateStanding& state : progress.states) {
     const auto found = machine.states->index.find(state.state_id);
-    if (found == machine.states->index.end() || state.recipe_version != standing.recipe_version) continue;
-    const bool is_done = state.done_version == standing.recipe_version;
+    if (found == machine.states->index.end() || state.recipe_version != progress.recipe_version) continue;
+    const bool is_done = state.done_version == progress.recipe_version;
     note(found->second + (is_done ? 1 : 0), is_done ? state.done_at : 0);
   }
 }
@@ -224,24 +224,24 @@ WaitIndex::~WaitIndex() = default;
 WaitIndex::WaitIndex(WaitIndex&&) noexcept = default;
 WaitIndex& WaitIndex::operator=(WaitIndex&&) noexcept = default;
 
-std::vector<Satisfied> WaitIndex::set_instance(const Standing& standing,
+std::vector<Satisfied> WaitIndex::set_instance(const InstanceProgress& progress,
                                                std::shared_ptr<const StateList> states, Millis now) {
-  WaitApp& app = impl_->apps[standing.app_id];
-  Machine& machine = impl_->machines[standing.key];
-  if (machine.app) Impl::leave(app, standing.key, machine);
+  WaitApp& app = impl_->apps[progress.app_id];
+  Machine& machine = impl_->machines[progress.key];
+  if (machine.app) Impl::leave(app, progress.key, machine);
   machine = {&app,
-             standing.app_id,
-             standing.instance_id,
-             standing.tags,
-             standing.recipe_version,
+             progress.app_id,
+             progress.instance_id,
+             progress.tags,
+             progress.recipe_version,
              std::move(states),
              0,
              0};
-  read_progress_of(standing, machine);
-  app.names[standing.instance_id] = standing.key;
-  auto satisfied = impl_->update(app, standing.instance_id, now,
-                                 [&](Target& target) { Impl::look(target, standing.key, machine); });
-  impl_->join(app, standing.key, machine);
+  read_progress_of(progress, machine);
+  app.names[progress.instance_id] = progress.key;
+  auto satisfied = impl_->update(app, progress.instance_id, now,
+                                 [&](Target& target) { Impl::look(target, progress.key, machine); });
+  impl_->join(app, progress.key, machine);
   return satisfied;
 }
 
@@ -271,17 +271,17 @@ std::vector<Satisfied> WaitIndex::on_report(InstanceKey instance, const Report& 
   });
 }
 
-std::vector<WaitStanding> WaitIndex::waits_of(InstanceKey instance) const {
-  std::vector<WaitStanding> waits;
+std::vector<WaitStatus> WaitIndex::waits_of(InstanceKey instance) const {
+  std::vector<WaitStatus> waits;
   const Group* group = impl_->group_of(instance);
   if (!group) return waits;
   for (const Wait& wait : group->waits) {
-    WaitStanding& standing = waits.emplace_back();
-    standing.state_id = group->states->ids[wait.state];
-    standing.satisfied_at = wait.satisfied_at;
+    WaitStatus& progress = waits.emplace_back();
+    progress.state_id = group->states->ids[wait.state];
+    progress.satisfied_at = wait.satisfied_at;
     if (!wait.satisfied_at)
       for (const Target& target : wait.targets)
-        impl_->list_open(target, standing.open);
+        impl_->list_open(target, progress.open);
   }
   return waits;
 }
@@ -290,7 +290,7 @@ protocol::WaitList WaitIndex::wait_list(InstanceKey instance) const {
   protocol::WaitList list;
   if (const auto machine = impl_->machines.find(instance); machine != impl_->machines.end())
     list.recipe_version = machine->second.version;
-  for (WaitStanding& wait : waits_of(instance))
+  for (WaitStatus& wait : waits_of(instance))
     for (protocol::StateRef& open : wait.open)
       if (list.waited.size() < kMostListed) list.waited.push_back(std::move(open));
   return list;
@@ -314,4 +314,4 @@ std::size_t WaitIndex::open_count() const {
   return open;
 }
 
-}  // namespace backend
+}  // namespace backend::domain

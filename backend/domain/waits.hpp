@@ -6,8 +6,8 @@
 // selector's targets are the instances that it matches now, and at least one must be there. When an awaited
 // machine gets another recipe, its states are not done any more, and the wait is open again.
 //
-// Nothing here is stored: it is filled from Store::each_standing() at the start, which has all of it,
-// whatever retention has removed.
+// Nothing here is stored: it is filled from Store::each_instance_progress() at the start, which has all of
+// it, whatever retention has removed.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@
 #include "backend/domain/model.hpp"
 #include "backend/domain/placement.hpp"
 
-namespace backend {
+namespace backend::domain {
 
 // The waiting state has come true just now.
 struct Satisfied {
@@ -30,7 +30,7 @@ struct Satisfied {
   Millis at = 0;
 };
 
-struct WaitStanding {
+struct WaitStatus {
   std::string state_id;
   std::vector<protocol::StateRef>
       open;  // what is still waited for; instance_id "selector: …" when nobody matches
@@ -48,15 +48,15 @@ class WaitIndex {
 
   // A new instance, or one whose version, placement, tags or facts have changed. `states` is read_states() of
   // its placement, shared between instances; null: nothing.
-  std::vector<Satisfied> set_instance(const Standing& standing, std::shared_ptr<const StateList> states,
-                                      Millis now);
+  std::vector<Satisfied> set_instance(const InstanceProgress& progress,
+                                      std::shared_ptr<const StateList> states, Millis now);
   std::vector<Satisfied> remove_instance(InstanceKey instance, Millis now);
 
   // Reports, after they were stored. One hash look-up when nobody waits for the instance.
   std::vector<Satisfied> on_report(InstanceKey instance, const Report& report, Millis now);
 
   // The waits of an instance, in the order of its states: for WaitQuery, after a handshake, and for lists.
-  std::vector<WaitStanding> waits_of(InstanceKey instance) const;
+  std::vector<WaitStatus> waits_of(InstanceKey instance) const;
   // The open targets of all its waits, as WaitList has them.
   protocol::WaitList wait_list(InstanceKey instance) const;
   // Instances that have wait states, in the order of their keys.
@@ -69,4 +69,4 @@ class WaitIndex {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace backend
+}  // namespace backend::domain

@@ -6,17 +6,17 @@
 
 namespace {
 
-using backend::Report;
-using backend::Satisfied;
-using backend::Standing;
-using backend::WaitIndex;
+using backend::domain::InstanceProgress;
+using backend::domain::Report;
+using backend::domain::Satisfied;
+using backend::domain::WaitIndex;
 using tests::must;
 using tests::StoreBench;
 
-using List = std::shared_ptr<const backend::StateList>;
+using List = std::shared_ptr<const backend::domain::StateList>;
 
 List list(const std::string& json) {
-  return must(backend::read_states(json));
+  return must(backend::domain::read_states(json));
 }
 const char* const kDb = R"([{"id":"install"},{"id":"schema"},{"id":"after"}])";
 const char* const kWeb =
@@ -24,14 +24,14 @@ const char* const kWeb =
 const char* const kAll =
     R"([{"id":"w","module":"meta.wait","parameter":{"state":{"selector":"role=db","state_id":"schema"}}}])";
 
-Standing machine(backend::InstanceKey key, const std::string& id, std::int64_t version = 1) {
-  Standing standing;
-  standing.key = key;
-  standing.app_id = "default";
-  standing.instance_id = id;
-  standing.recipe_version = version;
-  if (id.starts_with("db")) standing.tags["role"] = "db";
-  return standing;
+InstanceProgress machine(backend::domain::InstanceKey key, const std::string& id, std::int64_t version = 1) {
+  InstanceProgress progress;
+  progress.key = key;
+  progress.app_id = "default";
+  progress.instance_id = id;
+  progress.recipe_version = version;
+  if (id.starts_with("db")) progress.tags["role"] = "db";
+  return progress;
 }
 Report done(const std::string& id, std::int64_t version = 1) {
   return StoreBench::log(1, id, true, version);
@@ -39,7 +39,7 @@ Report done(const std::string& id, std::int64_t version = 1) {
 Report failed(const std::string& id) {
   return StoreBench::log(1, id, false);
 }
-bool is_open(const WaitIndex& index, backend::InstanceKey key) {
+bool is_open(const WaitIndex& index, backend::domain::InstanceKey key) {
   return !index.waits_of(key).at(0).satisfied_at.has_value();
 }
 
@@ -64,7 +64,7 @@ TEST_CASE("a wait is satisfied when all that it waits for is done") {
   CHECK(index.waits_of(1).at(0).satisfied_at == 20);
   CHECK(index.on_report(3, done("schema"), 30).empty());
   CHECK(index.open_count() == 0);
-  CHECK(index.waiting_instances() == std::vector<backend::InstanceKey>{1});
+  CHECK(index.waiting_instances() == std::vector<backend::domain::InstanceKey>{1});
 }
 
 TEST_CASE("failures, other versions and other machines do not satisfy a wait") {
@@ -143,13 +143,13 @@ TEST_CASE("a wait for a machine that has not joined is open until it has") {
 TEST_CASE("all machines with one recipe are told, and one that joins later finds it done") {
   WaitIndex index;
   const auto web = list(kAll);
-  for (backend::InstanceKey key = 1; key <= 5; ++key)
+  for (backend::domain::InstanceKey key = 1; key <= 5; ++key)
     index.set_instance(machine(key, "web" + std::to_string(key)), web, 0);
   index.set_instance(machine(9, "db1"), list(kDb), 0);
   CHECK(index.on_report(9, done("schema"), 7).size() == 5);
   index.set_instance(machine(6, "web6"), web, 8);
   CHECK(index.waits_of(6).at(0).satisfied_at == 7);
-  for (backend::InstanceKey key = 1; key <= 6; ++key)
+  for (backend::domain::InstanceKey key = 1; key <= 6; ++key)
     index.remove_instance(key, 9);
   CHECK(index.waiting_instances().empty());
   index.set_instance(machine(7, "web7"), list(kAll), 10);
@@ -166,14 +166,14 @@ TEST_CASE("waits are the same after a restart, even when retention has removed t
       "states: [{id: w, module: meta.wait, parameter: {state: {selector: role=db, state_id: schema}}}]");
   bench.assign("role=db", "db");
   bench.assign("instance=web1", "web");
-  must(backend::place_app(*bench, "default"));
+  must(backend::fleet::place_app(*bench, "default"));
   const auto load = [&] {
     WaitIndex index;
     auto reader = bench.reader();
-    std::vector<Standing> standings;
-    must(reader->each_standing([&](const Standing& standing) { standings.push_back(standing); }));
-    for (const Standing& standing : standings)
-      index.set_instance(standing, list(must(reader->find_placement(standing.placement)).states), 99);
+    std::vector<InstanceProgress> all;
+    must(reader->each_instance_progress([&](const InstanceProgress& each) { all.push_back(each); }));
+    for (const InstanceProgress& each : all)
+      index.set_instance(each, list(must(reader->find_placement(each.placement)).states), 99);
     return index;
   };
   const auto web = must(bench->find_instance("default", "web1")).key;
@@ -186,6 +186,6 @@ TEST_CASE("waits are the same after a restart, even when retention has removed t
   CHECK(load().waits_of(web).at(0).satisfied_at == bench.now);
 
   bench.push("db", "states: [{id: schema, module: meta.comment}]");
-  must(backend::place_app(*bench, "default"));
+  must(backend::fleet::place_app(*bench, "default"));
   CHECK(is_open(load(), web));
 }

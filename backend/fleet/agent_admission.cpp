@@ -5,36 +5,36 @@
 #include "backend/fleet/agent_connection.hpp"
 #include "base/token.hpp"
 
-namespace backend {
+namespace backend::fleet {
 
 using namespace protocol::at_backend;
 
 // What the store says about a handshake.
-struct Judgement {
-  Admission admission;
-  Instance instance;                                // when admitted, as the following two
+struct HandshakeDecision {
+  domain::Admission admission;
+  domain::Instance instance;                        // when admitted, as the following two
   std::shared_ptr<const PlacementContent> content;  // when the agent lacks it
   Delivery delivery;                                // for waits, and for nobody else
-  std::optional<UpdateOrder> update;
+  std::optional<domain::UpdateOrder> update;
 };
 
 namespace {
 
 // Whether the agent has the states of what it should run.
-bool has_states(const protocol::Handshake& handshake, int version, const Instance& instance) {
+bool has_states(const protocol::Handshake& handshake, int version, const domain::Instance& instance) {
   return version >= 2 && !handshake.recipe_digest.empty() &&
          handshake.recipe_digest == instance.recipe_digest;
 }
 
-base::Result<Judgement> judge_handshake(Store& store, const protocol::Handshake& handshake,
-                                        const std::optional<Credential>& credential, int version,
-                                        const std::string& peer) {
-  const Millis now = now_millis();
+base::Result<HandshakeDecision> decide_handshake(store::Store& store, const protocol::Handshake& handshake,
+                                                 const std::optional<domain::Credential>& credential,
+                                                 int version, const std::string& peer) {
+  const domain::Millis now = domain::now_millis();
   auto admission = store.admit(handshake, credential, now);
   if (!admission) return std::move(admission).error();
-  Judgement judgement{.admission = std::move(*admission)};
-  const Admission& admitted = judgement.admission;
-  using Verdict = Admission::Verdict;
+  HandshakeDecision decision{.admission = std::move(*admission)};
+  const domain::Admission& admitted = decision.admission;
+  using Verdict = domain::Admission::Verdict;
   if (admitted.verdict == Verdict::wrong_token || admitted.verdict == Verdict::revoked ||
       admitted.verdict == Verdict::wrong_name) {
     auto noted = store.add_audit({.at = now,
@@ -43,12 +43,12 @@ base::Result<Judgement> judge_handshake(Store& store, const protocol::Handshake&
                                   .object = handshake.app_id + "/" + handshake.instance_id,
                                   .detail = admitted.reason,
                                   .from = peer,
-                                  .result = std::string(kDenied)});
+                                  .result = std::string(domain::kDenied)});
     if (!noted) return std::move(noted).error();
   }
-  if (admitted.verdict != Admission::Verdict::admitted) return judgement;
+  if (admitted.verdict != domain::Admission::Verdict::admitted) return decision;
 
-  const InstanceKey key = admitted.session.instance;
+  const domain::InstanceKey key = admitted.session.instance;
   Placed placed;
   if (admitted.is_new || admitted.tags_changed) {
     auto now_placed = place_instance(store, key);
@@ -57,15 +57,15 @@ base::Result<Judgement> judge_handshake(Store& store, const protocol::Handshake&
   }
   auto instance = store.find_instance(key);
   if (!instance) return std::move(instance).error();
-  judgement.instance = std::move(*instance);
-  judgement.instance.facts.clear();  // of no use here
+  decision.instance = std::move(*instance);
+  decision.instance.facts.clear();  // of no use here
   // An agent that is ahead of us (our database is from a backup) gets the version after its own.
-  const bool may_be_ahead = judgement.instance.recipe_version == handshake.recipe_version.value_or(0) + 1;
+  const bool may_be_ahead = decision.instance.recipe_version == handshake.recipe_version.value_or(0) + 1;
   if (admitted.is_new || admitted.tags_changed || may_be_ahead) {
     auto delivery = prepare_delivery(store, std::move(placed), {key});
     if (!delivery) return std::move(delivery).error();
-    judgement.delivery = std::move(*delivery);
-    judgement.delivery.changed.clear();  // the agent is told with all else
+    decision.delivery = std::move(*delivery);
+    decision.delivery.changed.clear();  // the agent is told with all else
   }
   auto update = store.update_for({.instance = key,
                                   .app_id = handshake.app_id,
@@ -75,62 +75,62 @@ base::Result<Judgement> judge_handshake(Store& store, const protocol::Handshake&
                                   .pinned = admitted.app.agent_version},
                                  now);
   if (!update) return std::move(update).error();
-  judgement.update = std::move(*update);
-  if (judgement.instance.placement != 0 && !has_states(handshake, version, judgement.instance)) {
-    auto content = read_placement(store, judgement.instance.placement);
+  decision.update = std::move(*update);
+  if (decision.instance.placement != 0 && !has_states(handshake, version, decision.instance)) {
+    auto content = read_placement(store, decision.instance.placement);
     if (!content) return std::move(content).error();
-    judgement.content = std::move(*content);
+    decision.content = std::move(*content);
   }
-  return judgement;
+  return decision;
 }
 
 }  // namespace
 
-Task<> AgentConnection::judge(Judge judge) {
+transport::Task<> AgentConnection::answer_handshake(DecideHandshake asked) {
   const auto self = shared_from_this();
   if (fleet_.draining_) {
     perform(rules_.step(Drain{.retry_after_ms = fleet_.settings_.spread.count()}));
     co_return;
   }
   // The agent's facts have messages of their own; the token is of use to the store only.
-  auto handshake = std::make_shared<const protocol::Handshake>(std::move(judge.handshake));
-  auto judging = fleet_.store_.write(
-      [handshake, version = judge.version, peer = socket_->peer(),
-       credential = credential_ ? std::optional(*credential_) : std::nullopt](Store& store) {
-        return judge_handshake(store, *handshake, credential, version, peer);
+  auto handshake = std::make_shared<const protocol::Handshake>(std::move(asked.handshake));
+  auto deciding = fleet_.store_.write(
+      [handshake, version = asked.version, peer = socket_->peer(),
+       credential = credential_ ? std::optional(*credential_) : std::nullopt](store::Store& store) {
+        return decide_handshake(store, *handshake, credential, version, peer);
       });
-  const auto judgement = co_await std::move(judging);
+  const auto decision = co_await std::move(deciding);
   if (close_code_ != 0) co_return;
   if (fleet_.draining_) {  // since it was asked
     perform(rules_.step(Drain{.retry_after_ms = fleet_.settings_.spread.count()}));
     co_return;
   }
-  if (!judgement) {
-    fleet_.log_.error("handshake of " + instance_id() + ": " + judgement.error().message());
+  if (!decision) {
+    fleet_.log_.error("handshake of " + instance_id() + ": " + decision.error().message());
     close(transport::close_code::kTryAgainLater, "the handshake could not be stored");
     co_return;
   }
-  switch (judgement->admission.verdict) {
-    case Admission::Verdict::admitted:
-      welcome(*judgement, *handshake);
+  switch (decision->admission.verdict) {
+    case domain::Admission::Verdict::admitted:
+      welcome(*decision, *handshake);
       break;
-    case Admission::Verdict::unknown_app:
-      perform(rules_.step(NotReady{.reason = judgement->admission.reason, .retry_after_ms = kNotReadyMs}));
+    case domain::Admission::Verdict::unknown_app:
+      perform(rules_.step(NotReady{.reason = decision->admission.reason, .retry_after_ms = kNotReadyMs}));
       break;
-    case Admission::Verdict::wrong_token:
-    case Admission::Verdict::revoked:
-    case Admission::Verdict::wrong_name:
-    case Admission::Verdict::invalid:
+    case domain::Admission::Verdict::wrong_token:
+    case domain::Admission::Verdict::revoked:
+    case domain::Admission::Verdict::wrong_name:
+    case domain::Admission::Verdict::invalid:
       fleet_.metrics_.handshakes_refused.add();
-      perform(rules_.step(Refused{judgement->admission.reason}));
+      perform(rules_.step(Refused{decision->admission.reason}));
       break;
   }
 }
 
-void AgentConnection::welcome(const Judgement& judgement, const protocol::Handshake& handshake) {
+void AgentConnection::welcome(const HandshakeDecision& decision, const protocol::Handshake& handshake) {
   const auto self = shared_from_this();
-  const Admission& admission = judgement.admission;
-  const Instance& instance = judgement.instance;
+  const domain::Admission& admission = decision.admission;
+  const domain::Instance& instance = decision.instance;
   session_ = admission.session;
   place_.reset();
   fleet_.connected(self, instance);
@@ -144,12 +144,12 @@ void AgentConnection::welcome(const Judgement& judgement, const protocol::Handsh
                                            .report_changes_only = admission.app.report == "changes",
                                            .server_time = base::utc_now(),
                                            .facts_hash = admission.facts_hash}}));
-  fleet_.deliver(judgement.delivery);
+  fleet_.deliver(decision.delivery);
 
   if (instance.recipe_version > 0) {
     RecipeTexts texts;
-    if (judgement.content) {
-      tell_recipe(*judgement.content, instance.recipe_version, texts);
+    if (decision.content) {
+      tell_recipe(*decision.content, instance.recipe_version, texts);
     } else if (handshake.recipe_version == instance.recipe_version || instance.placement == 0) {
       told_version_ = instance.recipe_version;
       told_placement_ = instance.placement;
@@ -161,15 +161,15 @@ void AgentConnection::welcome(const Judgement& judgement, const protocol::Handsh
   }
   fleet_.tell_satisfied_waits(*this, instance.recipe_version);
   if (fleet_.is_watched(session_.instance)) tell(protocol::OutputSubscribe{.on = true});
-  if (const auto& update = judgement.update)
+  if (const auto& update = decision.update)
     tell(protocol::AgentUpdate{update->version, update->url, update->action_id});
 }
 
-Task<> AgentConnection::sign(SignCertificate request) {
+transport::Task<> AgentConnection::sign(SignCertificate request) {
   const auto self = shared_from_this();
   auto signing = fleet_.store_.write(
       [asked = std::move(request.request), terms = fleet_.settings_.certificates, peer = socket_->peer(),
-       credential = credential_ ? std::optional(*credential_) : std::nullopt](Store& store) {
+       credential = credential_ ? std::optional(*credential_) : std::nullopt](store::Store& store) {
         return credential ? renew_certificate(store, terms, *credential, asked, peer)
                           : enrol_agent(store, terms, asked, peer);
       });
@@ -198,12 +198,12 @@ protocol::BackendBody AgentConnection::answer_to(const base::Result<Signed>& ask
   return asked->issued;
 }
 
-Task<> AgentConnection::store_facts(protocol::Facts facts) {
+transport::Task<> AgentConnection::store_facts(protocol::Facts facts) {
   const auto self = shared_from_this();
   // A patch on facts that we do not have would make them wrong under the right hash.
   if (!facts.full && facts_are_lost_) co_return;
   auto storing = fleet_.store_.write([facts = std::move(facts), key = session_.instance](
-                                         Store& store) -> base::Result<std::optional<Delivery>> {
+                                         store::Store& store) -> base::Result<std::optional<Delivery>> {
     auto put = store.put_facts(key, facts, "");
     if (!put) return std::move(put).error();
     if (!*put) return std::optional<Delivery>();
@@ -221,4 +221,4 @@ Task<> AgentConnection::store_facts(protocol::Facts facts) {
     fleet_.deliver(**stored);
 }
 
-}  // namespace backend
+}  // namespace backend::fleet

@@ -6,7 +6,7 @@
 #include "base/token.hpp"
 #include "protocol/codec.hpp"
 
-namespace backend {
+namespace backend::fleet {
 
 using namespace protocol::at_backend;
 using protocol::BackendBody;
@@ -27,11 +27,12 @@ struct AgentConnection::Perform {
   }
   void operator()(StopTimer&) const { self.stop_timer(); }
   void operator()(SetMaxMessage& action) const { self.socket_->set_max_message(action.bytes); }
-  void operator()(Judge& action) const { errands.judge = std::move(action); }
+  void operator()(DecideHandshake& action) const { errands.handshake = std::move(action); }
   void operator()(protocol::at_backend::Store& action) const {
     std::visit(
         [this](auto& report) {
-          if constexpr (std::is_constructible_v<Report, decltype(report)>) self.take(std::move(report));
+          if constexpr (std::is_constructible_v<domain::Report, decltype(report)>)
+            self.take(std::move(report));
         },
         action.report);
   }
@@ -64,21 +65,21 @@ struct AgentConnection::Perform {
   }
   void operator()(protocol::at_backend::Log& action) const {
     using Level = protocol::at_backend::Log::Level;
-    const LogLevel level = action.level == Level::warning ? LogLevel::warning
-                           : action.level == Level::info  ? LogLevel::info
-                                                          : LogLevel::debug;
+    const terminal::LogLevel level = action.level == Level::warning ? terminal::LogLevel::warning
+                                     : action.level == Level::info  ? terminal::LogLevel::info
+                                                                    : terminal::LogLevel::debug;
     self.fleet_.log_.write(level, "agent " + self.socket_->peer() + ": " + action.text);
   }
 };
 
 AgentConnection::AgentConnection(Fleet& fleet, std::shared_ptr<transport::WebSocket> socket,
-                                 std::optional<Credential> credential)
+                                 std::optional<domain::Credential> credential)
     : fleet_(fleet),
       socket_(std::move(socket)),
       queue_(socket_->executor()),
       rules_({.protocol_min = fleet.settings_.allow_v1 ? 1 : 2,
               .accepts_tokens = fleet.settings_.accept_tokens}),
-      credential_(credential ? std::make_unique<Credential>(std::move(*credential)) : nullptr) {}
+      credential_(credential ? std::make_unique<domain::Credential>(std::move(*credential)) : nullptr) {}
 
 AgentConnection::Errands AgentConnection::perform(std::vector<Action> actions) {
   Errands errands;
@@ -88,8 +89,8 @@ AgentConnection::Errands AgentConnection::perform(std::vector<Action> actions) {
 }
 
 // Holds no connection that has ended.
-Task<> AgentConnection::fire_after(std::weak_ptr<AgentConnection> weak,
-                                   std::shared_ptr<transport::Wake> timer, std::int64_t ms) {
+transport::Task<> AgentConnection::fire_after(std::weak_ptr<AgentConnection> weak,
+                                              std::shared_ptr<transport::Wake> timer, std::int64_t ms) {
   co_await timer->wait_for(std::chrono::milliseconds(ms));
   if (const auto self = weak.lock(); self && self->timer_ == timer)
     self->perform(self->rules_.step(TimerFired{}));
@@ -99,7 +100,7 @@ void AgentConnection::stop_timer() {
   if (const auto timer = std::exchange(timer_, nullptr)) timer->notify();
 }
 
-Task<> AgentConnection::serve() {
+transport::Task<> AgentConnection::serve() {
   const auto self = shared_from_this();
   transport::spawn(socket_->executor(), write_all());
   Opened opened;
@@ -113,7 +114,7 @@ Task<> AgentConnection::serve() {
   if (close_code_ == 0) socket_->abort();
 }
 
-Task<> AgentConnection::write_all() {
+transport::Task<> AgentConnection::write_all() {
   const auto self = shared_from_this();
   auto running = queue_.run(socket_);
   const auto written = co_await std::move(running);
@@ -125,7 +126,7 @@ Task<> AgentConnection::write_all() {
   co_await std::move(closing);
 }
 
-Task<> AgentConnection::read_all() {
+transport::Task<> AgentConnection::read_all() {
   for (;;) {
     auto reading = socket_->read();
     auto text = co_await std::move(reading);
@@ -145,9 +146,9 @@ Task<> AgentConnection::read_all() {
     frame_bytes_ = text->size();
     text = std::string();  // not needed while we wait
     Errands errands = perform(rules_.step(Received{std::move(*message)}));
-    if (errands.judge) {
-      auto judging = judge(std::move(*errands.judge));
-      co_await std::move(judging);
+    if (errands.handshake) {
+      auto answering = answer_handshake(std::move(*errands.handshake));
+      co_await std::move(answering);
     }
     if (errands.facts) {
       auto storing = store_facts(std::move(*errands.facts));
@@ -230,7 +231,7 @@ void AgentConnection::revoked(const std::string& reason) {
   queue_.clear();
   perform(rules_.step(Revoked{reason}));
   // One that does not read keeps nothing open.
-  transport::spawn(socket_->executor(), [](std::weak_ptr<transport::WebSocket> weak) -> Task<> {
+  transport::spawn(socket_->executor(), [](std::weak_ptr<transport::WebSocket> weak) -> transport::Task<> {
     co_await transport::sleep_for(kGoodbye);
     if (const auto socket = weak.lock()) socket->abort();
   }(socket_));
@@ -238,7 +239,7 @@ void AgentConnection::revoked(const std::string& reason) {
 
 // ---- reports
 
-void AgentConnection::take(Report report) {
+void AgentConnection::take(domain::Report report) {
   fleet_.metrics_.reports_received.add();
   const bool is_first = reports_.empty();
   reports_.push_back(std::move(report));
@@ -247,7 +248,7 @@ void AgentConnection::take(Report report) {
   fleet_.intake_->arrived(shared_from_this(), frame_bytes_, is_first);
 }
 
-std::vector<Report> AgentConnection::take_reports() {
+std::vector<domain::Report> AgentConnection::take_reports() {
   reports_bytes_ = 0;
   return std::exchange(reports_, {});
 }
@@ -266,17 +267,18 @@ void AgentConnection::not_stored() {
 
 // Something that was refused.
 void AgentConnection::add_audit(std::string action, std::string detail) {
-  AuditRow row{.at = now_millis(),
-               .actor = "agent",
-               .action = std::move(action),
-               .object = app_id() + "/" + instance_id(),
-               .detail = std::move(detail)};
+  domain::AuditRow row{.at = domain::now_millis(),
+                       .actor = "agent",
+                       .action = std::move(action),
+                       .object = app_id() + "/" + instance_id(),
+                       .detail = std::move(detail)};
   row.from = socket_->peer();
-  row.result = kDenied;
-  auto writing = fleet_.store_.write([row = std::move(row)](Store& store) { return store.add_audit(row); });
-  transport::spawn(socket_->executor(), [](Task<base::Result<void>> task) -> Task<> {
+  row.result = domain::kDenied;
+  auto writing =
+      fleet_.store_.write([row = std::move(row)](store::Store& store) { return store.add_audit(row); });
+  transport::spawn(socket_->executor(), [](transport::Task<base::Result<void>> task) -> transport::Task<> {
     [[maybe_unused]] const auto noted = co_await std::move(task);
   }(std::move(writing)));
 }
 
-}  // namespace backend
+}  // namespace backend::fleet

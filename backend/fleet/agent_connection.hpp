@@ -21,20 +21,20 @@
 #include "transport/send_queue.hpp"
 #include "transport/web_socket.hpp"
 
-namespace backend {
+namespace backend::fleet {
 
 class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
  public:
   // `credential`: what the peer's certificate says; nothing: it has shown none.
   AgentConnection(Fleet& fleet, std::shared_ptr<transport::WebSocket> socket,
-                  std::optional<Credential> credential);
+                  std::optional<domain::Credential> credential);
 
   // Counts against its address's limit until we know who is there.
   void hold(std::shared_ptr<void> place) { place_ = std::move(place); }
   // Until it ends, however it ends.
-  Task<> serve();
+  transport::Task<> serve();
 
-  const AgentSession& session() const { return session_; }
+  const domain::AgentSession& session() const { return session_; }
   const std::string& app_id() const { return rules_.app_id(); }
   const std::string& instance_id() const { return rules_.instance_id(); }
   bool is_admitted() const { return session_.instance != 0; }
@@ -45,7 +45,7 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   using RecipeTexts = std::unordered_map<std::string, transport::Text>;
   bool tell_recipe(const PlacementContent& content, std::int64_t version, RecipeTexts& texts);
 
-  bool has_expired(Millis now) const { return credential_ && credential_->not_after <= now; }
+  bool has_expired(domain::Millis now) const { return credential_ && credential_->not_after <= now; }
   void superseded() { perform(rules_.step(protocol::at_backend::Superseded{})); }
   // What still waits to be written is not for it any more.
   void revoked(const std::string& reason);
@@ -53,7 +53,7 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
     perform(rules_.step(protocol::at_backend::Drain{.retry_after_ms = retry_after_ms}));
   }
   // Its reports, and how much they are.
-  std::vector<Report> take_reports();
+  std::vector<domain::Report> take_reports();
   std::size_t reports_bytes() const { return reports_bytes_; }
   std::size_t waiting_bytes() const { return waiting_bytes_; }
   void let_go(std::size_t bytes);  // so much does not wait any more
@@ -64,22 +64,22 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
  private:
   // What the reader has to do before it goes on.
   struct Errands {
-    std::optional<protocol::at_backend::Judge> judge;
+    std::optional<protocol::at_backend::DecideHandshake> handshake;
     std::optional<protocol::Facts> facts;
     std::optional<protocol::at_backend::SignCertificate> sign;
   };
 
-  Task<> read_all();
-  Task<> write_all();
-  static Task<> fire_after(std::weak_ptr<AgentConnection> weak, std::shared_ptr<transport::Wake> timer,
-                           std::int64_t ms);
+  transport::Task<> read_all();
+  transport::Task<> write_all();
+  static transport::Task<> fire_after(std::weak_ptr<AgentConnection> weak,
+                                      std::shared_ptr<transport::Wake> timer, std::int64_t ms);
   void stop_timer();
-  Task<> judge(protocol::at_backend::Judge judge);
-  Task<> store_facts(protocol::Facts facts);
-  Task<> sign(protocol::at_backend::SignCertificate request);
+  transport::Task<> answer_handshake(protocol::at_backend::DecideHandshake asked);
+  transport::Task<> store_facts(protocol::Facts facts);
+  transport::Task<> sign(protocol::at_backend::SignCertificate request);
   protocol::BackendBody answer_to(const base::Result<Signed>& asked);
-  void welcome(const struct Judgement& judgement, const protocol::Handshake& handshake);
-  void take(Report report);
+  void welcome(const struct HandshakeDecision& decision, const protocol::Handshake& handshake);
+  void take(domain::Report report);
   void malformed(const base::Error& error);
   void send(transport::Text text, std::string_view slot = {});
   void close(unsigned code, std::string reason);
@@ -92,14 +92,14 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   const std::shared_ptr<transport::WebSocket> socket_;
   transport::SendQueue queue_;
   protocol::BackendSession rules_;
-  std::unique_ptr<Credential> credential_;  // null: there is no certificate
-  AgentSession session_;
-  std::vector<Report> reports_;    // not yet handed to the store
-  std::size_t frame_bytes_ = 0;    // of the message that is being handled
-  std::size_t reports_bytes_ = 0;  // of reports_
-  std::size_t waiting_bytes_ = 0;  // of all that is not stored yet
-  std::int64_t told_version_ = 0;  // of the recipe that the agent has, or has been sent
-  PlacementKey told_placement_ = 0;
+  std::unique_ptr<domain::Credential> credential_;  // null: there is no certificate
+  domain::AgentSession session_;
+  std::vector<domain::Report> reports_;  // not yet handed to the store
+  std::size_t frame_bytes_ = 0;          // of the message that is being handled
+  std::size_t reports_bytes_ = 0;        // of reports_
+  std::size_t waiting_bytes_ = 0;        // of all that is not stored yet
+  std::int64_t told_version_ = 0;        // of the recipe that the agent has, or has been sent
+  domain::PlacementKey told_placement_ = 0;
   bool facts_are_lost_ = false;             // some that were sent were not stored
   std::shared_ptr<transport::Wake> timer_;  // while one runs
   std::shared_ptr<void> place_;             // until the handshake is accepted
@@ -107,4 +107,4 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   std::string close_reason_;
 };
 
-}  // namespace backend
+}  // namespace backend::fleet

@@ -6,7 +6,7 @@
 #include "pki/join_token.hpp"
 #include "pki/request.hpp"
 
-namespace backend {
+namespace backend::fleet {
 
 namespace {
 
@@ -19,14 +19,14 @@ Result<Signed> refuse(std::string reason) {
 }
 
 // Signs, and notes in the store what was signed.
-Result<Signed> issue(Store& store, const CertificateTerms& terms, const pki::Request& request,
-                     InstanceKey instance, const pki::AgentName& name) {
+Result<Signed> issue(store::Store& store, const CertificateTerms& terms, const pki::Request& request,
+                     domain::InstanceKey instance, const pki::AgentName& name) {
   const auto now = std::chrono::system_clock::now();
   auto certificate = terms.authority->issue_agent(request, name, now, terms.life);
   if (!certificate) return std::move(certificate).error();
-  const Millis ends = millis_of(certificate->not_after());
+  const domain::Millis ends = domain::millis_of(certificate->not_after());
   if (auto put = store.put_certificate(instance, name.uid, certificate->serial(), certificate->public_hash(),
-                                       ends, now_millis());
+                                       ends, domain::now_millis());
       !put)
     return std::move(put).error();
   return Signed{.issued = {.chain = certificate->pem() + terms.authority->chain_pem(),
@@ -38,8 +38,8 @@ Result<Signed> issue(Store& store, const CertificateTerms& terms, const pki::Req
 
 }  // namespace
 
-Result<Signed> enrol_agent(Store& store, const CertificateTerms& terms, const protocol::CertRequest& request,
-                           const std::string& peer) {
+Result<Signed> enrol_agent(store::Store& store, const CertificateTerms& terms,
+                           const protocol::CertRequest& request, const std::string& peer) {
   if (terms.authority == nullptr) return refuse("this backend has no TLS and issues no certificates");
   const auto token = pki::parse_join_token(request.token);
   if (!token) return refuse("the join token: " + token.error().message());
@@ -52,35 +52,36 @@ Result<Signed> enrol_agent(Store& store, const CertificateTerms& terms, const pr
                                .instance_id = request.instance_id,
                                .key_hash = asked->public_hash(),
                                .from = peer},
-                              now_millis());
+                              domain::now_millis());
   if (!enrolled) return std::move(enrolled).error();
-  if (enrolled->verdict != Enrolled::Verdict::enrolled) return refuse(enrolled->reason);
+  if (enrolled->verdict != domain::Enrolled::Verdict::enrolled) return refuse(enrolled->reason);
   auto issued = issue(store, terms, *asked, enrolled->instance,
                       {enrolled->app_id, enrolled->instance_id, enrolled->uid});
   if (issued) issued->superseded = enrolled->instance;
   return issued;
 }
 
-Result<Signed> renew_certificate(Store& store, const CertificateTerms& terms, const Credential& credential,
-                                 const protocol::CertRequest& request, const std::string& peer) {
+Result<Signed> renew_certificate(store::Store& store, const CertificateTerms& terms,
+                                 const domain::Credential& credential, const protocol::CertRequest& request,
+                                 const std::string& peer) {
   if (terms.authority == nullptr) return refuse("this backend has no TLS and issues no certificates");
   const auto asked = pki::Request::parse(request.csr);
   if (!asked) return refuse("the certificate request: " + asked.error().message());
-  auto renewal = store.may_renew(credential, now_millis());
+  auto renewal = store.may_renew(credential, domain::now_millis());
   if (!renewal) return std::move(renewal).error();
-  AuditRow row{.at = now_millis(),
-               .actor = "agent",
-               .action = "agent.renew",
-               .object = credential.app_id + "/" + credential.instance_id};
+  domain::AuditRow row{.at = domain::now_millis(),
+                       .actor = "agent",
+                       .action = "agent.renew",
+                       .object = credential.app_id + "/" + credential.instance_id};
   row.from = peer;
   auto issued = renewal->allowed ? issue(store, terms, *asked, renewal->instance,
                                          {credential.app_id, credential.instance_id, credential.uid})
                                  : refuse(renewal->reason);
   if (!issued) return issued;
   row.detail = renewal->allowed ? "serial " + issued->serial : renewal->reason;
-  if (!renewal->allowed) row.result = kDenied;
+  if (!renewal->allowed) row.result = domain::kDenied;
   if (auto noted = store.add_audit(row); !noted) return std::move(noted).error();
   return issued;
 }
 
-}  // namespace backend
+}  // namespace backend::fleet

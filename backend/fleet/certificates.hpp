@@ -11,7 +11,7 @@
 #include "pki/authority.hpp"
 #include "protocol/messages.hpp"
 
-namespace backend {
+namespace backend::fleet {
 
 // Who signs, and for how long.
 struct CertificateTerms {
@@ -24,16 +24,16 @@ struct Signed {
   std::string refusal;  // set: nothing was issued, and this is what the agent is told
   std::string name;     // "app/instance", for the log
   std::string serial;
-  Millis not_after = 0;
+  domain::Millis not_after = 0;
   // The instance that is enrolled by this: a connection that it still has is to be closed.
-  InstanceKey superseded = 0;
+  domain::InstanceKey superseded = 0;
 };
 
 // An error means that the store failed; refusals are answers.
-base::Result<Signed> enrol_agent(Store& store, const CertificateTerms& terms,
+base::Result<Signed> enrol_agent(store::Store& store, const CertificateTerms& terms,
                                  const protocol::CertRequest& request, const std::string& peer);
-base::Result<Signed> renew_certificate(Store& store, const CertificateTerms& terms,
-                                       const Credential& credential, const protocol::CertRequest& request,
-                                       const std::string& peer);
+base::Result<Signed> renew_certificate(store::Store& store, const CertificateTerms& terms,
+                                       const domain::Credential& credential,
+                                       const protocol::CertRequest& request, const std::string& peer);
 
-}  // namespace backend
+}  // namespace backend::fleet

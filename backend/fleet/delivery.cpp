@@ -2,18 +2,20 @@
 
 #include <algorithm>
 
-namespace backend {
+namespace backend::fleet {
 
-base::Result<std::shared_ptr<const PlacementContent>> read_placement(Store& store, PlacementKey key) {
+base::Result<std::shared_ptr<const PlacementContent>> read_placement(store::Store& store,
+                                                                     domain::PlacementKey key) {
   auto placement = store.find_placement(key);
   if (!placement) return std::move(placement).error();
-  auto states = read_states(placement->states);
+  auto states = domain::read_states(placement->states);
   if (!states) return std::move(states).error();
   return std::make_shared<const PlacementContent>(
       PlacementContent{std::move(*placement), std::move(*states)});
 }
 
-base::Result<Delivery> prepare_delivery(Store& store, Placed placed, std::vector<InstanceKey> also) {
+base::Result<Delivery> prepare_delivery(store::Store& store, Placed placed,
+                                        std::vector<domain::InstanceKey> also) {
   Delivery delivery;
   delivery.changed = std::move(placed.changed);
   for (const PlacedVersion& version : delivery.changed)
@@ -22,18 +24,18 @@ base::Result<Delivery> prepare_delivery(Store& store, Placed placed, std::vector
   const auto repeated = std::ranges::unique(also);
   also.erase(repeated.begin(), repeated.end());
 
-  delivery.standings.reserve(also.size());
-  for (const InstanceKey instance : also) {
-    auto standing = store.standing(instance);
-    if (!standing) return std::move(standing).error();
-    if (standing->placement != 0 && !delivery.contents.contains(standing->placement)) {
-      auto content = read_placement(store, standing->placement);
+  delivery.progress.reserve(also.size());
+  for (const domain::InstanceKey instance : also) {
+    auto progress = store.instance_progress(instance);
+    if (!progress) return std::move(progress).error();
+    if (progress->placement != 0 && !delivery.contents.contains(progress->placement)) {
+      auto content = read_placement(store, progress->placement);
       if (!content) return std::move(content).error();
-      delivery.contents.emplace(standing->placement, std::move(*content));
+      delivery.contents.emplace(progress->placement, std::move(*content));
     }
-    delivery.standings.push_back(std::move(*standing));
+    delivery.progress.push_back(std::move(*progress));
   }
   return delivery;
 }
 
-}  // namespace backend
+}  // namespace backend::fleet

@@ -13,24 +13,27 @@
 #include "backend/fleet/placer.hpp"
 #include "backend/store/store.hpp"
 
-namespace backend {
+namespace backend::fleet {
 
 // A placement with what is read from its states, shared by all instances that run it.
 struct PlacementContent {
-  Placement placement;
-  std::shared_ptr<const StateList> states;
+  domain::Placement placement;
+  std::shared_ptr<const domain::StateList> states;
 };
-using PlacementContents = std::unordered_map<PlacementKey, std::shared_ptr<const PlacementContent>>;
+using PlacementContents = std::unordered_map<domain::PlacementKey, std::shared_ptr<const PlacementContent>>;
 
 struct Delivery {
   std::vector<PlacedVersion> changed;  // these are to be told
-  std::vector<Standing> standings;     // of the changed ones, and of others that waits must look at again
-  PlacementContents contents;          // of all placements above
+  std::vector<domain::InstanceProgress>
+      progress;                // of the changed ones, and of others that waits must look at again
+  PlacementContents contents;  // of all placements above
 };
 
 // On a store's thread.
-base::Result<std::shared_ptr<const PlacementContent>> read_placement(Store& store, PlacementKey key);
+base::Result<std::shared_ptr<const PlacementContent>> read_placement(store::Store& store,
+                                                                     domain::PlacementKey key);
 // `also`: instances whose tags or facts have changed, or that are new.
-base::Result<Delivery> prepare_delivery(Store& store, Placed placed, std::vector<InstanceKey> also = {});
+base::Result<Delivery> prepare_delivery(store::Store& store, Placed placed,
+                                        std::vector<domain::InstanceKey> also = {});
 
-}  // namespace backend
+}  // namespace backend::fleet

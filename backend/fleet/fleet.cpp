@@ -10,7 +10,7 @@
 #include "base/json_text.hpp"
 #include "pki/certificate.hpp"
 
-namespace backend {
+namespace backend::fleet {
 
 using base::Error;
 using base::ErrorCode;
@@ -26,48 +26,50 @@ std::string presence_json(const AgentConnection& connection, bool online) {
 
 // What the index of waits is made from.
 struct Loaded {
-  std::vector<Standing> standings;
+  std::vector<domain::InstanceProgress> progress;
   PlacementContents contents;
 };
 
-Result<Loaded> load_standings(Store& store) {
+Result<Loaded> load_progress(store::Store& store) {
   Loaded loaded;
   if (auto set = store.set_all_offline(); !set) return std::move(set).error();
-  auto read = store.each_standing([&](const Standing& standing) { loaded.standings.push_back(standing); });
+  auto read = store.each_instance_progress(
+      [&](const domain::InstanceProgress& progress) { loaded.progress.push_back(progress); });
   if (!read) return std::move(read).error();
-  for (const Standing& standing : loaded.standings) {
-    if (standing.placement == 0 || loaded.contents.contains(standing.placement)) continue;
-    auto content = read_placement(store, standing.placement);
+  for (const domain::InstanceProgress& each : loaded.progress) {
+    if (each.placement == 0 || loaded.contents.contains(each.placement)) continue;
+    auto content = read_placement(store, each.placement);
     if (!content) return std::move(content).error();
-    loaded.contents.emplace(standing.placement, std::move(*content));
+    loaded.contents.emplace(each.placement, std::move(*content));
   }
   return loaded;
 }
 
-std::shared_ptr<const StateList> states_of(const Standing& standing, const PlacementContents& contents) {
-  const auto found = contents.find(standing.placement);
+std::shared_ptr<const domain::StateList> states_of(const domain::InstanceProgress& progress,
+                                                   const PlacementContents& contents) {
+  const auto found = contents.find(progress.placement);
   return found == contents.end() ? nullptr : found->second->states;
 }
 
 // Who the certificate says is speaking; nobody without one. One that does not count is refused in words,
 // which the agent shows to whoever looks after it.
-Result<std::optional<Credential>> credential_of(const transport::HttpRequest& request) {
-  if (!request.certificate) return std::optional<Credential>();
+Result<std::optional<domain::Credential>> credential_of(const transport::HttpRequest& request) {
+  if (!request.certificate) return std::optional<domain::Credential>();
   if (!request.certificate->problem.empty())
     return Error(ErrorCode::permission, request.certificate->problem);
   const auto certificate = pki::Certificate::parse(request.certificate->pem);
   if (!certificate) return certificate.error();
   auto name = certificate->agent_name();
   if (!name) return Error(ErrorCode::permission, "the certificate names no agent");
-  return std::optional<Credential>(Credential{std::move(name->app_id), std::move(name->instance_id),
-                                              std::move(name->uid), certificate->serial(),
-                                              millis_of(certificate->not_after())});
+  return std::optional<domain::Credential>(
+      domain::Credential{std::move(name->app_id), std::move(name->instance_id), std::move(name->uid),
+                         certificate->serial(), domain::millis_of(certificate->not_after())});
 }
 
 }  // namespace
 
-Fleet::Fleet(Loop& loop, StoreThread& store, EventLog& events, Metrics& metrics, Log& log,
-             FleetSettings settings)
+Fleet::Fleet(transport::Loop& loop, store::StoreThread& store, telemetry::EventLog& events,
+             telemetry::Metrics& metrics, terminal::Log& log, FleetSettings settings)
     : loop_(loop),
       store_(store),
       events_(events),
@@ -81,27 +83,27 @@ Fleet::Fleet(Loop& loop, StoreThread& store, EventLog& events, Metrics& metrics,
 Fleet::~Fleet() = default;
 
 // One list for all machines that run the same: the waits of a group of machines are looked at together.
-std::shared_ptr<const StateList> Fleet::shared_states(const Standing& standing,
-                                                      const PlacementContents& contents) {
-  auto fresh = states_of(standing, contents);
+std::shared_ptr<const domain::StateList> Fleet::shared_states(const domain::InstanceProgress& progress,
+                                                              const PlacementContents& contents) {
+  auto fresh = states_of(progress, contents);
   if (!fresh) return fresh;
   std::erase_if(lists_, [](const auto& list) { return list.second.expired(); });
-  auto& known = lists_[standing.placement];
+  auto& known = lists_[progress.placement];
   if (auto kept = known.lock()) return kept;
   known = fresh;
   return fresh;
 }
 
-Task<Result<void>> Fleet::load() {
-  auto loading = store_.write([](Store& store) { return load_standings(store); });
+transport::Task<Result<void>> Fleet::load() {
+  auto loading = store_.write([](store::Store& store) { return load_progress(store); });
   const auto loaded = co_await std::move(loading);
   if (!loaded) co_return loaded.error();
-  for (const Standing& standing : loaded->standings)
-    waits_.set_instance(standing, shared_states(standing, loaded->contents), now_millis());
+  for (const domain::InstanceProgress& each : loaded->progress)
+    waits_.set_instance(each, shared_states(each, loaded->contents), domain::now_millis());
   co_return Result<void>();
 }
 
-Task<> Fleet::serve(transport::HttpRequest request, std::shared_ptr<transport::WebSocket> socket) {
+transport::Task<> Fleet::serve(transport::HttpRequest request, std::shared_ptr<transport::WebSocket> socket) {
   metrics_.connections.add();
   auto credential = credential_of(request);
   auto place = std::move(request.place);
@@ -123,7 +125,7 @@ Task<> Fleet::serve(transport::HttpRequest request, std::shared_ptr<transport::W
   left_.notify();
 }
 
-std::shared_ptr<AgentConnection> Fleet::find(InstanceKey instance) const {
+std::shared_ptr<AgentConnection> Fleet::find(domain::InstanceKey instance) const {
   const auto found = online_.find(instance);
   return found == online_.end() ? nullptr : found->second;
 }
@@ -135,8 +137,8 @@ void Fleet::publish(std::string_view type, std::string app_id, std::string insta
 
 // ---- presence
 
-void Fleet::connected(const std::shared_ptr<AgentConnection>& connection, const Instance& instance) {
-  const InstanceKey key = instance.key;
+void Fleet::connected(const std::shared_ptr<AgentConnection>& connection, const domain::Instance& instance) {
+  const domain::InstanceKey key = instance.key;
   if (const auto older = find(key)) {
     metrics_.superseded.add();
     if (older->session().epoch > connection->session().epoch) {
@@ -158,25 +160,28 @@ void Fleet::disconnected(const std::shared_ptr<AgentConnection>& connection) {
   inquiries_.disconnected(connection->session().instance);
   log_.debug("agent " + connection->app_id() + "/" + connection->instance_id() + " is gone");
   publish("presence", connection->app_id(), connection->instance_id(), presence_json(*connection, false));
-  auto writing = store_.write(
-      [session = connection->session()](Store& store) { return store.set_offline(session, now_millis()); });
-  transport::spawn(loop_.get_executor(), [](Fleet& fleet, Task<Result<void>> task) -> Task<> {
-    const auto set = co_await std::move(task);
-    if (!set) fleet.log_.warning("presence was not stored: " + set.error().message());
-  }(*this, std::move(writing)));
+  auto writing = store_.write([session = connection->session()](store::Store& store) {
+    return store.set_offline(session, domain::now_millis());
+  });
+  transport::spawn(loop_.get_executor(),
+                   [](Fleet& fleet, transport::Task<Result<void>> task) -> transport::Task<> {
+                     const auto set = co_await std::move(task);
+                     if (!set) fleet.log_.warning("presence was not stored: " + set.error().message());
+                   }(*this, std::move(writing)));
 }
 
-Task<> Fleet::note_presence() {
+transport::Task<> Fleet::note_presence() {
   constexpr std::size_t kSome = 1000;  // in one function, so that reports do not wait for it
-  std::vector<InstanceKey> keys;
+  std::vector<domain::InstanceKey> keys;
   for (const auto& [key, connection] : online_)
     keys.push_back(key);
   for (std::size_t first = 0; first < keys.size(); first += kSome) {
-    std::vector<InstanceKey> some(
+    std::vector<domain::InstanceKey> some(
         keys.begin() + static_cast<std::ptrdiff_t>(first),
         keys.begin() + static_cast<std::ptrdiff_t>(std::min(first + kSome, keys.size())));
-    auto writing = store_.write(
-        [some = std::move(some)](Store& store) { return store.set_last_seen(some, now_millis()); });
+    auto writing = store_.write([some = std::move(some)](store::Store& store) {
+      return store.set_last_seen(some, domain::now_millis());
+    });
     const auto set = co_await std::move(writing);
     if (!set) log_.warning("presence was not stored: " + set.error().message());
   }
@@ -202,26 +207,26 @@ void Fleet::deliver(const Delivery& delivery) {
     metrics_.push_seconds.observe(
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   // The agents are on their way; now those who wait for them.
-  std::vector<Satisfied> satisfied;
-  for (const Standing& standing : delivery.standings)
-    for (Satisfied& wait :
-         waits_.set_instance(standing, shared_states(standing, delivery.contents), now_millis()))
+  std::vector<domain::Satisfied> satisfied;
+  for (const domain::InstanceProgress& each : delivery.progress)
+    for (domain::Satisfied& wait :
+         waits_.set_instance(each, shared_states(each, delivery.contents), domain::now_millis()))
       satisfied.push_back(std::move(wait));
   // One that came true on the way may not be true any more now that all are in their place.
-  std::erase_if(satisfied, [this](const Satisfied& wait) {
-    return std::ranges::none_of(waits_.waits_of(wait.instance), [&](const WaitStanding& now) {
+  std::erase_if(satisfied, [this](const domain::Satisfied& wait) {
+    return std::ranges::none_of(waits_.waits_of(wait.instance), [&](const domain::WaitStatus& now) {
       return now.state_id == wait.state_id && now.satisfied_at.has_value();
     });
   });
   tell_satisfied(satisfied);
 }
 
-void Fleet::forget(InstanceKey instance) {
-  tell_satisfied(waits_.remove_instance(instance, now_millis()));
+void Fleet::forget(domain::InstanceKey instance) {
+  tell_satisfied(waits_.remove_instance(instance, domain::now_millis()));
 }
 
 void Fleet::close_expired() {
-  const Millis now = now_millis();
+  const domain::Millis now = domain::now_millis();
   std::vector<std::shared_ptr<AgentConnection>> expired;
   for (const auto& connection : serving_)
     if (connection->has_expired(now)) expired.push_back(connection);
@@ -229,44 +234,45 @@ void Fleet::close_expired() {
     connection->revoked("the certificate has expired, and was not renewed");
 }
 
-void Fleet::revoke(InstanceKey instance, const std::string& reason) {
+void Fleet::revoke(domain::InstanceKey instance, const std::string& reason) {
   const auto connection = find(instance);
   if (!connection) return;
   log_.info("agent " + connection->app_id() + "/" + connection->instance_id() + " is revoked: " + reason);
   connection->revoked(reason);
 }
 
-void Fleet::tell_satisfied(const std::vector<Satisfied>& satisfied) {
-  for (const Satisfied& wait : satisfied) {
+void Fleet::tell_satisfied(const std::vector<domain::Satisfied>& satisfied) {
+  for (const domain::Satisfied& wait : satisfied) {
     const auto connection = find(wait.instance);
     if (!connection) continue;  // it hears of it at its handshake
-    connection->tell(protocol::WaitDone{wait.recipe_version, wait.state_id, instant_text(wait.at)});
+    connection->tell(protocol::WaitDone{wait.recipe_version, wait.state_id, domain::instant_text(wait.at)});
     base::JsonText json;
     json.begin_object().member("app_id", connection->app_id());
     json.member("instance_id", connection->instance_id()).member("state_id", wait.state_id);
-    json.member("recipe_version", wait.recipe_version).member("satisfied_at", instant_text(wait.at));
+    json.member("recipe_version", wait.recipe_version).member("satisfied_at", domain::instant_text(wait.at));
     publish("wait", connection->app_id(), connection->instance_id(), json.end_object().take());
   }
 }
 
 void Fleet::tell_satisfied_waits(AgentConnection& connection, std::int64_t recipe_version) {
-  const InstanceKey key = connection.session().instance;
+  const domain::InstanceKey key = connection.session().instance;
   if (waits_.wait_list(key).recipe_version != recipe_version) return;
-  for (const WaitStanding& wait : waits_.waits_of(key))
+  for (const domain::WaitStatus& wait : waits_.waits_of(key))
     if (wait.satisfied_at)
-      connection.tell(protocol::WaitDone{recipe_version, wait.state_id, instant_text(*wait.satisfied_at)});
+      connection.tell(
+          protocol::WaitDone{recipe_version, wait.state_id, domain::instant_text(*wait.satisfied_at)});
 }
 
 // ---- reports
 
-void Fleet::reported(const AgentConnection& connection, const std::vector<Report>& reports) {
-  const InstanceKey key = connection.session().instance;
-  for (const Report& report : reports) {
+void Fleet::reported(const AgentConnection& connection, const std::vector<domain::Report>& reports) {
+  const domain::InstanceKey key = connection.session().instance;
+  for (const domain::Report& report : reports) {
     if (const auto* log = std::get_if<protocol::StateLog>(&report); log && !log->run_id.empty())
       inquiries_.run_ended(key, *log);
-    tell_satisfied(waits_.on_report(key, report, now_millis()));
-    publish(report_event(report), connection.app_id(), connection.instance_id(),
-            report_json(connection.app_id(), connection.instance_id(), report));
+    tell_satisfied(waits_.on_report(key, report, domain::now_millis()));
+    publish(domain::report_event(report), connection.app_id(), connection.instance_id(),
+            domain::report_json(connection.app_id(), connection.instance_id(), report));
   }
 }
 
@@ -285,18 +291,20 @@ void Fleet::output_arrived(const AgentConnection& connection, const protocol::St
 
 // ---- questions
 
-Task<Result<Answer>> Fleet::ask(InstanceKey instance, protocol::BackendBody question,
-                                std::chrono::milliseconds time) {
+transport::Task<Result<Answer>> Fleet::ask(domain::InstanceKey instance, protocol::BackendBody question,
+                                           std::chrono::milliseconds time) {
   return ask(inquiries_.begin(instance), instance, std::move(question), time);
 }
 
-Task<Result<Answer>> Fleet::run(InstanceKey instance, protocol::Run run, std::chrono::milliseconds time) {
+transport::Task<Result<Answer>> Fleet::run(domain::InstanceKey instance, protocol::Run run,
+                                           std::chrono::milliseconds time) {
   auto inquiry = inquiries_.begin(instance, run.run_id);
   return ask(std::move(inquiry), instance, protocol::BackendBody(std::move(run)), time);
 }
 
-Task<Result<Answer>> Fleet::ask(std::shared_ptr<Inquiries::Inquiry> inquiry, InstanceKey instance,
-                                protocol::BackendBody question, std::chrono::milliseconds time) {
+transport::Task<Result<Answer>> Fleet::ask(std::shared_ptr<Inquiries::Inquiry> inquiry,
+                                           domain::InstanceKey instance, protocol::BackendBody question,
+                                           std::chrono::milliseconds time) {
   const auto connection = find(instance);
   if (!connection) co_return Error(ErrorCode::unsupported, "the instance is not connected");
   if (!connection->tell(std::move(question), inquiry->mid()))
@@ -305,14 +313,15 @@ Task<Result<Answer>> Fleet::ask(std::shared_ptr<Inquiries::Inquiry> inquiry, Ins
   co_return co_await std::move(waiting);
 }
 
-bool Fleet::tell(InstanceKey instance, const protocol::BackendBody& message) {
+bool Fleet::tell(domain::InstanceKey instance, const protocol::BackendBody& message) {
   const auto connection = find(instance);
   return connection && connection->tell(message);
 }
 
 // ---- live output
 
-Fleet::OutputWatch::OutputWatch(Fleet& fleet, InstanceKey instance) : fleet_(fleet), instance_(instance) {
+Fleet::OutputWatch::OutputWatch(Fleet& fleet, domain::InstanceKey instance)
+    : fleet_(fleet), instance_(instance) {
   if (++fleet_.output_watches_[instance_] == 1) fleet_.tell(instance_, protocol::OutputSubscribe{.on = true});
 }
 
@@ -325,7 +334,7 @@ Fleet::OutputWatch::~OutputWatch() {
 
 // ---- the end
 
-Task<> Fleet::drain(std::chrono::milliseconds within) {
+transport::Task<> Fleet::drain(std::chrono::milliseconds within) {
   begin_drain();
   std::mt19937 random(std::random_device{}());
   std::uniform_int_distribution<std::int64_t> later(0, settings_.spread.count());
@@ -344,4 +353,4 @@ Task<> Fleet::drain(std::chrono::milliseconds within) {
   co_await intake_->idle();
 }
 
-}  // namespace backend
+}  // namespace backend::fleet

@@ -15,14 +15,14 @@
 #include "backend/fleet/certificates.hpp"
 #include "backend/fleet/delivery.hpp"
 #include "backend/fleet/inquiries.hpp"
-#include "backend/log.hpp"
 #include "backend/store/store_thread.hpp"
 #include "backend/telemetry/event_log.hpp"
 #include "backend/telemetry/metrics.hpp"
+#include "terminal/log.hpp"
 #include "transport/http.hpp"
 #include "transport/web_socket.hpp"
 
-namespace backend {
+namespace backend::fleet {
 
 class AgentConnection;
 class ReportIntake;
@@ -40,96 +40,101 @@ struct FleetSettings {
 
 class Fleet {
  public:
-  Fleet(Loop& loop, StoreThread& store, EventLog& events, Metrics& metrics, Log& log, FleetSettings settings);
+  Fleet(transport::Loop& loop, store::StoreThread& store, telemetry::EventLog& events,
+        telemetry::Metrics& metrics, terminal::Log& log, FleetSettings settings);
   ~Fleet();
   Fleet(const Fleet&) = delete;
   Fleet& operator=(const Fleet&) = delete;
 
   // Before anybody connects: nobody is online, and the waits are as the store has them.
-  Task<base::Result<void>> load();
+  transport::Task<base::Result<void>> load();
 
   // One websocket, until it ends.
-  Task<> serve(transport::HttpRequest request, std::shared_ptr<transport::WebSocket> socket);
+  transport::Task<> serve(transport::HttpRequest request, std::shared_ptr<transport::WebSocket> socket);
 
   // After the commit: tells those that are connected, and those whose waits have come true.
   void deliver(const Delivery& delivery);
-  void forget(InstanceKey instance);
+  void forget(domain::InstanceKey instance);
   // Closes its connection at once, if it has one. The store has been told before.
-  void revoke(InstanceKey instance, const std::string& reason);
+  void revoke(domain::InstanceKey instance, const std::string& reason);
   // Every so often: a connection does not outlive the certificate that it was opened or renewed with.
   void close_expired();
 
-  bool is_connected(InstanceKey instance) const { return online_.contains(instance); }
+  bool is_connected(domain::InstanceKey instance) const { return online_.contains(instance); }
   std::size_t connected() const { return online_.size(); }
 
   // Asks and waits. Errors: not connected, refused (`permission`), no answer in time, version 1.
-  Task<base::Result<Answer>> ask(InstanceKey instance, protocol::BackendBody question,
-                                 std::chrono::milliseconds time);
+  transport::Task<base::Result<Answer>> ask(domain::InstanceKey instance, protocol::BackendBody question,
+                                            std::chrono::milliseconds time);
   // The same for one state outside the recipe: answers its result, once that is stored.
-  Task<base::Result<Answer>> run(InstanceKey instance, protocol::Run run, std::chrono::milliseconds time);
+  transport::Task<base::Result<Answer>> run(domain::InstanceKey instance, protocol::Run run,
+                                            std::chrono::milliseconds time);
   // Says something that needs no answer. False when it is not connected or does not take it.
-  bool tell(InstanceKey instance, const protocol::BackendBody& message);
+  bool tell(domain::InstanceKey instance, const protocol::BackendBody& message);
 
   // Live output of an instance is sent to us while anybody holds one of these.
   class OutputWatch {
    public:
-    OutputWatch(Fleet& fleet, InstanceKey instance);
+    OutputWatch(Fleet& fleet, domain::InstanceKey instance);
     ~OutputWatch();
     OutputWatch(const OutputWatch&) = delete;
     OutputWatch& operator=(const OutputWatch&) = delete;
 
    private:
     Fleet& fleet_;
-    const InstanceKey instance_;
+    const domain::InstanceKey instance_;
   };
 
-  const WaitIndex& waits() const { return waits_; }
+  const domain::WaitIndex& waits() const { return waits_; }
   std::size_t reports_waiting() const;
 
   // Sends everybody away, spread over time, and returns when they are gone or the time is over, with all that
   // has arrived stored. After `begin_drain` nobody new is admitted.
   void begin_drain() { draining_ = true; }
   bool draining() const { return draining_; }
-  Task<> drain(std::chrono::milliseconds within);
+  transport::Task<> drain(std::chrono::milliseconds within);
 
   // Every so often: the store is told who is still there.
-  Task<> note_presence();
+  transport::Task<> note_presence();
 
  private:
   friend class AgentConnection;
   friend class ReportIntake;
 
   // For connections.
-  void connected(const std::shared_ptr<AgentConnection>& connection, const Instance& instance);
+  void connected(const std::shared_ptr<AgentConnection>& connection, const domain::Instance& instance);
   void disconnected(const std::shared_ptr<AgentConnection>& connection);
-  bool is_watched(InstanceKey instance) const { return output_watches_.contains(instance); }
+  bool is_watched(domain::InstanceKey instance) const { return output_watches_.contains(instance); }
   // After reports were stored.
-  void reported(const AgentConnection& connection, const std::vector<Report>& reports);
-  std::shared_ptr<const StateList> shared_states(const Standing& standing, const PlacementContents& contents);
-  void tell_satisfied(const std::vector<Satisfied>& satisfied);
+  void reported(const AgentConnection& connection, const std::vector<domain::Report>& reports);
+  std::shared_ptr<const domain::StateList> shared_states(const domain::InstanceProgress& progress,
+                                                         const PlacementContents& contents);
+  void tell_satisfied(const std::vector<domain::Satisfied>& satisfied);
   // All that have come true so far, for an agent that asks or has just come.
   void tell_satisfied_waits(AgentConnection& connection, std::int64_t recipe_version);
   void output_arrived(const AgentConnection& connection, const protocol::StateOutput& output);
-  Task<base::Result<Answer>> ask(std::shared_ptr<Inquiries::Inquiry> inquiry, InstanceKey instance,
-                                 protocol::BackendBody question, std::chrono::milliseconds time);
-  std::shared_ptr<AgentConnection> find(InstanceKey instance) const;
+  transport::Task<base::Result<Answer>> ask(std::shared_ptr<Inquiries::Inquiry> inquiry,
+                                            domain::InstanceKey instance, protocol::BackendBody question,
+                                            std::chrono::milliseconds time);
+  std::shared_ptr<AgentConnection> find(domain::InstanceKey instance) const;
   void publish(std::string_view type, std::string app_id, std::string instance_id, std::string data);
 
-  Loop& loop_;
-  StoreThread& store_;
-  EventLog& events_;
-  Metrics& metrics_;
-  Log& log_;
+  transport::Loop& loop_;
+  store::StoreThread& store_;
+  telemetry::EventLog& events_;
+  telemetry::Metrics& metrics_;
+  terminal::Log& log_;
   const FleetSettings settings_;
   Inquiries inquiries_;
-  WaitIndex waits_;
-  std::unordered_map<PlacementKey, std::weak_ptr<const StateList>> lists_;  // those that waits_ holds
+  domain::WaitIndex waits_;
+  std::unordered_map<domain::PlacementKey, std::weak_ptr<const domain::StateList>>
+      lists_;  // those that waits_ holds
   std::unique_ptr<ReportIntake> intake_;
-  std::unordered_map<InstanceKey, std::shared_ptr<AgentConnection>> online_;
-  std::unordered_map<InstanceKey, std::size_t> output_watches_;   // how many watch
-  std::unordered_set<std::shared_ptr<AgentConnection>> serving_;  // admitted or not
-  transport::Wake left_;                                          // one of them ended
+  std::unordered_map<domain::InstanceKey, std::shared_ptr<AgentConnection>> online_;
+  std::unordered_map<domain::InstanceKey, std::size_t> output_watches_;  // how many watch
+  std::unordered_set<std::shared_ptr<AgentConnection>> serving_;         // admitted or not
+  transport::Wake left_;                                                 // one of them ended
   bool draining_ = false;
 };
 
-}  // namespace backend
+}  // namespace backend::fleet

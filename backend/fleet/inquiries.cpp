@@ -2,7 +2,7 @@
 
 #include "base/token.hpp"
 
-namespace backend {
+namespace backend::fleet {
 
 using base::Error;
 using base::ErrorCode;
@@ -10,7 +10,7 @@ using base::ErrorCode;
 Inquiries::Inquiries(transport::asio::any_io_executor executor)
     : executor_(std::move(executor)), prefix_("b" + base::random_hex(4) + "-") {}
 
-Inquiries::Inquiry::Inquiry(Inquiries& all, InstanceKey instance, std::string run_id)
+Inquiries::Inquiry::Inquiry(Inquiries& all, domain::InstanceKey instance, std::string run_id)
     : all_(all),
       instance_(instance),
       mid_(all.prefix_ + std::to_string(all.next_++)),
@@ -41,38 +41,38 @@ transport::Task<base::Result<Answer>> Inquiries::Inquiry::wait(std::chrono::mill
   co_return *answer_;
 }
 
-std::shared_ptr<Inquiries::Inquiry> Inquiries::begin(InstanceKey instance, std::string run_id) {
+std::shared_ptr<Inquiries::Inquiry> Inquiries::begin(domain::InstanceKey instance, std::string run_id) {
   return std::make_shared<Inquiry>(*this, instance, std::move(run_id));
 }
 
-Inquiries::Inquiry* Inquiries::find(InstanceKey instance, const std::string& mid) {
+Inquiries::Inquiry* Inquiries::find(domain::InstanceKey instance, const std::string& mid) {
   const auto found = by_mid_.find(mid);
   return found != by_mid_.end() && found->second->instance_ == instance ? found->second : nullptr;
 }
 
-bool Inquiries::answered(InstanceKey instance, const std::string& mid, const Answer& answer) {
+bool Inquiries::answered(domain::InstanceKey instance, const std::string& mid, const Answer& answer) {
   Inquiry* inquiry = find(instance, mid);
   if (!inquiry) return false;
   if (inquiry->run_id_.empty()) inquiry->settle(answer);
   return true;
 }
 
-void Inquiries::refused(InstanceKey instance, const std::string& mid, const std::string& error,
+void Inquiries::refused(domain::InstanceKey instance, const std::string& mid, const std::string& error,
                         bool retryable) {
   if (Inquiry* inquiry = find(instance, mid))
     inquiry->settle(Error(retryable ? ErrorCode::cancelled : ErrorCode::permission, error));
 }
 
-void Inquiries::run_ended(InstanceKey instance, const protocol::StateLog& result) {
+void Inquiries::run_ended(domain::InstanceKey instance, const protocol::StateLog& result) {
   for (const auto& [mid, inquiry] : by_mid_)
     if (inquiry->instance_ == instance && !inquiry->run_id_.empty() && inquiry->run_id_ == result.run_id)
       inquiry->settle(Answer(result));
 }
 
-void Inquiries::disconnected(InstanceKey instance) {
+void Inquiries::disconnected(domain::InstanceKey instance) {
   for (const auto& [mid, inquiry] : by_mid_)
     if (inquiry->instance_ == instance)
       inquiry->settle(Error(ErrorCode::cancelled, "the agent's connection ended before it answered"));
 }
 
-}  // namespace backend
+}  // namespace backend::fleet

@@ -14,7 +14,7 @@
 #include "base/result.hpp"
 #include "transport/async.hpp"
 
-namespace backend {
+namespace backend::fleet {
 
 using Answer = protocol::AgentBody;  // PlanResult, QueryResult, Ack; for a run its StateLog
 
@@ -25,7 +25,7 @@ class Inquiries {
   // One question. Ends, unanswered, when it is destroyed.
   class Inquiry {
    public:
-    Inquiry(Inquiries& all, InstanceKey instance, std::string run_id);
+    Inquiry(Inquiries& all, domain::InstanceKey instance, std::string run_id);
     ~Inquiry();
     Inquiry(const Inquiry&) = delete;
     Inquiry& operator=(const Inquiry&) = delete;
@@ -38,7 +38,7 @@ class Inquiries {
     void settle(base::Result<Answer> answer);
 
     Inquiries& all_;
-    const InstanceKey instance_;
+    const domain::InstanceKey instance_;
     const std::string mid_;
     const std::string run_id_;  // empty: not a run
     std::optional<base::Result<Answer>> answer_;
@@ -46,19 +46,20 @@ class Inquiries {
   };
 
   // `run_id`: the answer is the result of that run; an Ack of the question only says that it has begun.
-  std::shared_ptr<Inquiry> begin(InstanceKey instance, std::string run_id = {});
+  std::shared_ptr<Inquiry> begin(domain::InstanceKey instance, std::string run_id = {});
 
   // False when nobody waits for it.
-  bool answered(InstanceKey instance, const std::string& mid, const Answer& answer);
-  void refused(InstanceKey instance, const std::string& mid, const std::string& error, bool retryable);
-  void run_ended(InstanceKey instance, const protocol::StateLog& result);
+  bool answered(domain::InstanceKey instance, const std::string& mid, const Answer& answer);
+  void refused(domain::InstanceKey instance, const std::string& mid, const std::string& error,
+               bool retryable);
+  void run_ended(domain::InstanceKey instance, const protocol::StateLog& result);
   // The connection is gone: its questions are over.
-  void disconnected(InstanceKey instance);
+  void disconnected(domain::InstanceKey instance);
 
   std::size_t open() const { return by_mid_.size(); }
 
  private:
-  Inquiry* find(InstanceKey instance, const std::string& mid);
+  Inquiry* find(domain::InstanceKey instance, const std::string& mid);
 
   const transport::asio::any_io_executor executor_;
   const std::string prefix_;  // no mid of an earlier process is like one of ours
@@ -66,4 +67,4 @@ class Inquiries {
   std::unordered_map<std::string, Inquiry*> by_mid_;
 };
 
-}  // namespace backend
+}  // namespace backend::fleet

@@ -8,7 +8,7 @@
 #include "base/json.hpp"
 #include "base/sha256.hpp"
 
-namespace backend {
+namespace backend::fleet {
 
 using base::Error;
 using base::ErrorCode;
@@ -18,26 +18,26 @@ namespace {
 
 // An assignment, ready to be compared with instances.
 struct Rule {
-  Assignment assignment;
-  Selector selector;
+  domain::Assignment assignment;
+  domain::Selector selector;
   std::int64_t revision = 0;  // the newest where the assignment names none
 };
 
 // Something that an instance can be given: the same for all with the same rules.
 struct Choice {
-  PlacementKey key = 0;
-  std::shared_ptr<const StateList> states;  // read when waits are checked, or when it is new
+  domain::PlacementKey key = 0;
+  std::shared_ptr<const domain::StateList> states;  // read when waits are checked, or when it is new
 };
 
 class Placer {
  public:
-  Placer(Store& store, std::string_view app_id) : store_(store), app_id_(app_id) {}
+  Placer(store::Store& store, std::string_view app_id) : store_(store), app_id_(app_id) {}
 
   Result<void> load() {
     auto assignments = store_.assignments_in_order(app_id_);
     if (!assignments) return std::move(assignments).error();
-    for (Assignment& assignment : *assignments) {
-      auto selector = Selector::parse(assignment.selector);
+    for (domain::Assignment& assignment : *assignments) {
+      auto selector = domain::Selector::parse(assignment.selector);
       if (!selector) return std::move(selector).error();
       auto revision = store_.find_revision_row(assignment.recipe, assignment.revision);
       if (!revision) return std::move(revision).error();
@@ -49,9 +49,9 @@ class Placer {
   bool uses_facts() const { return uses_facts_; }
 
   // The rules that match, in order.
-  std::vector<std::size_t> matching(const Instance& instance) const {
-    const Tags tags = instance.tags();
-    SelectorSubject subject{instance.app_id, instance.instance_id, tags, nullptr};
+  std::vector<std::size_t> matching(const domain::Instance& instance) const {
+    const domain::Tags tags = instance.tags();
+    domain::SelectorSubject subject{instance.app_id, instance.instance_id, tags, nullptr};
     base::Arena arena;
     std::variant<base::Value, base::SyntaxProblem> facts;
     if (uses_facts_ && !instance.facts.empty()) {
@@ -67,7 +67,7 @@ class Placer {
   // What an instance with these rules runs. Error `exists`: their recipes do not go together.
   Result<Choice*> choose(const std::vector<std::size_t>& rules) {
     if (const auto found = choices_.find(rules); found != choices_.end()) return &found->second;
-    Placement placement;
+    domain::Placement placement;
     describe(rules, placement);
     Choice choice;
     auto known = store_.find_placement(placement.source);
@@ -82,41 +82,42 @@ class Placer {
     return &choices_.emplace(rules, std::move(choice)).first->second;
   }
 
-  Result<std::shared_ptr<const StateList>> states_of(PlacementKey key) {
-    if (key == 0) return std::shared_ptr<const StateList>();
+  Result<std::shared_ptr<const domain::StateList>> states_of(domain::PlacementKey key) {
+    if (key == 0) return std::shared_ptr<const domain::StateList>();
     const auto [found, is_new] = lists_.try_emplace(key);
     if (!is_new) return found->second;
     auto placement = store_.find_placement(key);
     if (!placement) return std::move(placement).error();
-    auto states = read_states(placement->states);
+    auto states = domain::read_states(placement->states);
     if (!states) return std::move(states).error();
     return found->second = std::move(*states);
   }
 
   // The states of every assigned recipe, whether a machine runs it or not.
-  Result<std::vector<std::shared_ptr<const StateList>>> assigned() {
-    std::vector<std::shared_ptr<const StateList>> lists;
+  Result<std::vector<std::shared_ptr<const domain::StateList>>> assigned() {
+    std::vector<std::shared_ptr<const domain::StateList>> lists;
     for (const Rule& rule : rules_) {
       auto revision = store_.find_revision(rule.assignment.recipe, rule.revision);
       if (!revision) return std::move(revision).error();
-      auto states = read_states(revision->states);
+      auto states = domain::read_states(revision->states);
       if (!states) return std::move(states).error();
       lists.push_back(std::move(*states));
     }
     return lists;
   }
 
-  Result<void> check(std::span<const PlacedInstance> instances) {
-    const bool any_waits = std::ranges::any_of(
-        instances, [](const PlacedInstance& each) { return each.states && !each.states->waits.empty(); });
+  Result<void> check(std::span<const domain::PlacedInstance> instances) {
+    const bool any_waits = std::ranges::any_of(instances, [](const domain::PlacedInstance& each) {
+      return each.states && !each.states->waits.empty();
+    });
     if (!any_waits) return {};
     auto lists = assigned();
     if (!lists) return std::move(lists).error();
-    return check_waits(app_id_, instances, *lists);
+    return domain::check_waits(app_id_, instances, *lists);
   }
 
  private:
-  void describe(const std::vector<std::size_t>& rules, Placement& placement) const {
+  void describe(const std::vector<std::size_t>& rules, domain::Placement& placement) const {
     for (const std::size_t i : rules) {
       const Rule& rule = rules_[i];
       placement.source += rule.assignment.recipe + "@" + std::to_string(rule.revision) + " ";
@@ -129,8 +130,8 @@ class Placer {
     placement.source += placement.round_delay_s ? std::to_string(*placement.round_delay_s) : "-";
   }
 
-  Result<Choice> make(const std::vector<std::size_t>& rules, Placement& placement) {
-    std::vector<Revision> revisions;
+  Result<Choice> make(const std::vector<std::size_t>& rules, domain::Placement& placement) {
+    std::vector<domain::Revision> revisions;
     for (const std::size_t i : rules) {
       auto revision = store_.find_revision(rules_[i].assignment.recipe, rules_[i].revision);
       if (!revision) return std::move(revision).error();
@@ -138,13 +139,13 @@ class Placer {
     }
     std::vector<std::string_view> texts;
     std::string names;
-    for (const Revision& revision : revisions) {
+    for (const domain::Revision& revision : revisions) {
       texts.push_back(revision.states);
       names += (names.empty() ? "" : ", ") + revision.name;
     }
-    placement.states = concatenate_states(texts);
-    auto states = read_states(placement.states);
-    if (states && placement.states.size() > kLargestStates)
+    placement.states = domain::concatenate_states(texts);
+    auto states = domain::read_states(placement.states);
+    if (states && placement.states.size() > domain::kLargestStates)
       return Error(ErrorCode::exists, "the recipes " + names + " are together too large for one message");
     if (!states)
       return Error(ErrorCode::exists, "the recipes " + names +
@@ -160,17 +161,18 @@ class Placer {
     return Choice{*key, std::move(*states)};
   }
 
-  Store& store_;
+  store::Store& store_;
   const std::string app_id_;
   std::vector<Rule> rules_;
   bool uses_facts_ = false;
   std::map<std::vector<std::size_t>, Choice> choices_;
-  std::unordered_map<PlacementKey, std::shared_ptr<const StateList>> lists_;
+  std::unordered_map<domain::PlacementKey, std::shared_ptr<const domain::StateList>> lists_;
 };
 
-Result<std::vector<Instance>> instances_of(Store& store, std::string_view app_id, bool with_facts) {
-  std::vector<Instance> all;
-  PageRequest request{"", kLargestPage};
+Result<std::vector<domain::Instance>> instances_of(store::Store& store, std::string_view app_id,
+                                                   bool with_facts) {
+  std::vector<domain::Instance> all;
+  domain::PageRequest request{"", domain::kLargestPage};
   do {
     auto page = store.list_instances({.app_id = std::string(app_id)}, nullptr, request, with_facts);
     if (!page) return std::move(page).error();
@@ -182,11 +184,12 @@ Result<std::vector<Instance>> instances_of(Store& store, std::string_view app_id
 
 // An instance that never had anything to run and has nothing now is left alone: its agent keeps what it may
 // have from elsewhere.
-bool is_untouched(const Instance& instance, const std::vector<std::size_t>& rules) {
+bool is_untouched(const domain::Instance& instance, const std::vector<std::size_t>& rules) {
   return rules.empty() && instance.placement == 0;
 }
 
-Result<void> give(Store& store, const Instance& instance, PlacementKey key, Placed& placed) {
+Result<void> give(store::Store& store, const domain::Instance& instance, domain::PlacementKey key,
+                  Placed& placed) {
   if (instance.placement == key)
     return instance.problem.empty() ? Result<void>() : store.set_problem(instance.key, "");
   auto version = store.place(instance.key, key);
@@ -196,11 +199,12 @@ Result<void> give(Store& store, const Instance& instance, PlacementKey key, Plac
 }
 
 // All of an app as it would be; `only`: one instance gets another placement than it has.
-Result<void> check_whole_app(Store& store, Placer& placer, const Instance& only, PlacementKey key) {
+Result<void> check_whole_app(store::Store& store, Placer& placer, const domain::Instance& only,
+                             domain::PlacementKey key) {
   auto instances = instances_of(store, only.app_id, false);
   if (!instances) return std::move(instances).error();
-  std::vector<PlacedInstance> placed;
-  for (const Instance& instance : *instances) {
+  std::vector<domain::PlacedInstance> placed;
+  for (const domain::Instance& instance : *instances) {
     auto states = placer.states_of(instance.key == only.key ? key : instance.placement);
     if (!states) return std::move(states).error();
     placed.push_back({instance.instance_id, instance.tags(), std::move(*states)});
@@ -210,15 +214,16 @@ Result<void> check_whole_app(Store& store, Placer& placer, const Instance& only,
 
 // Whether an instance that gets `key` can matter for waits at all. Most that join cannot: others have the
 // same already, and nobody waits for this one.
-Result<bool> touches_waits(Store& store, Placer& placer, const Instance& instance, PlacementKey key) {
+Result<bool> touches_waits(store::Store& store, Placer& placer, const domain::Instance& instance,
+                           domain::PlacementKey key) {
   auto waiting = store.waiting_placements(instance.app_id);
   if (!waiting) return std::move(waiting).error();
-  const Tags tags = instance.tags();
-  for (const Placement& placement : *waiting) {
+  const domain::Tags tags = instance.tags();
+  for (const domain::Placement& placement : *waiting) {
     auto states = placer.states_of(placement.key);
     if (!states) return std::move(states).error();
-    for (const WaitState& wait : (*states)->waits)
-      for (const WaitTarget& target : wait.targets)
+    for (const domain::WaitState& wait : (*states)->waits)
+      for (const domain::WaitTarget& target : wait.targets)
         if (target.selector ? target.selector->matches({instance.app_id, instance.instance_id, tags, nullptr})
                             : target.instance_id == instance.instance_id)
           return true;
@@ -233,19 +238,19 @@ Result<bool> touches_waits(Store& store, Placer& placer, const Instance& instanc
 
 }  // namespace
 
-Result<Placed> place_app(Store& store, std::string_view app_id) {
+Result<Placed> place_app(store::Store& store, std::string_view app_id) {
   Placer placer(store, app_id);
   if (auto loaded = placer.load(); !loaded) return std::move(loaded).error();
   auto instances = instances_of(store, app_id, placer.uses_facts());
   if (!instances) return std::move(instances).error();
 
   Placed placed;
-  std::vector<PlacementKey> keys;
-  std::vector<PlacedInstance> after;
-  for (const Instance& instance : *instances) {
+  std::vector<domain::PlacementKey> keys;
+  std::vector<domain::PlacedInstance> after;
+  for (const domain::Instance& instance : *instances) {
     const std::vector<std::size_t> rules = placer.matching(instance);
     if (!rules.empty()) ++placed.matched;
-    PlacementKey key = 0;
+    domain::PlacementKey key = 0;
     if (!is_untouched(instance, rules)) {
       auto choice = placer.choose(rules);
       if (!choice) return std::move(choice).error().with_context("instance '" + instance.instance_id + "'");
@@ -264,7 +269,7 @@ Result<Placed> place_app(Store& store, std::string_view app_id) {
   return placed;
 }
 
-Result<Placed> place_instance(Store& store, InstanceKey key) {
+Result<Placed> place_instance(store::Store& store, domain::InstanceKey key) {
   auto instance = store.find_instance(key);
   if (!instance) return std::move(instance).error();
   Placer placer(store, instance->app_id);
@@ -281,7 +286,7 @@ Result<Placed> place_instance(Store& store, InstanceKey key) {
   };
   auto choice = placer.choose(rules);
   if (!choice) return reject(choice.error());
-  const PlacementKey placement = (*choice)->key;
+  const domain::PlacementKey placement = (*choice)->key;
   if (placement != instance->placement || !instance->problem.empty()) {
     auto touches = touches_waits(store, placer, *instance, placement);
     if (!touches) return std::move(touches).error();
@@ -293,9 +298,10 @@ Result<Placed> place_instance(Store& store, InstanceKey key) {
   return placed;
 }
 
-Result<std::size_t> count_matches(Store& store, std::string_view app_id, const Selector& selector) {
+Result<std::size_t> count_matches(store::Store& store, std::string_view app_id,
+                                  const domain::Selector& selector) {
   std::size_t count = 0;
-  PageRequest request{"", kLargestPage};
+  domain::PageRequest request{"", domain::kLargestPage};
   do {
     auto page = store.list_instances({.app_id = std::string(app_id)}, &selector, request);
     if (!page) return std::move(page).error();
@@ -305,4 +311,4 @@ Result<std::size_t> count_matches(Store& store, std::string_view app_id, const S
   return count;
 }
 
-}  // namespace backend
+}  // namespace backend::fleet

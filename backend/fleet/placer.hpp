@@ -8,13 +8,13 @@
 
 #include "backend/store/store.hpp"
 
-namespace backend {
+namespace backend::fleet {
 
 struct PlacedVersion {
-  InstanceKey instance = 0;
+  domain::InstanceKey instance = 0;
   std::string app_id, instance_id;
   std::int64_t recipe_version = 0;
-  PlacementKey placement = 0;  // find_placement() has the states; shared by many
+  domain::PlacementKey placement = 0;  // find_placement() has the states; shared by many
 };
 
 struct Placed {
@@ -24,13 +24,14 @@ struct Placed {
 
 // All instances of an app. Error `exists`, nothing is changed: two states with one id on a machine, a wait
 // that can never come true.
-base::Result<Placed> place_app(Store& store, std::string_view app_id);
+base::Result<Placed> place_app(store::Store& store, std::string_view app_id);
 
 // One instance: at its handshake, or when its tags or facts have changed. If what it is assigned cannot work,
 // it keeps what it has, and gets the status "rejected" with the reason; that is no error.
-base::Result<Placed> place_instance(Store& store, InstanceKey instance);
+base::Result<Placed> place_instance(store::Store& store, domain::InstanceKey instance);
 
 // How many instances of the app the selector matches now.
-base::Result<std::size_t> count_matches(Store& store, std::string_view app_id, const Selector& selector);
+base::Result<std::size_t> count_matches(store::Store& store, std::string_view app_id,
+                                        const domain::Selector& selector);
 
-}  // namespace backend
+}  // namespace backend::fleet

@@ -11,16 +11,16 @@ namespace {
 using tests::must;
 using tests::StoreBench;
 
-backend::Placed place(StoreBench& bench) {
-  return must(backend::place_app(*bench, "default"));
+backend::fleet::Placed place(StoreBench& bench) {
+  return must(backend::fleet::place_app(*bench, "default"));
 }
 std::string refusal(StoreBench& bench) {
-  const auto placed = backend::place_app(*bench, "default");
+  const auto placed = backend::fleet::place_app(*bench, "default");
   REQUIRE_FALSE(placed);
   CHECK(placed.error().code() == base::ErrorCode::exists);
   return placed.error().message();
 }
-backend::Instance find(StoreBench& bench, const std::string& id) {
+backend::domain::Instance find(StoreBench& bench, const std::string& id) {
   return must(bench->find_instance("default", id));
 }
 std::string states_of(StoreBench& bench, const std::string& id) {
@@ -95,7 +95,7 @@ TEST_CASE("two recipes with the same state on one machine are refused, and nothi
   place(bench);
   const auto outcome = bench->transact([&]() -> base::Result<void> {
     bench.assign("*", "second");
-    auto placed = backend::place_app(*bench, "default");
+    auto placed = backend::fleet::place_app(*bench, "default");
     if (!placed) return std::move(placed).error();
     return {};
   });
@@ -128,12 +128,12 @@ TEST_CASE("a machine that joins later gets its recipe at its handshake") {
   bench.assign("role=web", "web");
   place(bench);
   const auto session = bench.join("web1", {{"role", "web"}});
-  const auto placed = must(backend::place_instance(*bench, session.instance));
+  const auto placed = must(backend::fleet::place_instance(*bench, session.instance));
   REQUIRE(placed.changed.size() == 1);
   CHECK(placed.changed[0].recipe_version == 1);
-  CHECK(must(backend::place_instance(*bench, session.instance)).changed.empty());
+  CHECK(must(backend::fleet::place_instance(*bench, session.instance)).changed.empty());
   must(bench->patch_tags("default", "web1", {{"role", "other"}}, {}));
-  CHECK(must(backend::place_instance(*bench, session.instance)).changed.at(0).recipe_version == 2);
+  CHECK(must(backend::fleet::place_instance(*bench, session.instance)).changed.at(0).recipe_version == 2);
   CHECK(states_of(bench, "web1") == "[]");
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("facts decide where the selector asks for them") {
   bench.push("web", comments("a"));
   bench.assign("fact.os.id=debian", "web");
   const auto session = bench.join("web1");
-  CHECK(must(backend::place_instance(*bench, session.instance)).changed.empty());
+  CHECK(must(backend::fleet::place_instance(*bench, session.instance)).changed.empty());
   must(bench->put_facts(session.instance, {"h", protocol::Json{R"({"os":{"id":"debian"}})"}, {}}, ""));
   CHECK(place(bench).matched == 1);
   CHECK(find(bench, "web1").recipe_version == 1);
@@ -157,7 +157,7 @@ TEST_CASE("a machine that joins into a wait that can never end is rejected with 
   bench.assign("instance=b", "two");
   place(bench);  // b has not joined, and one of the recipes has its state
   const auto session = bench.join("b");
-  CHECK(must(backend::place_instance(*bench, session.instance)).changed.empty());
+  CHECK(must(backend::fleet::place_instance(*bench, session.instance)).changed.empty());
   const auto rejected = find(bench, "b");
   CHECK(rejected.status == "rejected");
   CHECK(rejected.recipe_version == 0);

@@ -3,7 +3,7 @@
 #include "backend/domain/instants.hpp"
 #include "backend/fleet/agent_connection.hpp"
 
-namespace backend {
+namespace backend::fleet {
 
 namespace {
 
@@ -13,7 +13,7 @@ constexpr std::size_t kMostOfAll = 64 * 1024 * 1024;
 // One transaction takes no more, so that others wait for milliseconds only.
 constexpr std::size_t kLargestBatch = 8192;
 
-using Outcomes = std::vector<base::Result<ReportsStored>>;
+using Outcomes = std::vector<base::Result<domain::ReportsStored>>;
 
 }  // namespace
 
@@ -32,12 +32,12 @@ bool ReportIntake::is_behind(const AgentConnection& connection) const {
          (waiting_bytes_ > kMostOfAll && connection.waiting_bytes() > 0);
 }
 
-Task<> ReportIntake::room_for(const AgentConnection& connection) {
+transport::Task<> ReportIntake::room_for(const AgentConnection& connection) {
   while (is_behind(connection))
     co_await stored_.wait();
 }
 
-Task<> ReportIntake::idle() {
+transport::Task<> ReportIntake::idle() {
   while (storing_)
     co_await stored_.wait();
 }
@@ -57,16 +57,16 @@ ReportIntake::Batch ReportIntake::take() {
   return batch;
 }
 
-Task<> ReportIntake::store_batches() {
+transport::Task<> ReportIntake::store_batches() {
   while (!dirty_.empty()) {
     // Shared with the writer thread, which only reads it.
     const auto batch = std::make_shared<Batch>(take());
-    auto storing = fleet_.store_.write([batch](Store& store) -> base::Result<Outcomes> {
+    auto storing = fleet_.store_.write([batch](store::Store& store) -> base::Result<Outcomes> {
       Outcomes outcomes;
       for (const Portion& portion : *batch) {
-        ReportsStored stored;
+        domain::ReportsStored stored;
         auto done = store.transact([&]() -> base::Result<void> {
-          auto result = store.store_reports(portion.session, portion.reports, now_millis());
+          auto result = store.store_reports(portion.session, portion.reports, domain::now_millis());
           if (!result) return std::move(result).error();
           stored = *result;
           return {};
@@ -80,14 +80,14 @@ Task<> ReportIntake::store_batches() {
     });
     const auto outcomes = co_await std::move(storing);
     for (std::size_t i = 0; i < batch->size(); ++i)
-      settle((*batch)[i], outcomes ? (*outcomes)[i] : base::Result<ReportsStored>(outcomes.error()));
+      settle((*batch)[i], outcomes ? (*outcomes)[i] : base::Result<domain::ReportsStored>(outcomes.error()));
     stored_.notify();
   }
   storing_ = false;
   stored_.notify();
 }
 
-void ReportIntake::settle(Portion& portion, const base::Result<ReportsStored>& stored) {
+void ReportIntake::settle(Portion& portion, const base::Result<domain::ReportsStored>& stored) {
   waiting_bytes_ -= std::min(portion.bytes, waiting_bytes_);
   portion.from->let_go(portion.bytes);
   if (!stored) {
@@ -110,4 +110,4 @@ void ReportIntake::settle(Portion& portion, const base::Result<ReportsStored>& s
   fleet_.reported(*portion.from, portion.reports);
 }
 
-}  // namespace backend
+}  // namespace backend::fleet

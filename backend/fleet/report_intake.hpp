@@ -9,7 +9,7 @@
 
 #include "backend/fleet/fleet.hpp"
 
-namespace backend {
+namespace backend::fleet {
 
 class ReportIntake {
  public:
@@ -20,25 +20,25 @@ class ReportIntake {
 
   // Whether the connection, or all of them together, should stop reading for now.
   bool is_behind(const AgentConnection& connection) const;
-  Task<> room_for(const AgentConnection& connection);
+  transport::Task<> room_for(const AgentConnection& connection);
 
   std::size_t waiting_bytes() const { return waiting_bytes_; }
 
   // Returns when everything that has arrived is stored.
-  Task<> idle();
+  transport::Task<> idle();
 
  private:
   struct Portion {
     std::shared_ptr<AgentConnection> from;
-    AgentSession session;
-    std::vector<Report> reports;
+    domain::AgentSession session;
+    std::vector<domain::Report> reports;
     std::size_t bytes = 0;
   };
   using Batch = std::vector<Portion>;
 
   Batch take();
-  Task<> store_batches();
-  void settle(Portion& portion, const base::Result<ReportsStored>& stored);
+  transport::Task<> store_batches();
+  void settle(Portion& portion, const base::Result<domain::ReportsStored>& stored);
 
   Fleet& fleet_;
   std::vector<std::shared_ptr<AgentConnection>> dirty_;  // those with reports, in the order of the first
@@ -47,4 +47,4 @@ class ReportIntake {
   transport::Wake stored_;
 };
 
-}  // namespace backend
+}  // namespace backend::fleet

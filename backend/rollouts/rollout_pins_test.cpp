@@ -10,7 +10,7 @@ TEST_CASE("a pinned version is told at the handshake, once, until the pin change
   Bench bench;
   bench.join_all(1);
   const auto pin = [&](const std::string& version) {
-    App app = must(bench->find_app("default"));
+    domain::App app = must(bench->find_app("default"));
     app.agent_version = version;
     return must(bench->put_app(app, std::nullopt, bench.now)).agent_version;
   };
@@ -57,17 +57,17 @@ TEST_CASE("updates of a database of version 2 are rollouts that are over") {
   tests::ScratchFolder folder;
   const std::string path = folder / "old.db";
   {
-    auto database = must(Database::open(path, Database::Mode::write));
-    must(migrate(database, schema_steps().first(2)));
+    auto database = must(store::sqlite::Database::open(path, store::sqlite::Database::Mode::write));
+    must(store::sqlite::migrate(database, store::sqlite::schema_steps().first(2)));
     must(
         database.execute("INSERT INTO updates VALUES ('act1', 'default', '*', '1.9', '', 5000);"
                          "INSERT INTO update_targets VALUES ('act1', 1, 'm1', 'sent', '', NULL, 5000);"
                          "INSERT INTO update_targets VALUES ('act1', 2, 'm2', 'confirmed', '', 1.0, 6000);"));
   }
-  const auto store = must(open_sqlite_store(path, Access::write));
-  const Rollout old = must(store->find_rollout("act1"));
+  const auto store = must(store::sqlite::open_sqlite_store(path, store::Access::write));
+  const domain::Rollout old = must(store->find_rollout("act1"));
   CHECK(old.version == "1.9");
-  CHECK(old.state == RolloutState::ended);
+  CHECK(old.state == domain::RolloutState::ended);
   const auto targets = must(store->list_rollout_targets(old, "", {})).items;
   REQUIRE(targets.size() == 2);
   CHECK(targets[0].phase == "told");
@@ -80,7 +80,7 @@ TEST_CASE("while a rollout has a machine its app's pin is not told") {
   Bench bench;
   bench.join_all(6);
   bench.start();
-  App app = must(bench->find_app("default"));
+  domain::App app = must(bench->find_app("default"));
   app.agent_version = "3.0";
   must(bench->put_app(app, std::nullopt, bench.now));
   const auto last = must(bench->list_rollout_targets(bench.rollout(), "", {})).items.back().instance_id;

@@ -5,7 +5,7 @@
 
 #include "backend/domain/rollout_rules.hpp"
 
-namespace backend {
+namespace backend::rollouts {
 
 using base::Error;
 using base::ErrorCode;
@@ -13,8 +13,8 @@ using base::Result;
 
 namespace {
 
-Result<void> note_stop(Store& store, const Rollout& rollout, Millis now) {
-  AuditRow row{.at = now, .actor = "backend"};
+Result<void> note_stop(store::Store& store, const domain::Rollout& rollout, domain::Millis now) {
+  domain::AuditRow row{.at = now, .actor = "backend"};
   row.action = "rollout.stop";
   row.object = rollout.app_id + "/" + rollout.id;
   row.detail = rollout.version + ": " + rollout.reason;
@@ -22,15 +22,15 @@ Result<void> note_stop(Store& store, const Rollout& rollout, Millis now) {
 }
 
 // Does what was decided; true: look again.
-Result<bool> carry_out(Store& store, Rollout& rollout, const Decision& decision, Millis now,
-                       RolloutNews& news) {
+Result<bool> carry_out(store::Store& store, domain::Rollout& rollout, const domain::Decision& decision,
+                       domain::Millis now, RolloutNews& news) {
   constexpr std::int64_t kMillis = 1000;
-  using Kind = Decision::Kind;
+  using Kind = domain::Decision::Kind;
   switch (decision.kind) {
     case Kind::nothing:
       return false;
     case Kind::stop:
-      rollout.state = RolloutState::stopped;
+      rollout.state = domain::RolloutState::stopped;
       rollout.reason = decision.reason;
       rollout.ended = now;
       if (auto noted = note_stop(store, rollout, now); !noted) return std::move(noted).error();
@@ -46,7 +46,7 @@ Result<bool> carry_out(Store& store, Rollout& rollout, const Decision& decision,
       if (auto begun = store.begin_ring(rollout, now); !begun) return std::move(begun).error();
       break;
     case Kind::finish:
-      rollout.state = RolloutState::done;
+      rollout.state = domain::RolloutState::done;
       rollout.ended = now;
       break;
   }
@@ -55,20 +55,21 @@ Result<bool> carry_out(Store& store, Rollout& rollout, const Decision& decision,
   return true;
 }
 
-Result<void> step(Store& store, Rollout& rollout, Millis now, RolloutNews& news) {
-  auto lost = store.lose_silent(rollout, now);
+Result<void> step(store::Store& store, domain::Rollout& rollout, domain::Millis now, RolloutNews& news) {
+  auto lost = store.mark_unresponsive(rollout, now);
   if (!lost) return std::move(lost).error();
-  for (RolloutTarget& target : *lost)
+  for (domain::RolloutTarget& target : *lost)
     news.lost.push_back({rollout.app_id, std::move(target.instance_id), rollout.id, rollout.version});
   // Rings that nobody can be reached in are passed at once, so there may be more than one step to take.
-  for (std::size_t i = 0; i <= 2 * kMostRings && rollout.state == RolloutState::running; ++i) {
+  for (std::size_t i = 0; i <= 2 * domain::kMostRings && rollout.state == domain::RolloutState::running;
+       ++i) {
     auto counts = store.ring_counts(rollout);
     if (!counts) return std::move(counts).error();
-    auto again = carry_out(store, rollout, decide(rollout, *counts, now), now, news);
+    auto again = carry_out(store, rollout, domain::decide(rollout, *counts, now), now, news);
     if (!again) return std::move(again).error();
     if (!*again) break;
   }
-  if (rollout.state != RolloutState::running) return {};
+  if (rollout.state != domain::RolloutState::running) return {};
   auto orders = store.take_due(rollout, now);
   if (!orders) return std::move(orders).error();
   std::ranges::move(*orders, std::back_inserter(news.orders));
@@ -76,8 +77,8 @@ Result<void> step(Store& store, Rollout& rollout, Millis now, RolloutNews& news)
 }
 
 // As for one that begins: nobody is told two things at once.
-Result<void> may_resume(Store& store, const Rollout& rollout) {
-  auto rival = store.rival_of(rollout);
+Result<void> may_resume(store::Store& store, const domain::Rollout& rollout) {
+  auto rival = store.conflicting_rollout(rollout);
   if (!rival) return std::move(rival).error();
   if (!rival->empty())
     return Error(ErrorCode::exists,
@@ -87,7 +88,7 @@ Result<void> may_resume(Store& store, const Rollout& rollout) {
 
 }  // namespace
 
-Result<void> check_pin(Store& store, const Rollout& rollout) {
+Result<void> check_pin(store::Store& store, const domain::Rollout& rollout) {
   auto app = store.find_app(rollout.app_id);
   if (!app) return std::move(app).error();
   if (!app->agent_version.empty() && app->agent_version != rollout.version)
@@ -96,14 +97,14 @@ Result<void> check_pin(Store& store, const Rollout& rollout) {
   return {};
 }
 
-Result<RolloutNews> step_rollouts(Store& store, Millis now) {
+Result<RolloutNews> step_rollouts(store::Store& store, domain::Millis now) {
   RolloutNews news;
   auto open = store.open_rollouts();
   if (!open) return std::move(open).error();
-  for (Rollout& rollout : *open) {
+  for (domain::Rollout& rollout : *open) {
     if (auto stepped = step(store, rollout, now, news); !stepped) return std::move(stepped).error();
     news.any_active = news.any_active || rollout.is_active();
-    news.any_pinned = news.any_pinned || rollout.state == RolloutState::pinned;
+    news.any_pinned = news.any_pinned || rollout.state == domain::RolloutState::pinned;
   }
   auto states = store.count_rollouts();
   if (!states) return std::move(states).error();
@@ -111,17 +112,17 @@ Result<RolloutNews> step_rollouts(Store& store, Millis now) {
   return news;
 }
 
-Result<Commanded> command_rollout(Store& store, const std::string& id, RolloutCommand command,
-                                  const std::string& actor, Millis now) {
+Result<Commanded> command_rollout(store::Store& store, const std::string& id, RolloutCommand command,
+                                  const std::string& actor, domain::Millis now) {
   auto found = store.find_rollout(id);
   if (!found) return std::move(found).error();
   Commanded done{.rollout = std::move(*found), .orders = {}};
-  Rollout& rollout = done.rollout;
+  domain::Rollout& rollout = done.rollout;
   const auto refuse = [&](std::string_view why) {
     return Error(ErrorCode::exists,
-                 "the rollout is " + std::string(name_of(rollout.state)) + ": " + std::string(why));
+                 "the rollout is " + std::string(domain::name_of(rollout.state)) + ": " + std::string(why));
   };
-  using State = RolloutState;
+  using State = domain::RolloutState;
   switch (command) {
     case RolloutCommand::pause:
       if (rollout.state != State::running) return refuse("only one that runs can be paused");
@@ -134,11 +135,12 @@ Result<Commanded> command_rollout(Store& store, const std::string& id, RolloutCo
       if (auto may = may_resume(store, rollout); !may) return std::move(may).error();
       // Whoever resumes what has stopped has seen why: what has failed by now does not count any more.
       if (rollout.state == State::stopped)
-        if (auto forgiven = store.forgive(rollout); !forgiven) return std::move(forgiven).error();
+        if (auto excluded = store.exclude_past_failures(rollout); !excluded)
+          return std::move(excluded).error();
       rollout.state = State::running;
       rollout.reason.clear();
       rollout.ended = 0;
-      if (auto silent = store.told_and_silent(rollout); silent)
+      if (auto silent = store.unacknowledged_targets(rollout); silent)
         done.orders = std::move(*silent);
       else
         return std::move(silent).error();
@@ -155,4 +157,4 @@ Result<Commanded> command_rollout(Store& store, const std::string& id, RolloutCo
   return done;
 }
 
-}  // namespace backend
+}  // namespace backend::rollouts

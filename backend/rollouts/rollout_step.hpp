@@ -8,33 +8,33 @@
 
 #include "backend/store/store.hpp"
 
-namespace backend {
+namespace backend::rollouts {
 
-struct LostMachine {
+struct UnresponsiveMachine {
   std::string app_id, instance_id, action_id, version;
 };
 
 struct RolloutNews {
-  std::vector<UpdateOrder> orders;
-  std::vector<Rollout> changed;  // those whose state or ring is another one now
-  std::vector<LostMachine> lost;
+  std::vector<domain::UpdateOrder> orders;
+  std::vector<domain::Rollout> changed;  // those whose state or ring is another one now
+  std::vector<UnresponsiveMachine> lost;
   bool any_active = false;                    // look again soon
   bool any_pinned = false;                    // look again later
   std::map<std::string, std::size_t> states;  // all rollouts, by state
 };
 
-base::Result<RolloutNews> step_rollouts(Store& store, Millis now);
+base::Result<RolloutNews> step_rollouts(store::Store& store, domain::Millis now);
 
 // An app's pin and a rollout to another version would tell machines two things.
-base::Result<void> check_pin(Store& store, const Rollout& rollout);
+base::Result<void> check_pin(store::Store& store, const domain::Rollout& rollout);
 
 // What people do; the error when it cannot be done in the state that it is in. The audit row is the caller's.
 enum class RolloutCommand { pause, resume, abort };
 struct Commanded {
-  Rollout rollout;
-  std::vector<UpdateOrder> orders;  // may not have heard it: told again
+  domain::Rollout rollout;
+  std::vector<domain::UpdateOrder> orders;  // may not have heard it: told again
 };
-base::Result<Commanded> command_rollout(Store& store, const std::string& id, RolloutCommand command,
-                                        const std::string& actor, Millis now);
+base::Result<Commanded> command_rollout(store::Store& store, const std::string& id, RolloutCommand command,
+                                        const std::string& actor, domain::Millis now);
 
-}  // namespace backend
+}  // namespace backend::rollouts

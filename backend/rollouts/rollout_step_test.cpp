@@ -18,13 +18,13 @@ TEST_CASE("a rollout goes through its rings, over any number of restarts, and te
       auto news = bench.step();
       CHECK(news.orders.size() == sizes[ring]);
       CHECK(bench.step(1).orders.empty());
-      for (const UpdateOrder& order : news.orders) {
+      for (const domain::UpdateOrder& order : news.orders) {
         CHECK(order.action_id == "r1");
         CHECK(order.version == "2.0");
         bench.answer(order.instance, "downloading");
       }
       CHECK(bench.step(1).orders.empty());
-      for (const UpdateOrder& order : news.orders)
+      for (const domain::UpdateOrder& order : news.orders)
         bench.answer(order.instance, "confirmed");
       if (ring + 1 < sizes.size()) {
         CHECK(bench.step(1).orders.empty());  // the pause begins
@@ -130,18 +130,18 @@ TEST_CASE("what was stopped is not resumed beside another one, nor against a pin
   bench.step(1);
   REQUIRE(bench.state() == "stopped");
   const auto resume = [&] {
-    return backend::command_rollout(*bench.store, "r1", RolloutCommand::resume, "ann", bench.now);
+    return backend::rollouts::command_rollout(*bench.store, "r1", RolloutCommand::resume, "ann", bench.now);
   };
   SUBCASE("another one has its machines") {
     bench.start(60, 0, "r2");
     const auto resumed = resume();
     REQUIRE_FALSE(resumed);
     CHECK(resumed.error().message().find("rollout r2 has machines of this one") != std::string::npos);
-    must(backend::command_rollout(*bench.store, "r2", RolloutCommand::abort, "ann", bench.now));
+    must(backend::rollouts::command_rollout(*bench.store, "r2", RolloutCommand::abort, "ann", bench.now));
     CHECK(resume());
   }
   SUBCASE("the app wants another version") {
-    backend::App app{.app_id = "default", .report = "all", .agent_version = "1.2.3"};
+    backend::domain::App app{.app_id = "default", .report = "all", .agent_version = "1.2.3"};
     must(bench->put_app(app, std::nullopt, bench.now));
     const auto resumed = resume();
     REQUIRE_FALSE(resumed);
@@ -168,7 +168,7 @@ TEST_CASE(
   bench.start(0);
   const auto late = must(bench->list_rollout_targets(bench.rollout(), "", {})).items.back().instance_id;
   must(bench->set_offline(bench.sessions[late], bench.now));
-  for (const UpdateOrder& order : bench.step().orders)
+  for (const domain::UpdateOrder& order : bench.step().orders)
     bench.answer(order.instance, "confirmed");
   bench.step();
   CHECK(bench.state() == "done");
@@ -191,7 +191,7 @@ TEST_CASE("after a restart nobody is connected, and no ring is passed over for t
   bench.join_all(30);
   bench.start(0, 10);
   for (const int second : {0, 2, 2, 2, 2})
-    for (const UpdateOrder& order : bench.step(second).orders)
+    for (const domain::UpdateOrder& order : bench.step(second).orders)
       bench.answer(order.instance, "confirmed");
   bench.step();  // the second ring begins, and its machines are told one after the other
   REQUIRE(bench.rollout().ring == 1);
@@ -212,7 +212,7 @@ TEST_CASE("a ring that is away as a whole is waited for, and then passed") {
   bench.start(0);
   for (const auto& target : must(bench->list_rollout_targets(bench.rollout(), "", {})).items)
     if (target.ring == 1) must(bench->set_offline(bench.sessions[target.instance_id], bench.now));
-  for (const UpdateOrder& order : bench.step().orders)
+  for (const domain::UpdateOrder& order : bench.step().orders)
     bench.answer(order.instance, "confirmed");
   bench.step();
   CHECK(bench.rollout().ring == 1);
@@ -229,7 +229,7 @@ TEST_CASE("a machine that leaves before it is told holds the ring up for a while
   const auto last = must(bench->list_rollout_targets(bench.rollout(), "", {})).items[4].instance_id;
   must(bench->set_offline(bench.sessions[last], bench.now));
   for (int i = 0; i < 5; ++i)
-    for (const UpdateOrder& order : bench.step(20).orders)
+    for (const domain::UpdateOrder& order : bench.step(20).orders)
       bench.answer(order.instance, "confirmed");
   CHECK(bench.told.size() == 4);
   CHECK(bench.rollout().ring == 0);
@@ -266,10 +266,10 @@ TEST_CASE("paused in any phase nobody is told; resumed it goes on where it was")
     Bench bench;
     bench.join_all(10);
     bench.start();
-    std::vector<UpdateOrder> orders;
+    std::vector<domain::UpdateOrder> orders;
     if (phase > 0) orders = bench.step().orders;  // told
     if (phase > 1)
-      for (const UpdateOrder& order : orders)
+      for (const domain::UpdateOrder& order : orders)
         bench.answer(order.instance, "confirmed");
     if (phase > 2) bench.step();  // between two rings
     bench.command(RolloutCommand::pause);
@@ -283,7 +283,7 @@ TEST_CASE("paused in any phase nobody is told; resumed it goes on where it was")
     CHECK(resumed.orders.size() == (phase == 1 ? 5 : 0));  // those who may not have heard it
     if (phase == 0) orders = bench.step().orders;
     CHECK(orders.size() == 5);
-    for (const UpdateOrder& order : orders)
+    for (const domain::UpdateOrder& order : orders)
       if (phase < 2) bench.answer(order.instance, "confirmed");
     bench.step();
     CHECK(bench.step(60).orders.size() == (phase == 3 ? 0 : 5));
@@ -297,7 +297,7 @@ TEST_CASE("aborted is for good") {
   bench.start(0);
   const auto orders = bench.step().orders;
   bench.command(RolloutCommand::abort);
-  for (const UpdateOrder& order : orders)
+  for (const domain::UpdateOrder& order : orders)
     bench.answer(order.instance, "confirmed");
   CHECK(bench.step(1000).orders.empty());
   CHECK(bench.in_phase("confirmed") == 5);  // what was told goes on

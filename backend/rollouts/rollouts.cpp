@@ -3,7 +3,7 @@
 #include "backend/domain/instants.hpp"
 #include "base/json_text.hpp"
 
-namespace backend {
+namespace backend::rollouts {
 
 namespace {
 
@@ -12,8 +12,8 @@ constexpr std::chrono::milliseconds kSeldom = std::chrono::seconds(30);
 
 }  // namespace
 
-Rollouts::Rollouts(Loop& loop, StoreThread& store, Fleet& fleet, EventLog& events, Log& log,
-                   std::chrono::milliseconds interval)
+Rollouts::Rollouts(transport::Loop& loop, store::StoreThread& store, fleet::Fleet& fleet,
+                   telemetry::EventLog& events, terminal::Log& log, std::chrono::milliseconds interval)
     : store_(store),
       fleet_(fleet),
       events_(events),
@@ -21,9 +21,10 @@ Rollouts::Rollouts(Loop& loop, StoreThread& store, Fleet& fleet, EventLog& event
       interval_(interval),
       wake_(loop.get_executor()) {}
 
-Task<> Rollouts::run() {
+transport::Task<> Rollouts::run() {
   while (!is_stopping_) {
-    auto stepping = store_.write([](Store& store) { return step_rollouts(store, now_millis()); });
+    auto stepping =
+        store_.write([](store::Store& store) { return step_rollouts(store, domain::now_millis()); });
     auto news = co_await std::move(stepping);
     bool is_busy = true;
     if (news) {
@@ -41,16 +42,16 @@ void Rollouts::stop() {
   wake_.notify();
 }
 
-void Rollouts::tell(const std::vector<UpdateOrder>& orders) {
+void Rollouts::tell(const std::vector<domain::UpdateOrder>& orders) {
   // One that has gone meanwhile is told at its next handshake.
-  for (const UpdateOrder& order : orders)
+  for (const domain::UpdateOrder& order : orders)
     fleet_.tell(order.instance, protocol::AgentUpdate{order.version, order.url, order.action_id});
 }
 
-void Rollouts::publish(const Rollout& rollout) {
+void Rollouts::publish(const domain::Rollout& rollout) {
   base::JsonText json;
   json.begin_object().member("app_id", rollout.app_id).member("id", rollout.id);
-  json.member("version", rollout.version).member("state", name_of(rollout.state));
+  json.member("version", rollout.version).member("state", domain::name_of(rollout.state));
   json.member("ring", rollout.ring + 1)
       .member("rings", rollout.rings.size())
       .member("reason", rollout.reason);
@@ -60,18 +61,18 @@ void Rollouts::publish(const Rollout& rollout) {
 void Rollouts::take(RolloutNews news) {
   states_ = std::move(news.states);
   tell(news.orders);
-  for (const LostMachine& lost : news.lost) {
+  for (const UnresponsiveMachine& lost : news.lost) {
     base::JsonText json;
     json.begin_object().member("app_id", lost.app_id).member("instance_id", lost.instance_id);
-    json.member("action_id", lost.action_id).member("version", lost.version).member("phase", kLost);
+    json.member("action_id", lost.action_id).member("version", lost.version).member("phase", domain::kLost);
     json.member("error", "silent since it was told").end_object();
     events_.publish("update", lost.app_id, lost.instance_id, json.take());
   }
-  for (const Rollout& rollout : news.changed) {
+  for (const domain::Rollout& rollout : news.changed) {
     const std::string text = "rollout " + rollout.id + " of " + rollout.version + " is " +
-                             std::string(name_of(rollout.state)) + ", ring " +
+                             std::string(domain::name_of(rollout.state)) + ", ring " +
                              std::to_string(rollout.ring + 1) + " of " + std::to_string(rollout.rings.size());
-    if (rollout.state == RolloutState::stopped)
+    if (rollout.state == domain::RolloutState::stopped)
       log_.warning(text + ": " + rollout.reason);
     else
       log_.info(text);
@@ -79,9 +80,9 @@ void Rollouts::take(RolloutNews news) {
   }
 }
 
-std::size_t Rollouts::count(RolloutState state) const {
-  const auto found = states_.find(std::string(name_of(state)));
+std::size_t Rollouts::count(domain::RolloutState state) const {
+  const auto found = states_.find(std::string(domain::name_of(state)));
   return found == states_.end() ? 0 : found->second;
 }
 
-}  // namespace backend
+}  // namespace backend::rollouts

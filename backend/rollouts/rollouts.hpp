@@ -11,37 +11,37 @@
 #include "backend/fleet/fleet.hpp"
 #include "backend/rollouts/rollout_step.hpp"
 
-namespace backend {
+namespace backend::rollouts {
 
 class Rollouts {
  public:
-  Rollouts(Loop& loop, StoreThread& store, Fleet& fleet, EventLog& events, Log& log,
-           std::chrono::milliseconds interval);
+  Rollouts(transport::Loop& loop, store::StoreThread& store, fleet::Fleet& fleet, telemetry::EventLog& events,
+           terminal::Log& log, std::chrono::milliseconds interval);
 
   // Until stop().
-  Task<> run();
+  transport::Task<> run();
   void stop();
   // There is something new.
   void wake() { wake_.notify(); }
 
   // After the commit.
-  void tell(const std::vector<UpdateOrder>& orders);
-  void publish(const Rollout& rollout);
+  void tell(const std::vector<domain::UpdateOrder>& orders);
+  void publish(const domain::Rollout& rollout);
 
   // All rollouts that there are, as of the last look.
-  std::size_t count(RolloutState state) const;
+  std::size_t count(domain::RolloutState state) const;
 
  private:
   void take(RolloutNews news);
 
-  StoreThread& store_;
-  Fleet& fleet_;
-  EventLog& events_;
-  Log& log_;
+  store::StoreThread& store_;
+  fleet::Fleet& fleet_;
+  telemetry::EventLog& events_;
+  terminal::Log& log_;
   const std::chrono::milliseconds interval_;
   transport::Wake wake_;
   std::map<std::string, std::size_t> states_;
   bool is_stopping_ = false;
 };
 
-}  // namespace backend
+}  // namespace backend::rollouts

@@ -10,7 +10,7 @@
 #include "base/file_read.hpp"
 #include "base/text.hpp"
 
-namespace backend {
+namespace backend::server {
 
 namespace {
 
@@ -158,4 +158,4 @@ Result<Options> parse_options(const OptionSources& sources) {
   return Parser(sources).parse();
 }
 
-}  // namespace backend
+}  // namespace backend::server

@@ -12,7 +12,7 @@
 #include "base/file_read.hpp"
 #include "base/text.hpp"
 
-namespace backend {
+namespace backend::server {
 
 namespace {
 
@@ -67,7 +67,7 @@ Result<DataFolder> DataFolder::open(std::string path) {
 }
 
 Result<void> DataFolder::write_private(const std::string& name, std::string_view content) const {
-  return base::write_lasting_file(path_ + "/" + name, content);
+  return base::write_durable_file(path_ + "/" + name, content);
 }
 
 Result<std::string> DataFolder::admin_token() const {
@@ -79,10 +79,10 @@ Result<std::string> DataFolder::admin_token() const {
     return token;
   }
   if (there.error().code() != ErrorCode::not_found) return std::move(there).error();
-  std::string token = format_operator_token(make_operator_token());
-  if (auto written = base::write_lasting_file(token_file(), token + "\n"); !written)
+  std::string token = domain::format_operator_token(domain::make_operator_token());
+  if (auto written = base::write_durable_file(token_file(), token + "\n"); !written)
     return std::move(written).error();
   return token;
 }
 
-}  // namespace backend
+}  // namespace backend::server

@@ -7,7 +7,7 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 
-namespace backend {
+namespace backend::server {
 
 class DataFolder {
  public:
@@ -32,4 +32,4 @@ class DataFolder {
   base::UniqueFd lock_;  // the kernel lets go of it when we die, however we die
 };
 
-}  // namespace backend
+}  // namespace backend::server

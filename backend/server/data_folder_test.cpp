@@ -6,7 +6,7 @@
 
 #include "tests/support/scratch_folder.hpp"
 
-using backend::DataFolder;
+using backend::server::DataFolder;
 
 TEST_CASE("the data folder and the token are for nobody else's eyes") {
   const tests::ScratchFolder scratch;

@@ -8,7 +8,7 @@
 #include "base/value.hpp"
 #include "terminal/option_store.hpp"
 
-namespace backend {
+namespace backend::server {
 
 namespace {
 
@@ -67,7 +67,7 @@ Result<void> store_log_level(Options& options, std::string_view value) {
   constexpr std::array<std::string_view, 4> kLevels{"debug", "info", "warning", "error"};
   for (std::size_t i = 0; i < kLevels.size(); ++i)
     if (value == kLevels[i]) {
-      options.log_level = static_cast<LogLevel>(i);
+      options.log_level = static_cast<terminal::LogLevel>(i);
       return {};
     }
   return must_be("debug, info, warning or error", value);
@@ -171,4 +171,4 @@ std::string help_text() {
          "SIGTERM sends the agents away, stores what has arrived and ends; a second one ends at once.\n";
 }
 
-}  // namespace backend
+}  // namespace backend::server

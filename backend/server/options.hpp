@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/log.hpp"
 #include "base/result.hpp"
+#include "terminal/log.hpp"
 
-namespace backend {
+namespace backend::server {
 
 // What was asked for. Constant after parsing.
 struct Options {
@@ -34,7 +34,7 @@ struct Options {
   std::int64_t retention_results = 20'000'000;
   std::string releases;  // folder that is served at /releases/; "": none
   std::string log_file;
-  LogLevel log_level = LogLevel::info;
+  terminal::LogLevel log_level = terminal::LogLevel::info;
 
   bool configured = false;  // anything at all was set
 };
@@ -67,4 +67,4 @@ struct OptionSources {
 // line, with the nearest known name.
 base::Result<Options> parse_options(const OptionSources& sources);
 
-}  // namespace backend
+}  // namespace backend::server

@@ -10,14 +10,16 @@ namespace {
 
 using Environment = std::map<std::string, std::string>;
 
-base::Result<backend::Options> parse(std::vector<std::string> arguments, const Environment& environment = {},
-                                     const std::string& config = "/nonexistent") {
-  return backend::parse_options({.arguments = std::move(arguments),
-                                 .environment = [&](const char* name) -> const char* {
-                                   const auto found = environment.find(name);
-                                   return found == environment.end() ? nullptr : found->second.c_str();
-                                 },
-                                 .default_config = config});
+base::Result<backend::server::Options> parse(std::vector<std::string> arguments,
+                                             const Environment& environment = {},
+                                             const std::string& config = "/nonexistent") {
+  return backend::server::parse_options({.arguments = std::move(arguments),
+                                         .environment = [&](const char* name) -> const char* {
+                                           const auto found = environment.find(name);
+                                           return found == environment.end() ? nullptr
+                                                                             : found->second.c_str();
+                                         },
+                                         .default_config = config});
 }
 
 }  // namespace
@@ -65,7 +67,7 @@ TEST_CASE("mistakes are all named, with what was probably meant") {
 }
 
 TEST_CASE("the help names every option") {
-  const std::string help = backend::help_text();
-  for (const auto& row : backend::option_rows())
+  const std::string help = backend::server::help_text();
+  for (const auto& row : backend::server::option_rows())
     CHECK(help.find("--" + std::string(row.name)) != std::string::npos);
 }

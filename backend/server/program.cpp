@@ -9,13 +9,13 @@
 #include <cstdlib>
 #include <thread>
 
-#include "backend/log.hpp"
 #include "backend/server/options.hpp"
 #include "backend/server/server.hpp"
 #include "backend/server/version.hpp"
 #include "base/notify.hpp"
+#include "terminal/log.hpp"
 
-namespace backend {
+namespace backend::server {
 
 namespace {
 
@@ -67,7 +67,7 @@ void say(const std::string& text) {
 }
 
 // Listens, and says so; when that cannot be, the loop has nothing left to do and `status` says so.
-Task<> start(Server& server, Log& log, const base::Notify& notify, int& status) {
+transport::Task<> start(Server& server, terminal::Log& log, const base::Notify& notify, int& status) {
   auto starting = server.start();
   const auto started = co_await std::move(starting);
   if (!started) {
@@ -87,13 +87,13 @@ Task<> start(Server& server, Log& log, const base::Notify& notify, int& status) 
   notify.ready();
 }
 
-int serve(const Options& options, Log& log) {
+int serve(const Options& options, terminal::Log& log) {
   SignalThread signals;
   const std::size_t descriptors = raise_descriptor_limit();
   if (descriptors < kEnoughDescriptors)
     log.warning("only " + std::to_string(descriptors) +
                 " files and sockets may be open: not enough for ten thousand agents (see 'ulimit -Hn')");
-  Loop loop(1);
+  transport::Loop loop(1);
   auto opened = Server::open(loop, options, log);
   if (!opened) {
     log.error(opened.error().message());
@@ -130,7 +130,7 @@ int run_program(int argc, const char* const* argv) {
     say(options->help ? help_text() : "opsbackend " + std::string(version()));
     return kOk;
   }
-  auto log = Log::open(options->log_level, options->log_file);
+  auto log = terminal::Log::open(options->log_level, options->log_file);
   if (!log) {
     std::fprintf(stderr, "opsbackend: %s\n", log.error().message().c_str());
     return kFailure;
@@ -138,4 +138,4 @@ int run_program(int argc, const char* const* argv) {
   return serve(*options, *log);
 }
 
-}  // namespace backend
+}  // namespace backend::server

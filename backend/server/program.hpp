@@ -1,8 +1,8 @@
 // The program around a Server: options, signals, exit status.
 #pragma once
 
-namespace backend {
+namespace backend::server {
 
 int run_program(int argc, const char* const* argv);
 
-}  // namespace backend
+}  // namespace backend::server

@@ -13,7 +13,7 @@
 #include "backend/api/reply.hpp"
 #include "base/text.hpp"
 
-namespace backend {
+namespace backend::server {
 
 using base::UniqueFd;
 using transport::HttpRequest;
@@ -107,7 +107,7 @@ HttpResponse refusal(unsigned status, std::string_view words, transport::Headers
 
 }  // namespace
 
-ReleaseFiles::ReleaseFiles(std::string folder, Metrics& metrics, ReleaseLimits limits)
+ReleaseFiles::ReleaseFiles(std::string folder, telemetry::Metrics& metrics, ReleaseLimits limits)
     : folder_(std::move(folder)), metrics_(metrics), limits_(limits) {}
 
 // Null when there is none.
@@ -177,4 +177,4 @@ HttpResponse ReleaseFiles::answer(const HttpRequest& request) {
   return response;
 }
 
-}  // namespace backend
+}  // namespace backend::server

@@ -12,7 +12,7 @@
 #include "backend/telemetry/metrics.hpp"
 #include "transport/http.hpp"
 
-namespace backend {
+namespace backend::server {
 
 inline constexpr std::string_view kReleasesPrefix = "/releases/";
 
@@ -28,7 +28,7 @@ struct ReleaseLimits {
 class ReleaseFiles {
  public:
   // `folder` "": nothing is served, and the answer says so.
-  ReleaseFiles(std::string folder, Metrics& metrics, ReleaseLimits limits = {});
+  ReleaseFiles(std::string folder, telemetry::Metrics& metrics, ReleaseLimits limits = {});
 
   // Of a path that starts with kReleasesPrefix.
   transport::HttpResponse answer(const transport::HttpRequest& request);
@@ -43,9 +43,9 @@ class ReleaseFiles {
   std::shared_ptr<void> take_place(const std::string& address);
 
   const std::string folder_;
-  Metrics& metrics_;
+  telemetry::Metrics& metrics_;
   const ReleaseLimits limits_;
   const std::shared_ptr<Places> places_ = std::make_shared<Places>();  // outlives us in responses under way
 };
 
-}  // namespace backend
+}  // namespace backend::server

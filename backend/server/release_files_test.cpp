@@ -10,7 +10,7 @@
 #include "tests/support/scratch_folder.hpp"
 #include "transport/download.hpp"
 
-using backend::ReleaseFiles;
+using backend::server::ReleaseFiles;
 using tests::LiveBackend;
 using transport::HttpRequest;
 using transport::HttpResponse;
@@ -38,7 +38,7 @@ struct Bench {
   }
 
   tests::ScratchFolder folder;
-  backend::Metrics metrics;
+  backend::telemetry::Metrics metrics;
   ReleaseFiles files{folder / "r", metrics, {.small = 10, .downloads = 3, .downloads_per_address = 2}};
 };
 
@@ -165,7 +165,7 @@ TEST_CASE("a release is downloaded over the wire, resumed, and looked at with HE
     content[i] = static_cast<char>(i * 31 + i / 1000);
   scratch.write("r/files/a.tar.gz", content);
   scratch.write("r/empty", "");
-  backend::Options options;
+  backend::server::Options options;
   options.releases = scratch / "r";
   LiveBackend backend(scratch / "data", options);
   const std::string base = "http://127.0.0.1:" + std::to_string(backend.port()) + "/releases/";
@@ -193,7 +193,7 @@ TEST_CASE("a release is downloaded over the wire, resumed, and looked at with HE
 TEST_CASE("a file that gets shorter while it is sent does not look complete") {
   const tests::ScratchFolder scratch;
   scratch.write("r/f", std::string(40'000'000, 'x'));
-  backend::Options options;
+  backend::server::Options options;
   options.releases = scratch / "r";
   LiveBackend backend(scratch / "data", options);
   const auto peer = tests::RawPeer::connect(backend.port(), 4096);

@@ -8,10 +8,11 @@
 #include "backend/api/reply.hpp"
 #include "backend/api/route.hpp"
 #include "backend/domain/instants.hpp"
+#include "backend/store/sqlite/sqlite_store.hpp"
 #include "base/text.hpp"
 #include "transport/uri.hpp"
 
-namespace backend {
+namespace backend::server {
 
 using base::Error;
 using base::ErrorCode;
@@ -55,20 +56,20 @@ std::size_t raise_descriptor_limit() {
   return limit.rlim_cur;
 }
 
-Server::Server(Loop& loop, Options options, Log& log, DataFolder data)
+Server::Server(transport::Loop& loop, Options options, terminal::Log& log, DataFolder data)
     : loop_(loop),
       options_(std::move(options)),
       log_(log),
       data_(std::move(data)),
       // A thousand events in a millisecond are more than there ever are.
-      events_(loop.get_executor(), {}, static_cast<EventId>(now_millis()) * 1000),
+      events_(loop.get_executor(), {}, static_cast<telemetry::EventId>(domain::now_millis()) * 1000),
       releases_(options_.releases, metrics_),
       stopping_(loop.get_executor()) {}
 
 Server::~Server() = default;
 
-Result<std::unique_ptr<Server>> Server::open(Loop& loop, const Options& options, Log& log,
-                                             FleetSettings settings) {
+Result<std::unique_ptr<Server>> Server::open(transport::Loop& loop, const Options& options,
+                                             terminal::Log& log, fleet::FleetSettings settings) {
   std::error_code ignored;
   if (options.plain && !is_loopback(options.listen))
     return Error(ErrorCode::unsupported,
@@ -84,7 +85,8 @@ Result<std::unique_ptr<Server>> Server::open(Loop& loop, const Options& options,
   if (!token) return std::move(token).error();
   if (!options.plain)
     if (auto opened = server->open_identity(); !opened) return std::move(opened).error();
-  auto store = StoreThread::open(loop, server->data_.database(), server->metrics_);
+  auto store =
+      store::StoreThread::open(loop, store::sqlite::opener(server->data_.database()), server->metrics_);
   if (!store) return std::move(store).error();
   server->store_ = std::move(*store);
   settings.allow_v1 = settings.allow_v1 || options.allow_v1;
@@ -95,12 +97,13 @@ Result<std::unique_ptr<Server>> Server::open(Loop& loop, const Options& options,
                              .life = seconds(options.certificate_life)};
   settings.heartbeat_s = static_cast<int>(options.heartbeat);
   server->fleet_ =
-      std::make_unique<Fleet>(loop, *server->store_, server->events_, server->metrics_, log, settings);
-  server->rollouts_ = std::make_unique<Rollouts>(loop, *server->store_, *server->fleet_, server->events_, log,
-                                                 settings.rollout_interval);
-  server->context_ = std::unique_ptr<api::Context>(new api::Context{
-      server->options_, *server->store_, *server->fleet_, *server->rollouts_, server->events_,
-      server->metrics_, log, std::move(*token), server->identity_ ? server->identity_->ca_hash() : ""});
+      std::make_unique<fleet::Fleet>(loop, *server->store_, server->events_, server->metrics_, log, settings);
+  server->rollouts_ = std::make_unique<rollouts::Rollouts>(loop, *server->store_, *server->fleet_,
+                                                           server->events_, log, settings.rollout_interval);
+  server->context_ = std::unique_ptr<api::Context>(
+      new api::Context{server->options_.report_changes_only, *server->store_, *server->fleet_,
+                       *server->rollouts_, server->events_, server->metrics_, log, std::move(*token),
+                       server->identity_ ? server->identity_->ca_hash() : ""});
 
   const auto serve_agent = [fleet = server->fleet_.get()](HttpRequest request,
                                                           std::shared_ptr<transport::WebSocket> socket) {
@@ -147,7 +150,7 @@ void Server::renew_identity() {
   if (!replaced) log_.error("renewing the server's certificate: " + replaced.error().message());
 }
 
-Task<Result<void>> Server::start() {
+transport::Task<Result<void>> Server::start() {
   auto loading = fleet_->load();
   auto loaded = co_await std::move(loading);
   if (!loaded) co_return loaded;
@@ -160,7 +163,7 @@ Task<Result<void>> Server::start() {
   co_return Result<void>();
 }
 
-Task<> Server::drain() {
+transport::Task<> Server::drain() {
   fleet_->begin_drain();
   http_->stop();
   events_.wake_all();
@@ -176,7 +179,7 @@ Task<> Server::drain() {
 
 // ---- requests
 
-Task<HttpResponse> Server::answer(HttpRequest request) {
+transport::Task<HttpResponse> Server::answer(HttpRequest request) {
   metrics_.http_requests.add();
   auto routing = route(std::move(request));
   HttpResponse response = co_await std::move(routing);
@@ -184,7 +187,7 @@ Task<HttpResponse> Server::answer(HttpRequest request) {
   co_return response;
 }
 
-Task<HttpResponse> Server::route(HttpRequest request) {
+transport::Task<HttpResponse> Server::route(HttpRequest request) {
   const std::string prefix = std::string(api::kPrefix) + "/";
   if (request.path.starts_with(prefix)) {
     auto dispatching = api::dispatch(*context_, std::move(request));
@@ -203,10 +206,11 @@ Task<HttpResponse> Server::route(HttpRequest request) {
   co_return co_await readiness();
 }
 
-Task<HttpResponse> Server::readiness() {
+transport::Task<HttpResponse> Server::readiness() {
   if (fleet_->draining()) co_return text_reply(api::kUnavailable, "draining\n");
   // Through the writer thread, and a commit.
-  auto writing = store_->write([](Store& store) { return store.set_last_seen({}, now_millis()); });
+  auto writing =
+      store_->write([](store::Store& store) { return store.set_last_seen({}, domain::now_millis()); });
   const auto written = co_await std::move(writing);
   if (!written) co_return text_reply(api::kUnavailable, written.error().message() + "\n");
   co_return text_reply(api::kOk, "ready\n");
@@ -214,19 +218,20 @@ Task<HttpResponse> Server::readiness() {
 
 HttpResponse Server::show_metrics() {
   const auto count = [](std::size_t value) { return static_cast<double>(value); };
-  const Gauge gauges[] = {
+  const telemetry::Gauge gauges[] = {
       {"opsbackend_agents_connected", "Agents that are connected now.", count(fleet_->connected())},
       {"opsbackend_connections", "Open connections of all kinds.", count(http_->connections())},
       {"opsbackend_downloads", "Downloads of releases under way.", count(releases_.downloads())},
-      {"opsbackend_rollouts_running", "Rollouts that run.", count(rollouts_->count(RolloutState::running))},
+      {"opsbackend_rollouts_running", "Rollouts that run.",
+       count(rollouts_->count(domain::RolloutState::running))},
       {"opsbackend_rollouts_paused", "Rollouts that are paused.",
-       count(rollouts_->count(RolloutState::paused))},
+       count(rollouts_->count(domain::RolloutState::paused))},
       {"opsbackend_rollouts_stopped", "Rollouts that have stopped by themselves.",
-       count(rollouts_->count(RolloutState::stopped))},
+       count(rollouts_->count(domain::RolloutState::stopped))},
       {"opsbackend_rollouts_done", "Rollouts that went through.",
-       count(rollouts_->count(RolloutState::done))},
+       count(rollouts_->count(domain::RolloutState::done))},
       {"opsbackend_rollouts_aborted", "Rollouts that were aborted.",
-       count(rollouts_->count(RolloutState::aborted))},
+       count(rollouts_->count(domain::RolloutState::aborted))},
       {"opsbackend_event_streams", "Open event streams.", count(context_->event_streams)},
       {"opsbackend_store_queue", "Functions that wait for the writer.", count(store_->writes_queued())},
       {"opsbackend_read_queue", "Functions that wait for the reader.", count(store_->reads_queued())},
@@ -234,14 +239,15 @@ HttpResponse Server::show_metrics() {
        count(fleet_->reports_waiting())},
       {"opsbackend_waits_open", "Wait states that have not come true.", count(fleet_->waits().open_count())},
       {"opsbackend_draining", "1 while agents are being sent away.", fleet_->draining() ? 1.0 : 0.0},
-      {"process_resident_memory_bytes", "Memory of this process.", count(resident_bytes())},
+      {"process_resident_memory_bytes", "Memory of this process.", count(telemetry::resident_bytes())},
   };
-  return text_reply(api::kOk, metrics_text(metrics_, gauges), "text/plain; version=0.0.4; charset=utf-8");
+  return text_reply(api::kOk, telemetry::metrics_text(metrics_, gauges),
+                    "text/plain; version=0.0.4; charset=utf-8");
 }
 
 // ---- housekeeping
 
-Task<> Server::keep_house() {
+transport::Task<> Server::keep_house() {
   auto next_presence = std::chrono::steady_clock::now() + kPresenceEvery;
   auto next_purge = std::chrono::steady_clock::now() + seconds(60);
   while (!is_stopping_) {
@@ -262,14 +268,14 @@ Task<> Server::keep_house() {
 }
 
 // In steps that are small enough for reports not to notice.
-Task<> Server::purge() {
-  Retention retention;
-  retention.oldest = now_millis() - options_.retention_days * 24 * 3600 * 1000;
+transport::Task<> Server::purge() {
+  domain::Retention retention;
+  retention.oldest = domain::now_millis() - options_.retention_days * 24 * 3600 * 1000;
   retention.most_results = retention.most_rounds = retention.most_statuses =
       static_cast<std::uint64_t>(options_.retention_results);
   std::size_t rows = 0;
   for (bool more = true; more && !is_stopping_;) {
-    auto purging = store_->write([retention](Store& store) { return store.purge(retention); });
+    auto purging = store_->write([retention](store::Store& store) { return store.purge(retention); });
     const auto purged = co_await std::move(purging);
     if (!purged) {
       log_.warning("removing old reports: " + purged.error().message());
@@ -282,4 +288,4 @@ Task<> Server::purge() {
   if (rows > 0) log_.info("removed " + std::to_string(rows) + " old rows");
 }
 
-}  // namespace backend
+}  // namespace backend::server

@@ -17,52 +17,52 @@
 #include "backend/telemetry/metrics.hpp"
 #include "transport/http_server.hpp"
 
-namespace backend {
+namespace backend::server {
 
 class Server {
  public:
   // Takes the data folder, opens the database, listens. Nothing is accepted before start(). `log` stays.
-  static base::Result<std::unique_ptr<Server>> open(Loop& loop, const Options& options, Log& log,
-                                                    FleetSettings settings = {});
+  static base::Result<std::unique_ptr<Server>> open(transport::Loop& loop, const Options& options,
+                                                    terminal::Log& log, fleet::FleetSettings settings = {});
   ~Server();
 
   // From here on it serves. Then the housekeeping, until it is drained.
-  Task<base::Result<void>> start();
+  transport::Task<base::Result<void>> start();
 
   // No new connections; agents are sent away, what has arrived is stored. When it returns the loop has
   // nothing left to do.
-  Task<> drain();
+  transport::Task<> drain();
 
   std::uint16_t port() const { return http_->port(); }
   std::string address() const { return http_->address(); }
   bool is_secure() const { return identity_.has_value(); }
   const DataFolder& data() const { return data_; }
-  Fleet& fleet() { return *fleet_; }
-  Metrics& metrics() { return metrics_; }
+  fleet::Fleet& fleet() { return *fleet_; }
+  telemetry::Metrics& metrics() { return metrics_; }
 
  private:
-  Server(Loop& loop, Options options, Log& log, DataFolder data);
+  Server(transport::Loop& loop, Options options, terminal::Log& log, DataFolder data);
 
-  Task<transport::HttpResponse> answer(transport::HttpRequest request);
-  Task<transport::HttpResponse> route(transport::HttpRequest request);
-  Task<transport::HttpResponse> readiness();
+  transport::Task<transport::HttpResponse> answer(transport::HttpRequest request);
+  transport::Task<transport::HttpResponse> route(transport::HttpRequest request);
+  transport::Task<transport::HttpResponse> readiness();
   transport::HttpResponse show_metrics();
   base::Result<void> open_identity();
   void renew_identity();
-  Task<> keep_house();
-  Task<> purge();
+  transport::Task<> keep_house();
+  transport::Task<> purge();
 
-  Loop& loop_;
+  transport::Loop& loop_;
   const Options options_;
-  Log& log_;
+  terminal::Log& log_;
   DataFolder data_;
   std::optional<ServerIdentity> identity_;  // none without TLS
   std::shared_ptr<transport::TlsServer> tls_;
-  Metrics metrics_;
-  EventLog events_;
-  std::unique_ptr<StoreThread> store_;
-  std::unique_ptr<Fleet> fleet_;
-  std::unique_ptr<Rollouts> rollouts_;
+  telemetry::Metrics metrics_;
+  telemetry::EventLog events_;
+  std::unique_ptr<store::StoreThread> store_;
+  std::unique_ptr<fleet::Fleet> fleet_;
+  std::unique_ptr<rollouts::Rollouts> rollouts_;
   std::unique_ptr<api::Context> context_;
   ReleaseFiles releases_;
   std::unique_ptr<transport::HttpServer> http_;
@@ -76,4 +76,4 @@ bool is_loopback(std::string_view listen);
 // As many descriptors as the system lets us have; answers how many that is.
 std::size_t raise_descriptor_limit();
 
-}  // namespace backend
+}  // namespace backend::server

@@ -10,7 +10,7 @@
 #include "pki/server_name.hpp"
 #include "transport/uri.hpp"
 
-namespace backend {
+namespace backend::server {
 
 namespace {
 
@@ -92,4 +92,4 @@ Result<transport::TlsIdentity> ServerIdentity::issue(Instant now) {
   return transport::TlsIdentity{.chain = certificate->pem() + authority_.chain_pem(), .key = key->pem()};
 }
 
-}  // namespace backend
+}  // namespace backend::server

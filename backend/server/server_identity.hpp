@@ -13,7 +13,7 @@
 #include "pki/authority.hpp"
 #include "transport/tls.hpp"
 
-namespace backend {
+namespace backend::server {
 
 struct ServerIdentityOptions {
   std::string ca_cert;  // files of an authority that was brought; both or neither
@@ -48,4 +48,4 @@ class ServerIdentity {
   Instant renew_at_;
 };
 
-}  // namespace backend
+}  // namespace backend::server

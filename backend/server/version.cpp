@@ -1,9 +1,9 @@
 #include "backend/server/version.hpp"
 
-namespace backend {
+namespace backend::server {
 
 std::string_view version() {
   return OPSAGENT_VERSION;
 }
 
-}  // namespace backend
+}  // namespace backend::server

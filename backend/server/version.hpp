@@ -2,8 +2,8 @@
 
 #include <string_view>
 
-namespace backend {
+namespace backend::server {
 
 std::string_view version();
 
-}  // namespace backend
+}  // namespace backend::server

@@ -11,14 +11,14 @@
 
 namespace {
 
-using backend::AuditRow;
-using backend::Database;
-using backend::Store;
+using backend::domain::AuditRow;
+using backend::store::Store;
+using backend::store::sqlite::Database;
 using tests::must;
 using tests::StoreBench;
 
-void add(StoreBench& bench, const std::string& object, std::string_view result = backend::kDone) {
-  AuditRow row{.at = bench.now, .actor = "ann", .action = "test", .object = object};
+void add(StoreBench& bench, const std::string& object, std::string_view result = backend::domain::kDone) {
+  domain::AuditRow row{.at = bench.now, .actor = "ann", .action = "test", .object = object};
   row.from = "10.0.0.7";
   row.result = result;
   must(bench->add_audit(row));
@@ -26,10 +26,10 @@ void add(StoreBench& bench, const std::string& object, std::string_view result =
 
 // The id of the first row that does not follow; 0: all do, and the last is the head.
 std::int64_t first_bad(StoreBench& bench) {
-  std::string chain(backend::kNoChain);
+  std::string chain(backend::domain::kNoChain);
   std::int64_t last = 0;
-  for (const AuditRow& row : must(bench->list_audit({"", 1000}, Store::Order::oldest_first)).items) {
-    chain = backend::chain_after(chain, row);
+  for (const domain::AuditRow& row : must(bench->list_audit({"", 1000}, Store::Order::oldest_first)).items) {
+    chain = backend::domain::chain_after(chain, row);
     if (chain != row.chain) return row.id;
     last = row.id;
   }
@@ -41,7 +41,7 @@ std::int64_t first_bad(StoreBench& bench) {
 void tamper(StoreBench& bench, const std::string& sql) {
   bench.store.reset();
   {
-    auto database = must(Database::open(bench.path(), Database::Mode::write));
+    auto database = must(sqlite::Database::open(bench.path(), sqlite::Database::Mode::write));
     must(database.execute("DROP TRIGGER audit_is_not_edited; DROP TRIGGER audit_is_not_removed; " + sql));
   }
   bench.open();
@@ -91,8 +91,8 @@ TEST_CASE("a database of version 1 opens with its rows, and its audit rows are t
   for (const char* ending : {"", "-wal", "-shm"})
     std::filesystem::remove(bench.path() + ending);
   {
-    auto database = must(Database::open(bench.path(), Database::Mode::write));
-    must(backend::migrate(database, backend::schema_steps().first(1)));
+    auto database = must(sqlite::Database::open(bench.path(), sqlite::Database::Mode::write));
+    must(backend::store::sqlite::migrate(database, backend::store::sqlite::schema_steps().first(1)));
     must(
         database.execute("INSERT INTO audit (at, actor, action, object, detail) VALUES (5, 'admin', 'a', "
                          "'b', 'c'), (6, 'agent', "
@@ -104,7 +104,7 @@ TEST_CASE("a database of version 1 opens with its rows, and its audit rows are t
   bench.open();
   CHECK(must(bench->list_audit({})).items.size() == 2);
   CHECK(first_bad(bench) == 0);
-  CHECK(bench.admit("web1").verdict == backend::Admission::Verdict::admitted);
+  CHECK(bench.admit("web1").verdict == backend::domain::Admission::Verdict::admitted);
   add(bench, "new");
   CHECK(must(bench->audit_head()).id == 3);
   CHECK(first_bad(bench) == 0);
@@ -115,18 +115,18 @@ TEST_CASE("a database of version 1 opens with its rows, and its audit rows are t
 TEST_CASE("a flood of refusals is noted up to a bound, and the rest is counted") {
   StoreBench bench;
   for (int i = 0; i < 10'000; ++i)
-    add(bench, "x", backend::kDenied);
+    add(bench, "x", backend::domain::kDenied);
   add(bench, "done");  // what was done is always noted
   auto rows = must(bench->list_audit({"", 1000})).items;
   CHECK(rows.size() == 101);
   CHECK(rows[0].object == "done");
   bench.now += 20'000;
-  add(bench, "y", backend::kDenied);
+  add(bench, "y", backend::domain::kDenied);
   rows = must(bench->list_audit({"", 1})).items;
   CHECK(rows[0].detail == "(and 9900 more before it)");
 
   for (int i = 0; i < 10; ++i)
-    add(bench, "z", backend::kDenied);
+    add(bench, "z", backend::domain::kDenied);
   must(bench->purge({}));  // housekeeping tells of those that nobody came after
   rows = must(bench->list_audit({"", 1})).items;
   CHECK(rows[0].actor == "opsbackend");

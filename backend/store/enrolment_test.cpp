@@ -11,22 +11,22 @@
 
 namespace {
 
-using backend::Admission;
-using backend::Credential;
-using backend::Enrolled;
-using backend::EnrolRequest;
-using backend::Store;
+using backend::domain::Admission;
+using backend::domain::Credential;
+using backend::domain::Enrolled;
+using backend::domain::EnrolRequest;
+using backend::store::Store;
 using tests::must;
 using tests::StoreBench;
 
-constexpr backend::Millis kHour = 3600 * 1000;
-constexpr backend::Millis kWeek = 7 * 24 * kHour;
+constexpr backend::domain::Millis kHour = 3600 * 1000;
+constexpr backend::domain::Millis kWeek = 7 * 24 * kHour;
 
 struct EnrolmentBench : StoreBench {
   // A token's id; its secret is "secret of <id>".
-  std::string token(const std::string& instance = {}, std::int64_t uses = 1, backend::Tags tags = {},
+  std::string token(const std::string& instance = {}, std::int64_t uses = 1, backend::domain::Tags tags = {},
                     const std::string& app = "default") {
-    backend::JoinToken row;
+    backend::domain::JoinToken row;
     row.id = base::random_hex(8);
     row.secret_hash = base::sha256_hex("secret of " + row.id);
     row.app_id = app;
@@ -38,8 +38,8 @@ struct EnrolmentBench : StoreBench {
     row.created_by = "test";
     return must(store->add_join_token(row)).id;
   }
-  static EnrolRequest request(const std::string& id, const std::string& instance = {},
-                              const std::string& key = "key 1") {
+  static domain::EnrolRequest request(const std::string& id, const std::string& instance = {},
+                                      const std::string& key = "key 1") {
     return {.token_id = id,
             .secret_hash = base::sha256_hex("secret of " + id),
             .app_id = "",
@@ -47,33 +47,34 @@ struct EnrolmentBench : StoreBench {
             .key_hash = base::sha256_hex(key),
             .from = "10.0.0.7"};
   }
-  Enrolled enrol(const EnrolRequest& wanted) { return must(store->enrol(wanted, now)); }
+  domain::Enrolled enrol(const domain::EnrolRequest& wanted) { return must(store->enrol(wanted, now)); }
   // Enrolled, with a certificate.
-  Credential member(const std::string& instance, const std::string& key = "key 1") {
+  domain::Credential member(const std::string& instance, const std::string& key = "key 1") {
     const auto enrolled = enrol(request(token(), instance, key));
-    REQUIRE_MESSAGE(enrolled.verdict == Enrolled::Verdict::enrolled, enrolled.reason);
+    REQUIRE_MESSAGE(enrolled.verdict == domain::Enrolled::Verdict::enrolled, enrolled.reason);
     return certificate(enrolled, key);
   }
-  Credential certificate(const Enrolled& enrolled, const std::string& key = "key 1") {
+  domain::Credential certificate(const domain::Enrolled& enrolled, const std::string& key = "key 1") {
     const std::string serial = base::random_hex(8);
     must(store->put_certificate(enrolled.instance, enrolled.uid, serial, base::sha256_hex(key), now + kWeek,
                                 now));
     return {enrolled.app_id, enrolled.instance_id, enrolled.uid, serial};
   }
-  Admission greet(const Credential& credential) {
+  domain::Admission greet(const domain::Credential& credential) {
     auto hello = handshake(credential.instance_id);
     hello.app_id = credential.app_id;
     hello.instance_token.clear();
     return must(store->admit(hello, credential, now));
   }
-  bool admits(const Credential& credential) {
-    return greet(credential).verdict == Admission::Verdict::admitted;
+  bool admits(const domain::Credential& credential) {
+    return greet(credential).verdict == domain::Admission::Verdict::admitted;
   }
-  backend::AuditRow newest_audit() { return must(store->list_audit({"", 1})).items.at(0); }
+  backend::domain::AuditRow newest_audit() { return must(store->list_audit({"", 1})).items.at(0); }
 };
 
-bool refused(const Enrolled& enrolled) {
-  return enrolled.verdict == Enrolled::Verdict::refused && enrolled.uid.empty() && enrolled.instance == 0;
+bool refused(const domain::Enrolled& enrolled) {
+  return enrolled.verdict == domain::Enrolled::Verdict::refused && enrolled.uid.empty() &&
+         enrolled.instance == 0;
 }
 
 }  // namespace
@@ -82,13 +83,14 @@ TEST_CASE("a join token makes an identity: names, a uid, the operator's tags, on
   EnrolmentBench bench;
   const std::string id = bench.token("", 2, {{"role", "web"}});
   const auto enrolled = bench.enrol(EnrolmentBench::request(id, "web1"));
-  CHECK(enrolled.verdict == Enrolled::Verdict::enrolled);
+  CHECK(enrolled.verdict == domain::Enrolled::Verdict::enrolled);
   CHECK(enrolled.app_id == "default");
   CHECK(enrolled.instance_id == "web1");
   CHECK(enrolled.uid.size() == 32);
   CHECK_FALSE(enrolled.was_enrolled);
   CHECK(must(bench->list_join_tokens({})).items.at(0).uses_left == 1);
-  CHECK(must(bench->find_instance("default", "web1")).operator_tags == backend::Tags{{"role", "web"}});
+  CHECK(must(bench->find_instance("default", "web1")).operator_tags ==
+        backend::domain::Tags{{"role", "web"}});
   const auto row = bench.newest_audit();
   CHECK(row.action == "agent.enrol");
   CHECK(row.object == "default/web1");
@@ -98,7 +100,7 @@ TEST_CASE("a join token makes an identity: names, a uid, the operator's tags, on
 
   // Its first handshake is the first sight of it, and it is placed then.
   const auto admission = bench.greet(bench.certificate(enrolled));
-  CHECK(admission.verdict == Admission::Verdict::admitted);
+  CHECK(admission.verdict == domain::Admission::Verdict::admitted);
   CHECK(admission.is_new);
   CHECK(admission.session.instance == enrolled.instance);
   CHECK_FALSE(bench.greet(bench.certificate(enrolled)).is_new);
@@ -106,9 +108,9 @@ TEST_CASE("a join token makes an identity: names, a uid, the operator's tags, on
 
 TEST_CASE("an unknown, wrong, expired, revoked or used-up join token is refused with one and the same text") {
   EnrolmentBench bench;
-  std::vector<Enrolled> answers;
+  std::vector<domain::Enrolled> answers;
   std::vector<std::string> noted;
-  const auto attempt = [&](const EnrolRequest& request) {
+  const auto attempt = [&](const domain::EnrolRequest& request) {
     answers.push_back(bench.enrol(request));
     noted.push_back(bench.newest_audit().detail);
     CHECK(bench.newest_audit().result == "denied");
@@ -121,12 +123,12 @@ TEST_CASE("an unknown, wrong, expired, revoked or used-up join token is refused 
   must(bench->revoke_join_token(revoked, bench.now));
   attempt(EnrolmentBench::request(revoked));
   const std::string used = bench.token();
-  CHECK(bench.enrol(EnrolmentBench::request(used)).verdict == Enrolled::Verdict::enrolled);
+  CHECK(bench.enrol(EnrolmentBench::request(used)).verdict == domain::Enrolled::Verdict::enrolled);
   attempt(EnrolmentBench::request(used));
   const std::string old = bench.token();
   bench.now += kHour;
   attempt(EnrolmentBench::request(old));
-  for (const Enrolled& answer : answers) {
+  for (const domain::Enrolled& answer : answers) {
     CHECK(refused(answer));
     CHECK(answer.reason == answers[0].reason);
   }
@@ -168,7 +170,7 @@ TEST_CASE("an instance cannot be enrolled under an odd name") {
 
 TEST_CASE("an instance is enrolled anew with a token that names it, and its old certificate is dead") {
   EnrolmentBench bench;
-  const Credential old = bench.member("web1");
+  const domain::Credential old = bench.member("web1");
   CHECK(bench.admits(old));
   const auto other = bench.enrol(EnrolmentBench::request(bench.token(), "web1", "another machine's key"));
   CHECK(refused(other));
@@ -177,39 +179,39 @@ TEST_CASE("an instance is enrolled anew with a token that names it, and its old 
 
   const auto epoch = must(bench->find_instance("default", "web1")).epoch;
   const auto anew = bench.enrol(EnrolmentBench::request(bench.token("web1"), "", "another machine's key"));
-  CHECK(anew.verdict == Enrolled::Verdict::enrolled);
+  CHECK(anew.verdict == domain::Enrolled::Verdict::enrolled);
   CHECK(anew.was_enrolled);
   CHECK(anew.uid != old.uid);
   CHECK(must(bench->find_instance("default", "web1")).epoch == epoch + 1);  // what is under way is superseded
-  CHECK(bench.greet(old).verdict == Admission::Verdict::revoked);
+  CHECK(bench.greet(old).verdict == domain::Admission::Verdict::revoked);
   CHECK(bench.admits(bench.certificate(anew, "another machine's key")));
   CHECK_FALSE(must(bench->may_renew(old, bench.now)).allowed);
 }
 
 TEST_CASE("the same machine, by its key, may be enrolled anew with any token of its app") {
   EnrolmentBench bench;
-  const Credential old = bench.member("web1", "its key");
+  const domain::Credential old = bench.member("web1", "its key");
   const auto anew = bench.enrol(EnrolmentBench::request(bench.token(), "web1", "its key"));
-  CHECK(anew.verdict == Enrolled::Verdict::enrolled);
+  CHECK(anew.verdict == domain::Enrolled::Verdict::enrolled);
   CHECK_FALSE(bench.admits(old));
   must(bench->revoke("default", "web1", "stolen", bench.now));
   CHECK(refused(bench.enrol(EnrolmentBench::request(bench.token(), "web1", "its key"))));
   CHECK(bench.enrol(EnrolmentBench::request(bench.token("web1"), "web1", "its key")).verdict ==
-        Enrolled::Verdict::enrolled);
+        domain::Enrolled::Verdict::enrolled);
 }
 
 TEST_CASE("an id is not given to another machine after its instance was forgotten") {
   EnrolmentBench bench;
-  const Credential old = bench.member("web1", "its key");
+  const domain::Credential old = bench.member("web1", "its key");
   must(bench->forget_instance("default", "web1"));
-  CHECK(bench.greet(old).verdict == Admission::Verdict::revoked);
+  CHECK(bench.greet(old).verdict == domain::Admission::Verdict::revoked);
   CHECK(refused(bench.enrol(EnrolmentBench::request(bench.token(), "web1", "another"))));
   auto hello = StoreBench::handshake("web1");
-  CHECK(must(bench->admit(hello, bench.now)).verdict == Admission::Verdict::wrong_token);
+  CHECK(must(bench->admit(hello, bench.now)).verdict == domain::Admission::Verdict::wrong_token);
   bench.open();
   CHECK(refused(bench.enrol(EnrolmentBench::request(bench.token(), "web1", "another"))));
   CHECK(bench.enrol(EnrolmentBench::request(bench.token(), "web1", "its key")).verdict ==
-        Enrolled::Verdict::enrolled);
+        domain::Enrolled::Verdict::enrolled);
 }
 
 TEST_CASE("a machine with an instance_token is enrolled with a token that names it") {
@@ -217,9 +219,9 @@ TEST_CASE("a machine with an instance_token is enrolled with a token that names 
   bench.join("web1");
   CHECK(refused(bench.enrol(EnrolmentBench::request(bench.token(), "web1"))));
   const auto enrolled = bench.enrol(EnrolmentBench::request(bench.token("web1")));
-  REQUIRE(enrolled.verdict == Enrolled::Verdict::enrolled);
+  REQUIRE(enrolled.verdict == domain::Enrolled::Verdict::enrolled);
   const auto without = must(bench->admit(StoreBench::handshake("web1"), bench.now));
-  CHECK(without.verdict == Admission::Verdict::wrong_token);
+  CHECK(without.verdict == domain::Admission::Verdict::wrong_token);
   CHECK(without.reason.find("needs its certificate") != std::string::npos);
   CHECK(bench.admits(bench.certificate(enrolled)));
 }
@@ -232,11 +234,11 @@ TEST_CASE("of many who use a join token at the same time, as many as it has uses
     std::vector<std::thread> threads;
     for (int i = 0; i < 2; ++i)
       threads.emplace_back([&, i] {
-        auto store = backend::open_sqlite_store(bench.path(), backend::Access::write);
+        auto store = backend::store::sqlite::open_sqlite_store(bench.path(), backend::store::Access::write);
         if (!store) return;
         auto enrolled =
             (*store)->enrol(EnrolmentBench::request(id, "m" + std::to_string(round * 2 + i)), bench.now);
-        if (enrolled) ++(enrolled->verdict == Enrolled::Verdict::enrolled ? won : lost);
+        if (enrolled) ++(enrolled->verdict == domain::Enrolled::Verdict::enrolled ? won : lost);
       });
     for (auto& thread : threads)
       thread.join();
@@ -247,32 +249,32 @@ TEST_CASE("of many who use a join token at the same time, as many as it has uses
 
 TEST_CASE("a certificate speaks for the machine that it names, and for no other") {
   EnrolmentBench bench;
-  const Credential web = bench.member("web1");
+  const domain::Credential web = bench.member("web1");
   bench.member("db1", "key 2");
   auto hello = StoreBench::handshake("db1");
   const auto admission = must(bench->admit(hello, web, bench.now));
-  CHECK(admission.verdict == Admission::Verdict::wrong_name);
+  CHECK(admission.verdict == domain::Admission::Verdict::wrong_name);
   CHECK(admission.reason == "the certificate is for default/web1, not for default/db1");
-  Credential forged = web;
+  domain::Credential forged = web;
   forged.instance_id = "db1";
-  CHECK(must(bench->admit(hello, forged, bench.now)).verdict == Admission::Verdict::revoked);
-  Credential unknown = web;
+  CHECK(must(bench->admit(hello, forged, bench.now)).verdict == domain::Admission::Verdict::revoked);
+  domain::Credential unknown = web;
   unknown.serial = "77";
-  CHECK(bench.greet(unknown).verdict == Admission::Verdict::revoked);
+  CHECK(bench.greet(unknown).verdict == domain::Admission::Verdict::revoked);
   bench.now += kWeek;
-  CHECK(bench.greet(web).verdict == Admission::Verdict::revoked);
+  CHECK(bench.greet(web).verdict == domain::Admission::Verdict::revoked);
   CHECK_FALSE(must(bench->may_renew(web, bench.now)).allowed);
 }
 
 TEST_CASE("a renewed certificate leaves the old one good until the new one is first used") {
   EnrolmentBench bench;
-  const Credential first = bench.member("web1");
+  const domain::Credential first = bench.member("web1");
   CHECK(bench.admits(first));
   const auto renewal = must(bench->may_renew(first, bench.now));
   REQUIRE(renewal.allowed);
   must(bench->put_certificate(renewal.instance, first.uid, "second", base::sha256_hex("key 2"),
                               bench.now + kWeek, bench.now));
-  Credential second = first;
+  domain::Credential second = first;
   second.serial = "second";
   CHECK(bench.admits(first));  // the answer was lost on its way, or the agent was killed
   CHECK(bench.admits(second));
@@ -281,12 +283,12 @@ TEST_CASE("a renewed certificate leaves the old one good until the new one is fi
   // The key that it has is the new one from then on.
   CHECK(refused(bench.enrol(EnrolmentBench::request(bench.token(), "web1", "key 1"))));
   CHECK(bench.enrol(EnrolmentBench::request(bench.token(), "web1", "key 2")).verdict ==
-        Enrolled::Verdict::enrolled);
+        domain::Enrolled::Verdict::enrolled);
 }
 
 TEST_CASE("an agent whose renewals never arrive is renewed all the same, and few of them are good") {
   EnrolmentBench bench;
-  const Credential member = bench.member("web1");
+  const domain::Credential member = bench.member("web1");
   REQUIRE(bench.admits(member));
   for (int renewed = 0; renewed < 100; ++renewed) {
     const auto renewal = must(bench->may_renew(member, bench.now));
@@ -294,7 +296,7 @@ TEST_CASE("an agent whose renewals never arrive is renewed all the same, and few
     must(bench->put_certificate(renewal.instance, member.uid, "s" + std::to_string(renewed), "k",
                                 bench.now + kWeek, bench.now));
     const auto enrolment = must(bench->find_enrolment("default", "web1"));
-    CHECK(std::ranges::count(enrolment->certificates, 0, &backend::CertificateRow::revoked) <= 16);
+    CHECK(std::ranges::count(enrolment->certificates, 0, &backend::domain::CertificateRow::revoked) <= 16);
   }
   CHECK(bench.admits(member));
   CHECK(bench.admits({member.app_id, member.instance_id, member.uid, "s99"}));
@@ -304,10 +306,10 @@ TEST_CASE("a machine whose certificate got lost on the way asks again, and no us
   EnrolmentBench bench;
   const std::string id = bench.token("", 1);
   const auto first = bench.enrol(EnrolmentBench::request(id, "web1"));
-  REQUIRE(first.verdict == Enrolled::Verdict::enrolled);
+  REQUIRE(first.verdict == domain::Enrolled::Verdict::enrolled);
   bench.certificate(first);  // never used
   const auto again = bench.enrol(EnrolmentBench::request(id, "web1"));
-  REQUIRE(again.verdict == Enrolled::Verdict::enrolled);
+  REQUIRE(again.verdict == domain::Enrolled::Verdict::enrolled);
   CHECK(refused(bench.enrol(EnrolmentBench::request(id, "web1", "key of another"))));
   CHECK(refused(bench.enrol(EnrolmentBench::request(id, "web2"))));
   REQUIRE(bench.admits(bench.certificate(again)));
@@ -318,7 +320,7 @@ TEST_CASE(
     "a machine that was forgotten comes back with the key that it has, also if that is newer than its last "
     "handshake") {
   EnrolmentBench bench;
-  const Credential member = bench.member("web1", "key 1");
+  const domain::Credential member = bench.member("web1", "key 1");
   REQUIRE(bench.admits(member));
   const auto renewal = must(bench->may_renew(member, bench.now));
   must(bench->put_certificate(renewal.instance, member.uid, "new", base::sha256_hex("key 2"),
@@ -327,21 +329,21 @@ TEST_CASE(
   must(bench->forget_instance("default", "web1"));
   CHECK(refused(bench.enrol(EnrolmentBench::request(bench.token(), "web1", "key of another"))));
   CHECK(bench.enrol(EnrolmentBench::request(bench.token(), "web1", "key 2")).verdict ==
-        Enrolled::Verdict::enrolled);
+        domain::Enrolled::Verdict::enrolled);
 }
 
 TEST_CASE("a revoked machine is dead at once, after a restart too, and stays so when it is forgotten") {
   EnrolmentBench bench;
-  const Credential member = bench.member("web1");
+  const domain::Credential member = bench.member("web1");
   REQUIRE(bench.admits(member));
   const auto session = bench.greet(member).session;
   const auto revoked = must(bench->revoke("default", "web1", "stolen", bench.now));
   CHECK_FALSE(revoked.online);
-  const std::vector<backend::Report> reports{StoreBench::log(1, "s")};
+  const std::vector<backend::domain::Report> reports{StoreBench::log(1, "s")};
   CHECK(must(bench->store_reports(session, reports, bench.now)).is_superseded);
   const auto check = [&] {
     const auto refusal = bench.greet(member);
-    CHECK(refusal.verdict == Admission::Verdict::revoked);
+    CHECK(refusal.verdict == domain::Admission::Verdict::revoked);
     CHECK(refusal.reason == "the machine was revoked: stolen");
     CHECK_FALSE(must(bench->may_renew(member, bench.now)).allowed);
     CHECK_FALSE(bench->put_certificate(revoked.key, member.uid, "late", "k", bench.now + kWeek, bench.now));
@@ -361,9 +363,10 @@ TEST_CASE("a machine without a certificate is revoked, too, and is not let in ag
   EnrolmentBench bench;
   bench.join("web1");
   must(bench->revoke("default", "web1", "", bench.now));
-  CHECK(must(bench->admit(StoreBench::handshake("web1"), bench.now)).verdict == Admission::Verdict::revoked);
+  CHECK(must(bench->admit(StoreBench::handshake("web1"), bench.now)).verdict ==
+        domain::Admission::Verdict::revoked);
   must(bench->forget_instance("default", "web1"));
   CHECK(must(bench->admit(StoreBench::handshake("web1"), bench.now)).verdict ==
-        Admission::Verdict::wrong_token);
+        domain::Admission::Verdict::wrong_token);
   CHECK(bench->revoke("default", "nobody", "", bench.now).error().code() == base::ErrorCode::not_found);
 }

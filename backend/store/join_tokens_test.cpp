@@ -12,7 +12,7 @@
 
 namespace {
 
-using backend::Enrolled;
+using backend::domain::Enrolled;
 using tests::JsonView;
 using tests::must;
 
@@ -46,28 +46,28 @@ struct ApiBench {
     request.peer = "127.0.0.1:5";
     return run(backend::api::dispatch(context, std::move(request)));
   }
-  Enrolled enrol(const std::string& token, const std::string& instance) {
+  domain::Enrolled enrol(const std::string& token, const std::string& instance) {
     const auto parts = base::split(token, '.');
     REQUIRE(parts.size() == 4);
-    const backend::EnrolRequest request{.token_id = std::string(parts[1]),
-                                        .secret_hash = base::sha256_hex(parts[2]),
-                                        .app_id = "",
-                                        .instance_id = instance,
-                                        .key_hash = "key"};
-    return must(run(
-        store->write([request](backend::Store& it) { return it.enrol(request, backend::now_millis()); })));
+    const backend::domain::EnrolRequest request{.token_id = std::string(parts[1]),
+                                                .secret_hash = base::sha256_hex(parts[2]),
+                                                .app_id = "",
+                                                .instance_id = instance,
+                                                .key_hash = "key"};
+    return must(run(store->write(
+        [request](backend::store::Store& it) { return it.enrol(request, backend::domain::now_millis()); })));
   }
 
   tests::ScratchFolder folder;
   transport::Loop loop{1};
-  backend::Options options;
-  backend::Metrics metrics;
-  backend::Log log = must(backend::Log::open(backend::LogLevel::error, ""));
-  backend::EventLog events{loop.get_executor(), {}};
-  std::unique_ptr<backend::StoreThread> store =
-      must(backend::StoreThread::open(loop, folder / "backend.db", metrics));
-  backend::Fleet fleet{loop, *store, events, metrics, log, {}};
-  backend::Rollouts rollouts{loop, *store, fleet, events, log, std::chrono::seconds(1)};
+  backend::server::Options options;
+  backend::telemetry::Metrics metrics;
+  terminal::Log log = must(terminal::Log::open(terminal::LogLevel::error, ""));
+  backend::telemetry::EventLog events{loop.get_executor(), {}};
+  std::unique_ptr<backend::store::StoreThread> store = must(backend::store::StoreThread::open(
+      loop, backend::store::sqlite::opener(folder / "backend.db"), metrics));
+  backend::fleet::Fleet fleet{loop, *store, events, metrics, log, {}};
+  backend::rollouts::Rollouts rollouts{loop, *store, fleet, events, log, std::chrono::seconds(1)};
   backend::api::Context context{options, *store, fleet, rollouts, events, metrics, log, kAdmin};
 };
 
@@ -85,9 +85,9 @@ TEST_CASE("a join token that the API has made enrols a machine, as often as was 
   CHECK(parts[1].size() == 16);
   CHECK(parts[2].size() == 32);
   CHECK(parts[3] == std::string(64, 'c'));
-  CHECK(bench.enrol(token, "web1").verdict == Enrolled::Verdict::enrolled);
-  CHECK(bench.enrol(token, "web2").verdict == Enrolled::Verdict::enrolled);
-  CHECK(bench.enrol(token, "web3").verdict == Enrolled::Verdict::refused);
+  CHECK(bench.enrol(token, "web1").verdict == domain::Enrolled::Verdict::enrolled);
+  CHECK(bench.enrol(token, "web2").verdict == domain::Enrolled::Verdict::enrolled);
+  CHECK(bench.enrol(token, "web3").verdict == domain::Enrolled::Verdict::refused);
   const auto listed = bench.call("GET", "/join-tokens");
   CHECK(JsonView(listed.body).number("items.0.uses_left") == 0);
   CHECK(listed.body.find(parts[2]) == std::string::npos);
@@ -100,7 +100,7 @@ TEST_CASE("a join token that was revoked enrols nobody") {
   ApiBench bench;
   const JsonView made(bench.call("POST", "/join-tokens", R"({"instance_id":"web1"})").body);
   CHECK(bench.call("DELETE", "/join-tokens/" + made.text("id")).status == 204);
-  CHECK(bench.enrol(made.text("token"), "web1").verdict == Enrolled::Verdict::refused);
+  CHECK(bench.enrol(made.text("token"), "web1").verdict == domain::Enrolled::Verdict::refused);
   CHECK(bench.call("DELETE", "/join-tokens/" + made.text("id")).status == 404);
   CHECK(bench.call("POST", "/join-tokens", R"({"app_id":"unknown"})").status == 404);
 }

@@ -11,13 +11,13 @@
 
 namespace {
 
-using backend::Report;
+using backend::domain::Report;
 using tests::must;
 using tests::StoreBench;
 
-std::size_t count_results(backend::Store& store) {
+std::size_t count_results(backend::store::Store& store) {
   std::size_t count = 0;
-  backend::PageRequest request{"", backend::kLargestPage};
+  backend::domain::PageRequest request{"", backend::domain::kLargestPage};
   do {
     auto page = must(store.list_results({}, request));
     count += page.items.size();
@@ -41,7 +41,8 @@ protocol::RoundEnd round_end(std::uint64_t seq, std::uint64_t kept, std::uint64_
 TEST_CASE("a report is stored once, however often it is sent") {
   StoreBench bench;
   const auto session = bench.join("web1");
-  const std::vector<Report> reports{StoreBench::log(1, "a"), StoreBench::log(2, "b"), round_end(3, 2, 0)};
+  const std::vector<domain::Report> reports{StoreBench::log(1, "a"), StoreBench::log(2, "b"),
+                                            round_end(3, 2, 0)};
   auto stored = must(bench->store_reports(session, reports, bench.now));
   CHECK(stored.stored == 3);
   CHECK(stored.ack_seq == 3);
@@ -59,14 +60,14 @@ TEST_CASE("what arrives on a connection that was superseded is not stored") {
   StoreBench bench;
   const auto old = bench.join("web1");
   bench.join("web1");
-  const std::vector<Report> reports{StoreBench::log(1, "a")};
+  const std::vector<domain::Report> reports{StoreBench::log(1, "a")};
   CHECK(must(bench->store_reports(old, reports, bench.now)).is_superseded);
   CHECK(count_results(*bench) == 0);
 }
 
 TEST_CASE("the seq of a reinstalled machine starts anew, and its old reports stay") {
   StoreBench bench;
-  const std::vector<Report> reports{StoreBench::log(1, "a")};
+  const std::vector<domain::Report> reports{StoreBench::log(1, "a")};
   must(bench->store_reports(bench.join("web1"), reports, bench.now));
   auto handshake = StoreBench::handshake("web1");
   handshake.agent_uid = "another";
@@ -88,7 +89,7 @@ TEST_CASE("version 1 reports are numbered here, and say how the machine is") {
     log->outcome.clear();
   }
   bad.state_comment = "disk full";
-  const std::vector<Report> reports{good, bad};
+  const std::vector<domain::Report> reports{good, bad};
   CHECK(must(bench->store_reports(session, reports, bench.now)).ack_seq == 2);
   const auto instance = must(bench->find_instance("default", "old1"));
   CHECK(instance.status == "failed");
@@ -113,7 +114,7 @@ TEST_CASE("a result comes back as it was reported") {
   log.cpu_ms = 3;
   log.max_rss_kb = 4;
   log.truncated = true;
-  const std::vector<Report> reports{log};
+  const std::vector<domain::Report> reports{log};
   must(bench->store_reports(session, reports, bench.now));
   auto row = must(bench->list_results({.app_id = "default", .instance_id = "web1"}, {})).items.at(0);
   CHECK(row.changes == R"([{"what":"content","before":"a","after":"b","diff":"-a\n+b\n"}])");
@@ -127,23 +128,23 @@ TEST_CASE("a result comes back as it was reported") {
 TEST_CASE("status, last round and the fleet's counts follow the reports") {
   StoreBench bench;
   const auto session = bench.join("web1");
-  const std::vector<Report> first{protocol::RecipeStatus{1, 1, protocol::RecipeProgress::running, {}},
-                                  StoreBench::log(2, "a", false), round_end(3, 0, 1),
-                                  protocol::RecipeStatus{4, 1, protocol::RecipeProgress::failed, {"a: no"}}};
+  const std::vector<domain::Report> first{
+      protocol::RecipeStatus{1, 1, protocol::RecipeProgress::running, {}}, StoreBench::log(2, "a", false),
+      round_end(3, 0, 1), protocol::RecipeStatus{4, 1, protocol::RecipeProgress::failed, {"a: no"}}};
   must(bench->store_reports(session, first, bench.now));
   auto instance = must(bench->find_instance("default", "web1"));
   CHECK(instance.status == "failed");
   CHECK(instance.errors == std::vector<std::string>{"a: no"});
   REQUIRE(instance.last_round);
   CHECK(instance.last_round->counts == R"({"failed":1,"kept":0})");
-  CHECK(must(bench->standing(session.instance)).converged_version == 0);
+  CHECK(must(bench->instance_progress(session.instance)).converged_version == 0);
   CHECK(must(bench->fleet("", bench.now)).failed == 1);
 
   auto changed = StoreBench::log(5, "a");
   changed.outcome = "changed";
-  const std::vector<Report> second{changed, round_end(6, 1, 0)};
+  const std::vector<domain::Report> second{changed, round_end(6, 1, 0)};
   must(bench->store_reports(session, second, bench.now));
-  CHECK(must(bench->standing(session.instance)).converged_version == 1);
+  CHECK(must(bench->instance_progress(session.instance)).converged_version == 1);
   const auto fleet = must(bench->fleet("default", bench.now));
   CHECK(fleet.changed_last_hour == 1);
   CHECK(fleet.results == 2);
@@ -157,12 +158,12 @@ TEST_CASE("results are listed newest first, by instance, state, outcome, run and
   for (std::uint64_t seq = 1; seq <= 30; ++seq) {
     auto log = StoreBench::log(seq, seq % 2 == 0 ? "even" : "odd", seq % 10 != 0);
     log.run_id = seq > 15 ? "late" : "early";
-    const std::vector<Report> reports{log};
-    const auto at = bench.now + static_cast<backend::Millis>(seq) * 1000;
+    const std::vector<domain::Report> reports{log};
+    const auto at = bench.now + static_cast<backend::domain::Millis>(seq) * 1000;
     must(bench->store_reports(one, reports, at));
     must(bench->store_reports(two, reports, at));
   }
-  const auto count = [&](const backend::ReportFilter& filter) {
+  const auto count = [&](const backend::domain::ReportFilter& filter) {
     return must(bench->list_results(filter, {})).items.size();
   };
   CHECK(count({}) == 60);
@@ -176,7 +177,7 @@ TEST_CASE("results are listed newest first, by instance, state, outcome, run and
   CHECK(count({.app_id = "default", .instance_id = "web2", .since = bench.now + 29'000}) == 2);
 
   std::vector<std::uint64_t> seqs;
-  backend::PageRequest request{"", 7};
+  backend::domain::PageRequest request{"", 7};
   do {
     auto page = must(bench->list_results({.app_id = "default", .instance_id = "web1"}, request));
     for (const auto& row : page.items)
@@ -190,7 +191,7 @@ TEST_CASE("results are listed newest first, by instance, state, outcome, run and
 TEST_CASE("retention removes the oldest in bounded steps, and what was removed is not stored again") {
   StoreBench bench;
   const auto session = bench.join("web1");
-  std::vector<Report> reports;
+  std::vector<domain::Report> reports;
   for (std::uint64_t seq = 1; seq <= 100; ++seq)
     reports.push_back(StoreBench::log(seq, "a"));
   must(bench->store_reports(session, std::span(reports).first(50), bench.now));
@@ -218,9 +219,9 @@ TEST_CASE("after kill -9 in the middle of batches, all that was acknowledged is 
     REQUIRE(::pipe(ends) == 0);
     const pid_t child = ::fork();
     if (child == 0) {  // stores batches and says after each what is acknowledged, until it is killed
-      auto store = backend::open_sqlite_store(bench.path(), backend::Access::write);
+      auto store = backend::store::sqlite::open_sqlite_store(bench.path(), backend::store::Access::write);
       for (std::uint64_t seq = 1; store; seq += 20) {
-        std::vector<Report> reports;
+        std::vector<domain::Report> reports;
         for (std::uint64_t i = seq; i < seq + 20; ++i)
           reports.push_back(StoreBench::log(i, "state " + std::to_string(i)));
         std::uint64_t acked = 0;

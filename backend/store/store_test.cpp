@@ -8,7 +8,7 @@
 
 namespace {
 
-using backend::Admission;
+using backend::domain::Admission;
 using base::ErrorCode;
 using tests::must;
 using tests::StoreBench;
@@ -36,7 +36,7 @@ TEST_CASE("an instance is bound to the token of its first sight") {
   auto stranger = StoreBench::handshake("web1");
   stranger.instance_token = "guessed";
   const auto refused = must(bench->admit(stranger, bench.now));
-  CHECK(refused.verdict == Admission::Verdict::wrong_token);
+  CHECK(refused.verdict == domain::Admission::Verdict::wrong_token);
   CHECK(refused.reason.find("known with another token") != std::string::npos);
   CHECK(bench.folder.read("backend.db-wal").find("token of web1") == std::string::npos);
   CHECK(must(bench->find_instance("default", "web1")).epoch == 2);
@@ -47,13 +47,13 @@ TEST_CASE("a handshake without a known app, a token or a usable id is refused") 
   auto handshake = StoreBench::handshake("web1");
   handshake.app_id = "x";
   auto refused = must(bench->admit(handshake, bench.now));
-  CHECK(refused.verdict == Admission::Verdict::unknown_app);
+  CHECK(refused.verdict == domain::Admission::Verdict::unknown_app);
   CHECK(refused.reason == "app 'x' is not known: opsctl app create x");
   handshake = StoreBench::handshake("a/b");
-  CHECK(must(bench->admit(handshake, bench.now)).verdict == Admission::Verdict::invalid);
+  CHECK(must(bench->admit(handshake, bench.now)).verdict == domain::Admission::Verdict::invalid);
   handshake = StoreBench::handshake("web1");
   handshake.instance_token.clear();
-  CHECK(must(bench->admit(handshake, bench.now)).verdict == Admission::Verdict::invalid);
+  CHECK(must(bench->admit(handshake, bench.now)).verdict == domain::Admission::Verdict::invalid);
 }
 
 TEST_CASE("the epoch grows with every handshake, across restarts") {
@@ -96,7 +96,7 @@ TEST_CASE("the operator's tags win over the agent's") {
   StoreBench bench;
   bench.join("web1", {{"role", "web"}, {"zone", "a"}});
   auto instance = must(bench->patch_tags("default", "web1", {{"role", "db"}, {"team", "x"}}, {}));
-  CHECK(instance.tags() == backend::Tags{{"role", "db"}, {"team", "x"}, {"zone", "a"}});
+  CHECK(instance.tags() == backend::domain::Tags{{"role", "db"}, {"team", "x"}, {"zone", "a"}});
   CHECK(bench->patch_tags("default", "web1", {{"role", "y"}}, instance.edit - 1).error().code() ==
         ErrorCode::exists);
   must(bench->patch_tags("default", "web1", {{"role", std::nullopt}}, instance.edit));
@@ -127,9 +127,9 @@ TEST_CASE("instances are listed in pages, by name, with what a selector matches"
   const auto key = must(bench->find_instance("default", "web103")).key;
   must(bench->put_facts(key, {"h", protocol::Json{R"({"os":{"id":"debian"}})"}, {}}, ""));
 
-  const auto odd = must(backend::Selector::parse("odd=yes"));
+  const auto odd = must(backend::domain::Selector::parse("odd=yes"));
   std::vector<std::string> names;
-  backend::PageRequest request{"", 5};
+  backend::domain::PageRequest request{"", 5};
   std::size_t pages = 0;
   do {
     auto page = must(bench->list_instances({}, &odd, request));
@@ -143,7 +143,7 @@ TEST_CASE("instances are listed in pages, by name, with what a selector matches"
   CHECK(names.front() == "web101");
   CHECK(names.back() == "web123");
 
-  const auto debian = must(backend::Selector::parse("fact.os.id=debian"));
+  const auto debian = must(backend::domain::Selector::parse("fact.os.id=debian"));
   auto page = must(bench->list_instances({}, &debian, {}));
   REQUIRE(page.items.size() == 1);
   CHECK(page.items[0].instance_id == "web103");
@@ -213,7 +213,8 @@ TEST_CASE("audit rows are added and never edited or removed") {
   CHECK(page.items[0].detail == "2");
   CHECK(must(bench->list_audit({page.next, 2})).items[0].detail == "0");
   bench.store.reset();
-  auto database = must(backend::Database::open(bench.path(), backend::Database::Mode::write));
+  auto database = must(
+      backend::store::sqlite::Database::open(bench.path(), backend::store::sqlite::Database::Mode::write));
   CHECK_FALSE(database.execute("DELETE FROM audit"));
   CHECK_FALSE(database.execute("UPDATE audit SET detail='x'"));
 }

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "backend/store/sqlite/sqlite_store.hpp"
-
-namespace backend {
+namespace backend::store {
 
 namespace {
 
@@ -15,7 +13,8 @@ constexpr std::size_t kLargestBatch = 1024;
 
 }  // namespace
 
-StoreWorker::StoreWorker(Loop& loop, std::unique_ptr<Store> store, Commit commit, Metrics& metrics)
+StoreWorker::StoreWorker(transport::Loop& loop, std::unique_ptr<Store> store, Commit commit,
+                         telemetry::Metrics& metrics)
     : loop_(loop), store_(std::move(store)), commit_(commit), metrics_(metrics), thread_([this] {
         work();
       }) {}
@@ -87,15 +86,15 @@ void StoreWorker::work() {
   }
 }
 
-base::Result<std::unique_ptr<StoreThread>> StoreThread::open(Loop& loop, const std::string& path,
-                                                             Metrics& metrics) {
-  auto writing = open_sqlite_store(path, Access::write);
+base::Result<std::unique_ptr<StoreThread>> StoreThread::open(transport::Loop& loop, const Opener& open_store,
+                                                             telemetry::Metrics& metrics) {
+  auto writing = open_store(Access::write);
   if (!writing) return std::move(writing).error();
-  auto reading = open_sqlite_store(path, Access::read_only);
+  auto reading = open_store(Access::read_only);
   if (!reading) return std::move(reading).error();
   return std::make_unique<StoreThread>(
       std::make_unique<StoreWorker>(loop, std::move(*writing), StoreWorker::Commit::together, metrics),
       std::make_unique<StoreWorker>(loop, std::move(*reading), StoreWorker::Commit::none, metrics), loop);
 }
 
-}  // namespace backend
+}  // namespace backend::store

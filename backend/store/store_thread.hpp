@@ -25,15 +25,12 @@
 #include "backend/telemetry/metrics.hpp"
 #include "transport/async.hpp"
 
-namespace backend {
-
-using transport::Loop;
-using transport::Task;
+namespace backend::store {
 
 // One function on its way through a store's thread.
 class StoreJob {
  public:
-  explicit StoreJob(Loop& loop) : finished_(loop.get_executor()) {}
+  explicit StoreJob(transport::Loop& loop) : finished_(loop.get_executor()) {}
   virtual ~StoreJob() = default;
   // On the store's thread. An error undoes what this function wrote.
   virtual base::Result<void> run(Store& store) = 0;
@@ -45,7 +42,7 @@ class StoreJob {
     is_finished_ = true;
     finished_.notify();
   }
-  Task<> wait() {
+  transport::Task<> wait() {
     while (!is_finished_)
       co_await finished_.wait();
   }
@@ -61,7 +58,8 @@ class StoreJob {
 class StoreWorker {
  public:
   enum class Commit { together, none };
-  StoreWorker(Loop& loop, std::unique_ptr<Store> store, Commit commit, Metrics& metrics);
+  StoreWorker(transport::Loop& loop, std::unique_ptr<Store> store, Commit commit,
+              telemetry::Metrics& metrics);
   ~StoreWorker();
 
   // False when too many are queued.
@@ -74,10 +72,10 @@ class StoreWorker {
   Batch take();
   void run_together(const Batch& batch);
 
-  Loop& loop_;
+  transport::Loop& loop_;
   const std::unique_ptr<Store> store_;
   const Commit commit_;
-  Metrics& metrics_;
+  telemetry::Metrics& metrics_;
   std::atomic<std::size_t> queued_ = 0;
   std::mutex mutex_;
   std::condition_variable arrived_;
@@ -88,19 +86,19 @@ class StoreWorker {
 
 class StoreThread {
  public:
-  // Opens the database, which is made when it is not there.
-  static base::Result<std::unique_ptr<StoreThread>> open(Loop& loop, const std::string& path,
-                                                         Metrics& metrics);
-  StoreThread(std::unique_ptr<StoreWorker> writer, std::unique_ptr<StoreWorker> reader, Loop& loop)
+  // Opens the database twice, to write and to read.
+  static base::Result<std::unique_ptr<StoreThread>> open(transport::Loop& loop, const Opener& open_store,
+                                                         telemetry::Metrics& metrics);
+  StoreThread(std::unique_ptr<StoreWorker> writer, std::unique_ptr<StoreWorker> reader, transport::Loop& loop)
       : loop_(loop), writer_(std::move(writer)), reader_(std::move(reader)) {}
 
   // `work` is Result<R>(Store&). The task has to be awaited.
   template <class F>
-  auto write(F work) -> Task<std::invoke_result_t<F&, Store&>> {
+  auto write(F work) -> transport::Task<std::invoke_result_t<F&, Store&>> {
     return run(*writer_, std::move(work));
   }
   template <class F>
-  auto read(F work) -> Task<std::invoke_result_t<F&, Store&>> {
+  auto read(F work) -> transport::Task<std::invoke_result_t<F&, Store&>> {
     return run(*reader_, std::move(work));
   }
 
@@ -111,7 +109,7 @@ class StoreThread {
   template <class F>
   struct Call final : StoreJob {
     using Answer = std::invoke_result_t<F&, Store&>;
-    Call(Loop& loop, F the_work) : StoreJob(loop), work(std::move(the_work)) {}
+    Call(transport::Loop& loop, F the_work) : StoreJob(loop), work(std::move(the_work)) {}
     base::Result<void> run(Store& store) override {
       answer.emplace(work(store));
       if (!*answer) return answer->error();
@@ -124,21 +122,22 @@ class StoreThread {
   };
 
   template <class F>
-  Task<std::invoke_result_t<F&, Store&>> run(StoreWorker& worker, F work) {
+  transport::Task<std::invoke_result_t<F&, Store&>> run(StoreWorker& worker, F work) {
     auto call = std::make_shared<Call<F>>(loop_, std::move(work));
     const bool taken = worker.queue(call);
     return wait_for<F>(std::move(call), taken);
   }
   template <class F>
-  static Task<std::invoke_result_t<F&, Store&>> wait_for(std::shared_ptr<Call<F>> call, bool taken) {
+  static transport::Task<std::invoke_result_t<F&, Store&>> wait_for(std::shared_ptr<Call<F>> call,
+                                                                    bool taken) {
     if (!taken) co_return base::Error(base::ErrorCode::limit, "the store is behind: too much waits for it");
     co_await call->wait();
     co_return std::move(*call->answer);
   }
 
-  Loop& loop_;
+  transport::Loop& loop_;
   std::unique_ptr<StoreWorker> writer_;
   std::unique_ptr<StoreWorker> reader_;
 };
 
-}  // namespace backend
+}  // namespace backend::store

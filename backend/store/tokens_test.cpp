@@ -11,7 +11,8 @@ using base::ErrorCode;
 using tests::must;
 using tests::StoreBench;
 
-backend::OperatorToken token(const std::string& id, const std::string& name, backend::Millis expires = 0) {
+backend::domain::OperatorToken token(const std::string& id, const std::string& name,
+                                     backend::domain::Millis expires = 0) {
   return {.id = id,
           .name = name,
           .role = "viewer",
@@ -60,14 +61,14 @@ TEST_CASE("the token of the data folder is 'admin', and another one takes its pl
 }
 
 TEST_CASE("a token's text is found by its id and proved by its secret") {
-  const auto made = backend::make_operator_token();
-  const std::string text = backend::format_operator_token(made);
-  const auto proof = backend::proof_of_token(text);
+  const auto made = backend::domain::make_operator_token();
+  const std::string text = backend::domain::format_operator_token(made);
+  const auto proof = backend::domain::proof_of_token(text);
   CHECK(proof.id == made.id);
   CHECK(proof.secret_hash == base::sha256_hex(made.secret));
   const std::string old(64, 'a');  // of an admin.token from before
-  CHECK(backend::proof_of_token(old).secret_hash == base::sha256_hex(old));
-  CHECK(backend::proof_of_token(old).id.starts_with("text-"));
-  CHECK(backend::proof_of_token("ops_" + std::string(81, 'x')).id.starts_with("text-"));
-  CHECK(backend::proof_of_token("").id.starts_with("text-"));
+  CHECK(backend::domain::proof_of_token(old).secret_hash == base::sha256_hex(old));
+  CHECK(backend::domain::proof_of_token(old).id.starts_with("text-"));
+  CHECK(backend::domain::proof_of_token("ops_" + std::string(81, 'x')).id.starts_with("text-"));
+  CHECK(backend::domain::proof_of_token("").id.starts_with("text-"));
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace backend {
+namespace backend::telemetry {
 
 namespace {
 
@@ -43,4 +43,4 @@ transport::Task<> EventLog::wait(std::chrono::milliseconds time) {
   co_await published_.wait_for(time);
 }
 
-}  // namespace backend
+}  // namespace backend::telemetry

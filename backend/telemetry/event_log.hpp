@@ -13,7 +13,7 @@
 
 #include "transport/async.hpp"
 
-namespace backend {
+namespace backend::telemetry {
 
 using EventId = std::uint64_t;
 
@@ -73,4 +73,4 @@ class EventLog {
   transport::Wake published_;
 };
 
-}  // namespace backend
+}  // namespace backend::telemetry

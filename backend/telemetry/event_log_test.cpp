@@ -2,12 +2,12 @@
 
 #include <doctest/doctest.h>
 
-using backend::EventFilter;
-using backend::EventLog;
+using backend::telemetry::EventFilter;
+using backend::telemetry::EventLog;
 
 namespace {
 
-std::vector<std::string> data_after(const EventLog& log, backend::EventId id) {
+std::vector<std::string> data_after(const EventLog& log, backend::telemetry::EventId id) {
   std::vector<std::string> data;
   for (const auto& event : log.after(id, 100))
     data.push_back(event->data);
@@ -49,8 +49,8 @@ TEST_CASE("the ring is bounded in events and in bytes, and says what it has lost
 }
 
 TEST_CASE("a filter takes what it names, and output only when asked") {
-  const backend::Event result{1, "result", "shop", "web1", "{}"};
-  const backend::Event output{2, "output", "shop", "web1", "{}"};
+  const backend::telemetry::Event result{1, "result", "shop", "web1", "{}"};
+  const backend::telemetry::Event output{2, "output", "shop", "web1", "{}"};
   CHECK(EventFilter{}.wants(result));
   CHECK_FALSE(EventFilter{}.wants(output));
   CHECK(EventFilter{.output = true}.wants(output));

@@ -8,7 +8,7 @@
 #include "base/file_read.hpp"
 #include "base/text.hpp"
 
-namespace backend {
+namespace backend::telemetry {
 
 namespace {
 
@@ -112,4 +112,4 @@ std::uint64_t resident_bytes() {
   return static_cast<std::uint64_t>(pages.value_or(0)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-}  // namespace backend
+}  // namespace backend::telemetry

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace backend {
+namespace backend::telemetry {
 
 class Counter {
  public:
@@ -80,4 +80,4 @@ std::string metrics_text(const Metrics& metrics, std::span<const Gauge> gauges);
 // Bytes of memory that this process holds.
 std::uint64_t resident_bytes();
 
-}  // namespace backend
+}  // namespace backend::telemetry

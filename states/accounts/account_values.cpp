@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 
-namespace states {
+namespace states::accounts {
 
 bool is_passwd_field(std::string_view text) {
   return std::ranges::none_of(
@@ -33,4 +33,4 @@ base::Error illegal_value(std::string_view param, std::string_view value) {
                      "Illegal value for '" + std::string(param) + "': '" + std::string(value) + "'");
 }
 
-}  // namespace states
+}  // namespace states::accounts

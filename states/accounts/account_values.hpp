@@ -8,7 +8,7 @@
 
 #include "base/result.hpp"
 
-namespace states {
+namespace states::accounts {
 
 // Whether this can stand in one field of /etc/passwd: no colon, no control characters.
 bool is_passwd_field(std::string_view text);
@@ -23,4 +23,4 @@ std::optional<id_t> parse_account_id(std::string_view text);
 // "Illegal value for 'home': 'x'"
 base::Error illegal_value(std::string_view param, std::string_view value);
 
-}  // namespace states
+}  // namespace states::accounts

@@ -135,7 +135,7 @@ Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
       return Applied::failed(written.error());
   if (steps.link || steps.note)
     comments.push_back("Time zone set to " + name + " (was " + steps.before + ")");
-  ToolSequence tools(context.commands, !context.sensitive);
+  programs::ToolSequence tools(context.commands, !context.sensitive);
   if (steps.clock) {
     if (auto set = set_clock(*params.use_utc, tools, context); !set)
       return Applied::failed(set.error(), tools.output());

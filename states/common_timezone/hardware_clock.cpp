@@ -48,7 +48,7 @@ std::string adjtime_with(std::string_view text, bool utc) {
   return std::string(lines[0]) + "\n" + std::string(lines[1]) + "\n" + (utc ? "UTC" : "LOCAL") + "\n";
 }
 
-base::Result<void> set_clock(bool utc, ToolSequence& tools, ApplyContext& context) {
+base::Result<void> set_clock(bool utc, programs::ToolSequence& tools, ApplyContext& context) {
   if (has_timedatectl(context)) return tools.run({"timedatectl", "set-local-rtc", utc ? "0" : "1"});
   auto text = read_adjtime(context.tree);
   if (!text) return std::move(text).error();

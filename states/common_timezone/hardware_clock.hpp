@@ -17,7 +17,7 @@ inline constexpr std::string_view kAdjtime = "/etc/adjtime";
 base::Result<bool> clock_keeps_utc(base::Tree& tree);
 
 // With systemd and a clock timedatectl does it, which tells the clock too; else only the file is written.
-base::Result<void> set_clock(bool utc, ToolSequence& tools, ApplyContext& context);
+base::Result<void> set_clock(bool utc, programs::ToolSequence& tools, ApplyContext& context);
 
 // The text of /etc/adjtime with another third line; the two before it are kept.
 std::string adjtime_with(std::string_view text, bool utc);

@@ -8,7 +8,7 @@
 #include "states/debian/apt_get.hpp"
 #include "states/debian/debian_version.hpp"
 
-namespace states {
+namespace states::debian {
 
 namespace {
 
@@ -96,4 +96,4 @@ base::Result<std::vector<std::string>> AptCache::versions(const std::string& nam
   return parse_madison(*output);
 }
 
-}  // namespace states
+}  // namespace states::debian

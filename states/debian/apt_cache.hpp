@@ -14,7 +14,7 @@
 #include "base/result.hpp"
 #include "states/context.hpp"
 
-namespace states {
+namespace states::debian {
 
 // Package name to candidate version; packages that apt does not know, or cannot install, are not in it.
 using AptCandidates = std::map<std::string, std::string, std::less<>>;
@@ -45,4 +45,4 @@ AptCandidates parse_policy(std::string_view output);
 // The versions of binary packages in the output of `apt-cache madison`, newest first, each once.
 std::vector<std::string> parse_madison(std::string_view output);
 
-}  // namespace states
+}  // namespace states::debian

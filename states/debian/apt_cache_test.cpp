@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-using states::parse_madison;
-using states::parse_policy;
+using states::debian::parse_madison;
+using states::debian::parse_policy;
 
 TEST_CASE("candidates are read from apt-cache policy") {
   const auto found = parse_policy(R"(hello:

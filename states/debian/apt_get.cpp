@@ -9,7 +9,7 @@
 #include "base/text.hpp"
 #include "states/debian/apt_lists.hpp"
 
-namespace states {
+namespace states::debian {
 
 namespace {
 
@@ -175,4 +175,4 @@ Result<void> AptGet::refresh_lists(bool insecure) {
   return {};
 }
 
-}  // namespace states
+}  // namespace states::debian

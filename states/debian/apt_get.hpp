@@ -11,7 +11,7 @@
 #include "base/result.hpp"
 #include "states/context.hpp"
 
-namespace states {
+namespace states::debian {
 
 // How long to wait for somebody else's package manager.
 struct AptPatience {
@@ -66,4 +66,4 @@ std::string failure_text(std::string_view what, const base::Completed& completed
 // Empty when no lock was the reason.
 std::string lock_holder(std::string_view output);
 
-}  // namespace states
+}  // namespace states::debian

@@ -6,8 +6,8 @@
 
 #include <doctest/doctest.h>
 
-using states::failure_text;
-using states::lock_holder;
+using states::debian::failure_text;
+using states::debian::lock_holder;
 
 TEST_CASE("the holder of a lock is read from what apt and dpkg print") {
   CHECK(lock_holder("Waiting for cache lock: Could not get lock /var/lib/dpkg/lock-frontend. It is held by "
@@ -67,7 +67,7 @@ TEST_CASE("a failure of a sensitive state quotes nothing that a program said") {
 }
 
 TEST_CASE("apt runs without questions and without needrestart") {
-  const auto environment = states::apt_environment();
+  const auto environment = states::debian::apt_environment();
   for (const char* wanted :
        {"DEBIAN_FRONTEND=noninteractive", "APT_LISTCHANGES_FRONTEND=none", "NEEDRESTART_SUSPEND=1"})
     CHECK(std::ranges::count(environment, wanted) == 1);

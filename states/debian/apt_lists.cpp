@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-namespace states {
+namespace states::debian {
 
 namespace {
 
@@ -74,4 +74,4 @@ std::string lists_stamp_path(const Host& host) {
   return host.state_dir + "/apt-lists-refreshed";
 }
 
-}  // namespace states
+}  // namespace states::debian

@@ -11,7 +11,7 @@
 
 #include "states/context.hpp"
 
-namespace states {
+namespace states::debian {
 
 using WallClock = std::chrono::system_clock;
 
@@ -40,4 +40,4 @@ std::string lists_age_text(Context& context);
 // Where we note a refresh, for lists_are_recent(): a refresh that finds nothing new changes no file of apt's.
 std::string lists_stamp_path(const Host& host);
 
-}  // namespace states
+}  // namespace states::debian

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace states {
+namespace states::debian {
 
 namespace {
 
@@ -100,4 +100,4 @@ bool is_debian_version(std::string_view text) {
   });
 }
 
-}  // namespace states
+}  // namespace states::debian

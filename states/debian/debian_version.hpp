@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace states {
+namespace states::debian {
 
 // Below 0, 0 or above 0 as `a` is older than, the same as or newer than `b`. [epoch:]upstream[-revision]; in
 // both parts runs of digits count as numbers, letters sort before other signs, and "~" before everything, the
@@ -17,4 +17,4 @@ bool is_debian_version(std::string_view text);
 // "1:2.0-1" without its epoch.
 std::string_view without_epoch(std::string_view version);
 
-}  // namespace states
+}  // namespace states::debian

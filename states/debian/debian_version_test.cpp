@@ -10,8 +10,8 @@
 
 namespace {
 
-using states::compare_debian_versions;
-using states::is_debian_version;
+using states::debian::compare_debian_versions;
+using states::debian::is_debian_version;
 
 int sign(int value) {
   return (value > 0) - (value < 0);

@@ -8,7 +8,7 @@
 
 #include "base/text.hpp"
 
-namespace states {
+namespace states::debian {
 
 namespace {
 
@@ -174,4 +174,4 @@ void forget_packages(Context& context) {
   context.facts.forget<LoadedStatus>();
 }
 
-}  // namespace states
+}  // namespace states::debian

@@ -14,7 +14,7 @@
 #include "base/result.hpp"
 #include "states/context.hpp"
 
-namespace states {
+namespace states::debian {
 
 enum class DpkgState : std::uint8_t {
   not_installed,
@@ -68,4 +68,4 @@ class DpkgStatus {
 base::Result<const DpkgStatus*> installed_packages(Context& context);
 void forget_packages(Context& context);
 
-}  // namespace states
+}  // namespace states::debian

@@ -6,9 +6,9 @@
 
 namespace {
 
-using states::DpkgPackage;
-using states::DpkgState;
-using states::DpkgStatus;
+using states::debian::DpkgPackage;
+using states::debian::DpkgState;
+using states::debian::DpkgStatus;
 
 constexpr auto kStatus = R"(Package: dpkg
 Status: install ok installed

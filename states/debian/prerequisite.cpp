@@ -6,7 +6,7 @@
 #include "base/output_text.hpp"
 #include "states/debian/apt_get.hpp"
 
-namespace states {
+namespace states::debian {
 
 namespace {
 
@@ -72,4 +72,4 @@ base::Result<Installation> ensure_program(ApplyContext& context, const Prerequis
                              (why.empty() ? "" : ": " + std::string(why)));
 }
 
-}  // namespace states
+}  // namespace states::debian

@@ -11,7 +11,7 @@
 #include "states/context.hpp"
 #include "states/plan.hpp"
 
-namespace states {
+namespace states::debian {
 
 // One row of the modules' needs: {"linux.cronjob", "crontab", "cron", "cronie"}.
 struct Prerequisite {
@@ -33,4 +33,4 @@ struct Installation {
 // Fails only if the program is still missing afterwards. ErrorCode::cancelled and timed_out as Commands says.
 base::Result<Installation> ensure_program(ApplyContext& context, const Prerequisite& needed);
 
-}  // namespace states
+}  // namespace states::debian

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace states {
+namespace states::files {
 
 namespace {
 
@@ -40,4 +40,4 @@ base::Result<std::vector<std::string>> missing_folders(std::string_view path, Co
   return missing;
 }
 
-}  // namespace states
+}  // namespace states::files

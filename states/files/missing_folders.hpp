@@ -8,10 +8,10 @@
 #include "base/result.hpp"
 #include "states/context.hpp"
 
-namespace states {
+namespace states::files {
 
 // Folders that are missing on the way to `path` (a clean_path), outermost first, without `path` itself. Those
 // that earlier states would create are not missing.
 base::Result<std::vector<std::string>> missing_folders(std::string_view path, Context& context);
 
-}  // namespace states
+}  // namespace states::files

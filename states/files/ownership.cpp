@@ -1,6 +1,6 @@
 #include "states/files/ownership.hpp"
 
-namespace states {
+namespace states::files {
 
 namespace {
 
@@ -82,4 +82,4 @@ std::string_view file_type_name(mode_t mode) {
   return "a device";
 }
 
-}  // namespace states
+}  // namespace states::files

@@ -15,7 +15,7 @@
 #include "states/param.hpp"
 #include "states/plan.hpp"
 
-namespace states {
+namespace states::files {
 
 // Resolves the given names (or numbers). A name that nobody has is a Plan with `fail`, or with `unknown` when
 // an earlier state might create it. A user that an earlier state *would* create is left out of the attributes
@@ -37,4 +37,4 @@ std::string summarise(const std::vector<Change>& changes);
 // "a FIFO", "a directory", … for what is in the way.
 std::string_view file_type_name(mode_t mode);
 
-}  // namespace states
+}  // namespace states::files

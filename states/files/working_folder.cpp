@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace states {
+namespace states::files {
 
 base::Result<std::string> working_folder(ApplyContext& context) {
   auto path = base::clean_path(context.host.state_dir + "/tmp");
@@ -23,4 +23,4 @@ base::Result<std::string> working_folder(ApplyContext& context) {
   return path;
 }
 
-}  // namespace states
+}  // namespace states::files

@@ -6,9 +6,9 @@
 #include "base/result.hpp"
 #include "states/context.hpp"
 
-namespace states {
+namespace states::files {
 
 // <state directory>/tmp, made (root, 0755) when it is missing.
 base::Result<std::string> working_folder(ApplyContext& context);
 
-}  // namespace states
+}  // namespace states::files

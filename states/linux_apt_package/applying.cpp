@@ -33,7 +33,7 @@ std::vector<std::string> names_with(const std::vector<Item>& items, Action actio
 // One application of a plan.
 class Application {
  public:
-  Application(const Params& params, const Plan& plan, ApplyContext& context, AptPatience patience)
+  Application(const Params& params, const Plan& plan, ApplyContext& context, debian::AptPatience patience)
       : params_(params), context_(context), steps_(plan.steps_as<Steps>()), apt_(context, patience) {}
 
   Applied run() {
@@ -102,12 +102,13 @@ class Application {
   bool unauthenticated() const { return !params_.verify_gpg && context_.host.allow_unauthenticated_packages; }
 
   Applied read_back() {
-    forget_packages(context_);
-    auto now = installed_packages(context_);
+    debian::forget_packages(context_);
+    auto now = debian::installed_packages(context_);
     if (!now) return Applied::failed(now.error(), apt_.output());
     std::vector<std::string> wrong;
     for (const Item& item : steps_.items)
-      if (const DpkgPackage* package = find_package(**now, item.entry); !is_as_wanted(item.entry, package))
+      if (const debian::DpkgPackage* package = find_package(**now, item.entry);
+          !is_as_wanted(item.entry, package))
         wrong.push_back(item.entry.name + " (" + found_text(package) + ")");
     if (!wrong.empty())
       return Applied::failed("Not as wanted after the run: " + base::join(wrong, ", "), apt_.output());
@@ -121,13 +122,13 @@ class Application {
   const Params& params_;
   ApplyContext& context_;
   Steps steps_;
-  AptGet apt_;
+  debian::AptGet apt_;
   std::string refresh_problem_;  // of a refresh that failed
 };
 
 }  // namespace
 
-Applied apply(const Params& params, const Plan& plan, ApplyContext& context, AptPatience patience) {
+Applied apply(const Params& params, const Plan& plan, ApplyContext& context, debian::AptPatience patience) {
   return Application(params, plan, context, patience).run();
 }
 

@@ -10,6 +10,6 @@ namespace states::linux_apt_package {
 
 // Refreshes the lists if need be, finds out what exactly to install, and only when all of that can be had
 // changes anything: removed, purged, installed, each with one run of apt-get. Reads the result back.
-Applied apply(const Params& params, const Plan& plan, ApplyContext& context, AptPatience patience);
+Applied apply(const Params& params, const Plan& plan, ApplyContext& context, debian::AptPatience patience);
 
 }  // namespace states::linux_apt_package

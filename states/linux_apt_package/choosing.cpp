@@ -34,13 +34,13 @@ std::string pick(const Entry& entry, const std::string& candidate, const std::ve
 }
 
 bool is_downgrade(const Item& item, std::string_view version) {
-  return !item.before.empty() && compare_debian_versions(version, item.before) < 0;
+  return !item.before.empty() && debian::compare_debian_versions(version, item.before) < 0;
 }
 
 }  // namespace
 
 Result<Chosen> choose(std::vector<Item>& items, std::string_view release, Context& context) {
-  AptCache cache(context, release, AptCache::Access::writable);
+  debian::AptCache cache(context, release, debian::AptCache::Access::writable);
   std::vector<std::string> names;
   for (const Item& item : items)
     if (item.entry.want != Want::file && (item.action == Action::install || item.entry.want == Want::latest))

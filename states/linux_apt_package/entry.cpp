@@ -89,7 +89,7 @@ Result<Entry> read_entry(const Pair& pair) {
       version = base::trim(version.substr(known.text.size()));
       break;
     }
-  if (!is_debian_version(version)) return illegal(pair.value);
+  if (!debian::is_debian_version(version)) return illegal(pair.value);
   entry.version = std::string(version);
   return entry;
 }
@@ -116,7 +116,7 @@ Result<Request> read_request(Pairs pairs) {
 }
 
 bool is_satisfied(const Entry& entry, std::string_view version) {
-  const int order = compare_debian_versions(version, entry.version);
+  const int order = debian::compare_debian_versions(version, entry.version);
   switch (entry.relation) {
     case Relation::equal:
       return order == 0;
@@ -131,7 +131,7 @@ bool is_satisfied(const Entry& entry, std::string_view version) {
     case Relation::matching:
       break;
   }
-  for (const std::string_view whole : {version, without_epoch(version)}) {
+  for (const std::string_view whole : {version, debian::without_epoch(version)}) {
     if (!whole.starts_with(entry.version)) continue;
     if (whole.size() == entry.version.size()) return true;
     if (is_one_of(whole[entry.version.size()], ".-+~:")) return true;

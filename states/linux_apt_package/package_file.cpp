@@ -24,7 +24,7 @@ std::string_view field(std::string_view output, std::string_view name) {
 Result<Entry> read_package_file(const Entry& entry, Context& context) {
   base::Command command;
   command.argv = {"dpkg-deb", "-f", entry.file, "Package", "Version", "Architecture"};
-  command.env = apt_environment();
+  command.env = debian::apt_environment();
   command.on_output = [](base::Stream, std::string_view) {};
   auto done = context.commands.run(command);
   if (!done) return std::move(done).error();
@@ -32,7 +32,7 @@ Result<Entry> read_package_file(const Entry& entry, Context& context) {
   const std::string_view version = field(done->output, "Version");
   if (!done->ok() || name.empty() || version.empty())
     return Error(ErrorCode::invalid, entry.file + " is not a Debian package: " +
-                                         failure_text("dpkg-deb", *done, !context.sensitive));
+                                         debian::failure_text("dpkg-deb", *done, !context.sensitive));
   Entry read = entry;
   read.name = std::string(name);
   const std::string_view architecture = field(done->output, "Architecture");

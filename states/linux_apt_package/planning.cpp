@@ -23,7 +23,7 @@ Action action_for(Want want) {
 }
 
 // Names without an architecture that goes without saying.
-void drop_native_architecture(Entry& entry, const DpkgStatus& status) {
+void drop_native_architecture(Entry& entry, const debian::DpkgStatus& status) {
   if (entry.architecture().empty() || entry.architecture() != status.native_architecture()) return;
   entry.name.resize(entry.package().size());
 }
@@ -59,14 +59,14 @@ std::optional<bool> is_as_wanted_after(const Effect& earlier, Want want) {
 }
 
 // What is to be done for an entry, as far as the machine and the overlay tell.
-std::variant<Item, Plan> judge(Entry entry, const DpkgStatus& status, Context& context) {
+std::variant<Item, Plan> judge(Entry entry, const debian::DpkgStatus& status, Context& context) {
   if (entry.want == Want::file) {
     auto resolved = resolve_file(entry, context);
     if (auto* stop = std::get_if<Plan>(&resolved)) return std::move(*stop);
     entry = std::get<Entry>(std::move(resolved));
   }
   drop_native_architecture(entry, status);
-  const DpkgPackage* package = find_package(status, entry);
+  const debian::DpkgPackage* package = find_package(status, entry);
   std::optional<bool> wanted = is_as_wanted(entry, package);
   Item item{.found = found_text(package)};
   if (package && package->is_installed()) item.before = package->version;
@@ -98,22 +98,25 @@ bool has_latest(const Steps& steps) {
 
 // The candidates of what would be installed, and of what must be the latest. Nothing when there are no lists
 // to tell; an error only if a "latest" depends on it.
-Result<std::optional<AptCandidates>> look_up(const Steps& steps, const Params& params, Context& context) {
+Result<std::optional<debian::AptCandidates>> look_up(const Steps& steps, const Params& params,
+                                                     Context& context) {
   std::vector<std::string> names;
   for (const Item& item : steps.items)
     if (item.entry.want == Want::latest || (item.action == Action::install && item.entry.want != Want::file))
       names.push_back(item.entry.name);
-  if (names.empty() || !has_lists(context.host)) return std::optional<AptCandidates>();
-  auto found = AptCache(context, params.repo.value_or(""), AptCache::Access::read_only).candidates(names);
+  if (names.empty() || !has_lists(context.host)) return std::optional<debian::AptCandidates>();
+  auto found = debian::AptCache(context, params.repo.value_or(""), debian::AptCache::Access::read_only)
+                   .candidates(names);
   if (found) return std::optional(std::move(*found));
   // A release that apt does not know may be in lists that are still to be fetched.
-  if (has_latest(steps) && lists_are_recent(context)) return std::move(found).error();
-  return std::optional<AptCandidates>();
+  if (has_latest(steps) && debian::lists_are_recent(context)) return std::move(found).error();
+  return std::optional<debian::AptCandidates>();
 }
 
 // Adds the change and the effect of every item that needs one. Answers the names that apt's lists do not
 // have.
-std::vector<std::string> describe(Steps& steps, const std::optional<AptCandidates>& candidates, Plan& plan) {
+std::vector<std::string> describe(Steps& steps, const std::optional<debian::AptCandidates>& candidates,
+                                  Plan& plan) {
   std::vector<std::string> unlisted;
   for (Item& item : steps.items) {
     std::string_view candidate;
@@ -151,13 +154,13 @@ std::optional<Plan> check_debconf(const Params& params, Context& context) {
 
 }  // namespace
 
-bool is_as_wanted(const Entry& entry, const DpkgPackage* package) {
+bool is_as_wanted(const Entry& entry, const debian::DpkgPackage* package) {
   const bool installed = package && package->is_installed();
   switch (entry.want) {
     case Want::removed:
       return !package || !package->is_present();
     case Want::purged:
-      return !package || package->state == DpkgState::not_installed;
+      return !package || package->state == debian::DpkgState::not_installed;
     case Want::installed:
     case Want::latest:
       return installed;
@@ -170,10 +173,10 @@ bool is_as_wanted(const Entry& entry, const DpkgPackage* package) {
 
 bool is_outdated(const Item& item, std::string_view candidate) {
   return item.entry.want == Want::latest && !candidate.empty() && !item.before.empty() &&
-         compare_debian_versions(item.before, candidate) < 0;
+         debian::compare_debian_versions(item.before, candidate) < 0;
 }
 
-const DpkgPackage* find_package(const DpkgStatus& status, const Entry& entry) {
+const debian::DpkgPackage* find_package(const debian::DpkgStatus& status, const Entry& entry) {
   return status.find(entry.package(), entry.architecture());
 }
 
@@ -186,7 +189,7 @@ Result<void> check_debconf_file(std::string_view path, Context& context) {
 Plan plan(const Params& params, Context& context) {
   auto request = read_request(params.name);
   if (!request) return Plan::fail(request.error());
-  auto status = installed_packages(context);
+  auto status = debian::installed_packages(context);
   if (!status) return Plan::fail(status.error());
 
   Steps steps{.skipped = std::move(request->skipped)};
@@ -201,12 +204,13 @@ Plan plan(const Params& params, Context& context) {
   Plan plan;
   const std::vector<std::string> unlisted = describe(steps, *candidates, plan);
   // Lists that were refreshed a moment ago would not know a name any better after another refresh.
-  if (!unlisted.empty() && lists_are_fresh(context))
+  if (!unlisted.empty() && debian::lists_are_fresh(context))
     return Plan::fail("Unknown package(s): " + base::join(unlisted, ", "));
-  const bool refresh = has_latest(steps) && !lists_are_recent(context);
+  const bool refresh = has_latest(steps) && !debian::lists_are_recent(context);
   if (refresh)
-    plan.changes.push_back(
-        {.what = "package lists", .before = "refreshed " + lists_age_text(context), .after = "refreshed"});
+    plan.changes.push_back({.what = "package lists",
+                            .before = "refreshed " + debian::lists_age_text(context),
+                            .after = "refreshed"});
   if (plan.changes.empty()) return Plan::kept(kept_message(steps));
   const bool installs = std::ranges::any_of(plan.effects, &Effect::present);
   if (installs)

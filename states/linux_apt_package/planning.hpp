@@ -30,11 +30,11 @@ struct Steps {
 Plan plan(const Params& params, Context& context);
 
 // Whether the package is as the entry wants it. For Want::latest, being installed is enough here.
-bool is_as_wanted(const Entry& entry, const DpkgPackage* package);
+bool is_as_wanted(const Entry& entry, const debian::DpkgPackage* package);
 // Whether a package that must be the latest is older than apt's candidate.
 bool is_outdated(const Item& item, std::string_view candidate);
 
-const DpkgPackage* find_package(const DpkgStatus& status, const Entry& entry);
+const debian::DpkgPackage* find_package(const debian::DpkgStatus& status, const Entry& entry);
 
 // "debconf file /x cannot be read" unless it is a file that is there.
 base::Result<void> check_debconf_file(std::string_view path, Context& context);

@@ -16,11 +16,11 @@ void capitalise(std::string& text) {
 
 }  // namespace
 
-std::string found_text(const DpkgPackage* package) {
-  if (!package || package->state == DpkgState::not_installed) return "absent";
-  if (package->state == DpkgState::config_files) return "removed, configuration files left";
+std::string found_text(const debian::DpkgPackage* package) {
+  if (!package || package->state == debian::DpkgState::not_installed) return "absent";
+  if (package->state == debian::DpkgState::config_files) return "removed, configuration files left";
   if (package->is_installed()) return std::string(package->version);
-  return std::string(package->needs_reinstall ? "broken" : dpkg_state_name(package->state)) + " (" +
+  return std::string(package->needs_reinstall ? "broken" : debian::dpkg_state_name(package->state)) + " (" +
          std::string(package->version) + ")";
 }
 
@@ -68,11 +68,11 @@ std::string kept_message(const Steps& steps) {
   return message;
 }
 
-std::string report(const Steps& steps, const DpkgStatus& now) {
+std::string report(const Steps& steps, const debian::DpkgStatus& now) {
   std::vector<std::string> installed, upgraded, downgraded, removed, purged, kept;
   for (const Item& item : steps.items) {
     const std::string& name = item.entry.name;
-    const DpkgPackage* package = find_package(now, item.entry);
+    const debian::DpkgPackage* package = find_package(now, item.entry);
     const std::string version(package ? package->version : std::string_view());
     if (item.action == Action::remove) {
       removed.push_back(name);
@@ -81,7 +81,7 @@ std::string report(const Steps& steps, const DpkgStatus& now) {
     } else if (item.action == Action::install && item.before.empty()) {
       installed.push_back(name + " (" + version + ")");
     } else if (item.action == Action::install && item.before != version) {
-      auto& list = compare_debian_versions(version, item.before) < 0 ? downgraded : upgraded;
+      auto& list = debian::compare_debian_versions(version, item.before) < 0 ? downgraded : upgraded;
       list.push_back(name + " (" + item.before + " -> " + version + ")");
     } else {
       kept.push_back(name);

@@ -11,7 +11,7 @@
 namespace states::linux_apt_package {
 
 // "absent", "1.0-1", "half-configured (1.0-1)"
-std::string found_text(const DpkgPackage* package);
+std::string found_text(const debian::DpkgPackage* package);
 
 // What a package would be after the change: "1.0-1", "purged", ">= 2.0 (not in the present package lists)".
 // `candidate`: what apt would install, if that is known.
@@ -24,7 +24,7 @@ std::string plan_message(const Steps& steps, bool refresh);
 std::string kept_message(const Steps& steps);
 
 // "Installed: a (1.0); upgraded: b (1.0 -> 2.0); …", by what is on the machine now.
-std::string report(const Steps& steps, const DpkgStatus& now);
+std::string report(const Steps& steps, const debian::DpkgStatus& now);
 
 // Appends "; word names" with the separators that are needed; nothing if there are no names.
 void append_list(std::string& text, std::string_view word, const std::vector<std::string>& names);

@@ -49,7 +49,7 @@ base::Result<void> check(const Params& params) {
 }
 
 std::string path_of(const Params& params) {
-  std::string path = std::string(kAptSourcesFolder) + "/" + std::string(params.name);
+  std::string path = std::string(debian::kAptSourcesFolder) + "/" + std::string(params.name);
   if (path.ends_with(".list") || path.ends_with(".sources")) return path;
   return path + (params.content.starts_with("Types:") ? ".sources" : ".list");
 }
@@ -108,7 +108,7 @@ Plan plan(const Params& params, Context& context) {
   } else if (S_ISLNK((*looked)->st_mode)) {
     plan.changes.push_back({.what = "content of " + path, .before = "a symlink", .after = "a regular file"});
   } else if (!S_ISREG((*looked)->st_mode)) {
-    return Plan::fail(path + " is " + std::string(file_type_name((*looked)->st_mode)));
+    return Plan::fail(path + " is " + std::string(files::file_type_name((*looked)->st_mode)));
   } else {
     auto same = context.tree.has_content(path, steps.content);
     if (!same) return Plan::fail(same.error());
@@ -119,7 +119,7 @@ Plan plan(const Params& params, Context& context) {
       if (auto before = context.tree.read(path, kLargestDiffed))
         plan.changes.back().diff = diff_for(*before, steps.content);
     }
-    compare_attributes(**looked, kAttributes, path, context.accounts, plan.changes);
+    files::compare_attributes(**looked, kAttributes, path, context.accounts, plan.changes);
   }
   if (plan.changes.empty()) return Plan::kept("Repository file " + path + " is up to date");
 
@@ -140,7 +140,7 @@ Applied apply(const Params&, const Plan& plan, ApplyContext& context) {
       return Applied::failed(made.error());
   if (auto written = context.files.write_file(steps.path, steps.content, kAttributes); !written)
     return Applied::failed(written.error());
-  mark_lists_stale(context);
+  debian::mark_lists_stale(context);
   std::string diffs;
   for (const Change& change : plan.changes)
     diffs += change.diff;

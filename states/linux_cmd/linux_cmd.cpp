@@ -178,7 +178,8 @@ Applied judge(const base::Completed& completed, bool may_quote) {
 }
 
 Applied apply(const Params& params, const Plan&, ApplyContext& context) {
-  auto cwd = params.cwd ? base::Result<std::string>(std::string(*params.cwd)) : working_folder(context);
+  auto cwd =
+      params.cwd ? base::Result<std::string>(std::string(*params.cwd)) : files::working_folder(context);
   if (!cwd) return Applied::failed(cwd.error());
   auto found = run_as(params.user, params.group, context);
   if (auto* stop = std::get_if<Plan>(&found)) return Applied::failed(stop->message);

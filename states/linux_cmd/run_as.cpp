@@ -10,7 +10,7 @@ namespace states::linux_cmd {
 
 std::variant<Runner, Plan> run_as(std::optional<std::string_view> user, std::optional<std::string_view> group,
                                   Context& context) {
-  auto resolved = resolve_owner(user, group, std::nullopt, context);
+  auto resolved = files::resolve_owner(user, group, std::nullopt, context);
   if (auto* stop = std::get_if<Plan>(&resolved)) return std::move(*stop);
   const base::Attributes& ids = std::get<base::Attributes>(resolved);
 

@@ -32,7 +32,7 @@ constexpr std::array kParams{
     param<&Params::day_of_week>("day-of-week", "0-7, or names").fallback("*"),
 };
 
-constexpr Prerequisite kNeeded{"linux.cronjob", "crontab", "cron", "cronie"};
+constexpr debian::Prerequisite kNeeded{"linux.cronjob", "crontab", "cron", "cronie"};
 constexpr std::size_t kLargestCrontab = 1024 * 1024;  // cron itself takes less
 
 struct Steps {
@@ -135,7 +135,7 @@ Plan plan(const Params& params, Context& context) {
   }
   if (plan.changes.empty()) return plan;
 
-  auto package = plan_program(context, kNeeded);
+  auto package = debian::plan_program(context, kNeeded);
   if (!package) return Plan::fail(package.error());
   if (*package) plan.changes.insert(plan.changes.begin(), std::move(**package));
   plan.verdict = Verdict::change;
@@ -146,7 +146,7 @@ Plan plan(const Params& params, Context& context) {
 
 Applied apply(const Params&, const Plan& plan, ApplyContext& context) {
   const Steps& steps = plan.steps_as<Steps>();
-  auto installed = ensure_program(context, kNeeded);
+  auto installed = debian::ensure_program(context, kNeeded);
   if (!installed) return Applied::failed(installed.error());
   base::Command command;
   command.argv = {std::string(kNeeded.program), "-u", steps.user, "-"};

@@ -98,7 +98,7 @@ std::string given_owner(const Params& params) {
 }
 
 Item plan_create(const std::string& path, Planning& planning) {
-  auto missing = missing_folders(path, planning.context);
+  auto missing = files::missing_folders(path, planning.context);
   if (!missing) return impossible(path, missing.error().message());
   missing->push_back(path);
   std::erase_if(*missing, [&](const std::string& folder) { return planning.created.contains(folder); });
@@ -109,11 +109,11 @@ Item plan_create(const std::string& path, Planning& planning) {
   const std::string owner =
       params.user || params.group
           ? std::string(params.user.value_or("root")) + ":" + std::string(params.group.value_or("root"))
-          : owner_text(::geteuid(), ::getegid(), planning.context.accounts);
-  planning.plan.changes.push_back(
-      {.what = path,
-       .before = "absent",
-       .after = "directory, " + owner + ", " + mode_text(planning.given.mode.value_or(kNewFolderMode))});
+          : files::owner_text(::geteuid(), ::getegid(), planning.context.accounts);
+  planning.plan.changes.push_back({.what = path,
+                                   .before = "absent",
+                                   .after = "directory, " + owner + ", " +
+                                            files::mode_text(planning.given.mode.value_or(kNewFolderMode))});
   return {.path = path, .action = Item::Action::create, .folders = std::move(*missing)};
 }
 
@@ -140,13 +140,13 @@ base::Result<std::size_t> compare_below(const std::string& path, Planning& plann
 Item plan_existing(const std::string& path, const struct stat& found, Planning& planning) {
   const Params& params = planning.params;
   std::vector<Change> own;
-  compare_attributes(found, planning.given, path, planning.context.accounts, own);
+  files::compare_attributes(found, planning.given, path, planning.context.accounts, own);
   const bool pending_owner = (params.user && !planning.given.uid) || (params.group && !planning.given.gid);
   if (pending_owner)
     own.push_back({.what = "owner of " + path,
-                   .before = owner_text(found.st_uid, found.st_gid, planning.context.accounts),
+                   .before = files::owner_text(found.st_uid, found.st_gid, planning.context.accounts),
                    .after = given_owner(params)});
-  Item item{.path = path, .itself = !own.empty(), .summary = summarise(own)};
+  Item item{.path = path, .itself = !own.empty(), .summary = files::summarise(own)};
   std::ranges::move(own, std::back_inserter(planning.plan.changes));
   if (params.recursive) {
     auto others = compare_below(path, planning);
@@ -216,7 +216,7 @@ std::string describe(const Item& item) {
 Plan plan(const Params& params, Context& context) {
   Planning planning{.params = params, .context = context};
   if (!params.absent) {
-    auto resolved = resolve_owner(params.user, params.group, params.mode, context);
+    auto resolved = files::resolve_owner(params.user, params.group, params.mode, context);
     if (auto* stop = std::get_if<Plan>(&resolved)) return std::move(*stop);
     planning.given = std::get<base::Attributes>(resolved);
   }

@@ -70,14 +70,14 @@ Plan plan_absent(const std::string& path, Context& context) {
   if (S_ISDIR((*found)->st_mode)) return Plan::fail(path + " is a directory");
   Plan plan{.verdict = Verdict::change, .message = "Remove " + path};
   plan.changes = {
-      {.what = path, .before = std::string(file_type_name((*found)->st_mode)), .after = "absent"}};
+      {.what = path, .before = std::string(files::file_type_name((*found)->st_mode)), .after = "absent"}};
   plan.effects = {{.kind = EffectKind::file, .name = path, .present = false}};
   plan.steps = Steps{.path = path};
   return plan;
 }
 
 Plan plan_new(const Params& params, const std::string& path, base::Attributes wanted, Context& context) {
-  auto missing = missing_folders(path, context);
+  auto missing = files::missing_folders(path, context);
   if (!missing) return Plan::fail(missing.error());
   static const uid_t our_uid = ::geteuid();
   static const gid_t our_gid = ::getegid();
@@ -88,12 +88,12 @@ Plan plan_new(const Params& params, const std::string& path, base::Attributes wa
   const std::string owner =
       params.user || params.group
           ? std::string(params.user.value_or("root")) + ":" + std::string(params.group.value_or("root"))
-          : owner_text(*wanted.uid, *wanted.gid, context.accounts);
+          : files::owner_text(*wanted.uid, *wanted.gid, context.accounts);
   Plan plan{.verdict = Verdict::change, .message = "Create " + path};
   plan.changes.push_back(
       {.what = path,
        .before = "absent",
-       .after = "file, " + size_text(content.size()) + ", " + owner + ", " + mode_text(*wanted.mode),
+       .after = "file, " + size_text(content.size()) + ", " + owner + ", " + files::mode_text(*wanted.mode),
        .diff = diff_for({}, content, *wanted.mode, context)});
   for (const std::string& folder : *missing)
     plan.effects.push_back({.kind = EffectKind::directory, .name = folder});
@@ -133,7 +133,7 @@ Plan plan(const Params& params, Context& context) {
     return Plan::unknown(earlier->state_id, path + " depends on what an earlier state does to it");
   if (params.absent) return plan_absent(path, context);
 
-  auto resolved = resolve_owner(params.user, params.group, params.mode, context);
+  auto resolved = files::resolve_owner(params.user, params.group, params.mode, context);
   if (auto* stop = std::get_if<Plan>(&resolved)) return std::move(*stop);
   base::Attributes wanted = std::get<base::Attributes>(resolved);
   auto looked = context.tree.look(path);
@@ -141,7 +141,7 @@ Plan plan(const Params& params, Context& context) {
   if (!*looked) return plan_new(params, path, wanted, context);
   const struct stat& found = **looked;
   if (!S_ISREG(found.st_mode) && !S_ISLNK(found.st_mode))
-    return Plan::fail(path + " is " + std::string(file_type_name(found.st_mode)));
+    return Plan::fail(path + " is " + std::string(files::file_type_name(found.st_mode)));
 
   const bool is_link = S_ISLNK(found.st_mode);
   const mode_t mode = wanted.mode.value_or(is_link ? kNewFileMode : found.st_mode & 07777);
@@ -150,17 +150,17 @@ Plan plan(const Params& params, Context& context) {
   if (!content) return Plan::fail(content.error());
   const bool write = content->has_value();
   if (write) plan.changes.push_back(std::move(**content));
-  if (!is_link) compare_attributes(found, wanted, path, context.accounts, plan.changes);
+  if (!is_link) files::compare_attributes(found, wanted, path, context.accounts, plan.changes);
   const bool pending_owner = (params.user && !wanted.uid) || (params.group && !wanted.gid);
   if (pending_owner)
     plan.changes.push_back(
         {.what = "owner of " + path,
-         .before = owner_text(found.st_uid, found.st_gid, context.accounts),
+         .before = files::owner_text(found.st_uid, found.st_gid, context.accounts),
          .after = std::string(params.user.value_or("")) + ":" + std::string(params.group.value_or(""))});
   if (plan.changes.empty()) return Plan::kept(path + " is as wanted");
 
   plan.verdict = Verdict::change;
-  plan.message = "Update " + path + " (" + summarise(plan.changes) + ")";
+  plan.message = "Update " + path + " (" + files::summarise(plan.changes) + ")";
   plan.effects = {{.kind = EffectKind::file, .name = path}};
   if (write) {
     wanted.mode = mode;
@@ -205,9 +205,9 @@ Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
     return Applied::failed(written.error());
   }
   const bool is_new = plan.changes.front().what == steps.path;
-  return Applied::done(
-      is_new ? "Created " + steps.path : "Updated " + steps.path + " (" + summarise(plan.changes) + ")",
-      all_diffs(plan));
+  return Applied::done(is_new ? "Created " + steps.path
+                              : "Updated " + steps.path + " (" + files::summarise(plan.changes) + ")",
+                       all_diffs(plan));
 }
 
 }  // namespace

@@ -27,14 +27,14 @@ struct Steps {
 };
 
 base::Result<void> check(const Params& params) {
-  if (auto name = check_account_name("groupname", params.groupname); !name) return name;
-  if (params.gid && !parse_account_id(*params.gid))
+  if (auto name = accounts::check_account_name("groupname", params.groupname); !name) return name;
+  if (params.gid && !accounts::parse_account_id(*params.gid))
     return base::Error(base::ErrorCode::invalid, "Illegal gid '" + std::string(*params.gid) + "'");
   return {};
 }
 
 std::optional<gid_t> wanted_gid(const Params& params) {
-  return params.gid ? parse_account_id(*params.gid) : std::nullopt;
+  return params.gid ? accounts::parse_account_id(*params.gid) : std::nullopt;
 }
 
 Plan plan(const Params& params, Context& context) {
@@ -75,7 +75,7 @@ Plan plan(const Params& params, Context& context) {
 
 Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
   const std::string name(params.groupname);
-  ToolSequence tools(context.commands, !context.sensitive);
+  programs::ToolSequence tools(context.commands, !context.sensitive);
   if (auto ran = tools.run(plan.steps_as<Steps>().argv); !ran)
     return Applied::failed(ran.error(), tools.output());
   context.accounts.forget();

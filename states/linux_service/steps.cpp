@@ -52,7 +52,7 @@ void add_text(std::string& all, std::string_view text) {
 }
 
 base::Result<void> run_command(Attempt& attempt, ApplyContext& context) {
-  auto folder = working_folder(context);
+  auto folder = files::working_folder(context);
   if (!folder) return std::move(folder).error();
   base::Command command;
   command.argv = {"/bin/sh", "-c", attempt.step.command};

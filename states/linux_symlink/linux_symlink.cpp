@@ -117,7 +117,7 @@ Plan plan(const Params& params, Context& context) {
     return Plan::unknown(earlier->state_id, path + " depends on what an earlier state does to it");
   if (params.absent) return plan_absent(path, context);
 
-  auto resolved = resolve_owner(params.user, params.group, std::nullopt, context);
+  auto resolved = files::resolve_owner(params.user, params.group, std::nullopt, context);
   if (auto* stop = std::get_if<Plan>(&resolved)) return std::move(*stop);
   base::Attributes wanted = std::get<base::Attributes>(resolved);
   auto looked = context.tree.look(path);
@@ -133,16 +133,16 @@ Plan plan(const Params& params, Context& context) {
   if (make)
     plan.changes.push_back(
         {.what = "destination of " + path, .before = *destination, .after = std::string(*params.source)});
-  compare_attributes(found, wanted, path, context.accounts, plan.changes);
+  files::compare_attributes(found, wanted, path, context.accounts, plan.changes);
   const bool pending_owner = (params.user && !wanted.uid) || (params.group && !wanted.gid);
   if (pending_owner)
     plan.changes.push_back({.what = "owner of " + path,
-                            .before = owner_text(found.st_uid, found.st_gid, context.accounts),
+                            .before = files::owner_text(found.st_uid, found.st_gid, context.accounts),
                             .after = wanted_owner(params, wanted, context)});
   if (plan.changes.empty()) return Plan::kept(path + " is as wanted");
 
   plan.verdict = Verdict::change;
-  plan.message = "Update " + path + " (" + summarise(plan.changes) + ")";
+  plan.message = "Update " + path + " (" + files::summarise(plan.changes) + ")";
   plan.effects = {{.kind = EffectKind::link, .name = path}};
   if (make) {
     if (!wanted.uid) wanted.uid = found.st_uid;
@@ -164,7 +164,7 @@ Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
   if (!done) return Applied::failed(done.error());
   const bool is_new = plan.changes.front().what == steps.path;
   return Applied::done(is_new ? "Created " + steps.path + " -> " + std::string(*params.source)
-                              : "Updated " + steps.path + " (" + summarise(plan.changes) + ")");
+                              : "Updated " + steps.path + " (" + files::summarise(plan.changes) + ")");
 }
 
 }  // namespace

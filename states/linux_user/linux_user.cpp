@@ -71,23 +71,23 @@ base::Result<std::string> home_path(const Params& params) {
     if (const std::size_t at = home.find(variable); at != std::string::npos)
       home.replace(at, variable.size(), name);
   auto clean = base::clean_path(home);
-  if (!clean || !is_passwd_field(home)) return illegal_value("home", home);
+  if (!clean || !accounts::is_passwd_field(home)) return accounts::illegal_value("home", home);
   return clean;
 }
 
 base::Result<void> check(const Params& params) {
   using base::Error;
   using base::ErrorCode;
-  if (auto name = check_account_name("username", params.username); !name) return name;
-  if (params.uid && !parse_account_id(*params.uid))
+  if (auto name = accounts::check_account_name("username", params.username); !name) return name;
+  if (params.uid && !accounts::parse_account_id(*params.uid))
     return Error(ErrorCode::invalid, "Illegal uid '" + std::string(*params.uid) + "'");
-  if (params.fullname && !is_passwd_field(*params.fullname))
-    return illegal_value("fullname", *params.fullname);
+  if (params.fullname && !accounts::is_passwd_field(*params.fullname))
+    return accounts::illegal_value("fullname", *params.fullname);
   if (auto home = home_path(params); !home) return std::move(home).error();
-  if (params.shell && (!is_passwd_field(*params.shell) || !params.shell->starts_with('/')))
-    return illegal_value("shell", *params.shell);
-  if (is_hash(params.password) && !is_passwd_field(params.password))
-    return illegal_value("password", kHidden);
+  if (params.shell && (!accounts::is_passwd_field(*params.shell) || !params.shell->starts_with('/')))
+    return accounts::illegal_value("shell", *params.shell);
+  if (is_hash(params.password) && !accounts::is_passwd_field(params.password))
+    return accounts::illegal_value("password", kHidden);
   if (params.password.size() > kLongestPassword)
     return Error(ErrorCode::invalid, "Parameter 'password' must not be longer than 511 bytes");
   return {};
@@ -105,7 +105,7 @@ struct WantedGroups {
 
 std::optional<WantedGroup> find_group(std::string_view text, Context& context) {
   const base::Group* found = context.accounts.group(text);
-  if (const auto number = found ? std::nullopt : parse_account_id(text))
+  if (const auto number = found ? std::nullopt : accounts::parse_account_id(text))
     found = context.accounts.group_by_id(*number);
   if (found) return WantedGroup{found->name, found->gid};
   for (const EffectKind kind :
@@ -181,7 +181,7 @@ Plan plan_new(const Params& params, const WantedGroups& groups, const std::optio
     steps.argv.push_back(flag + ("=" + value));
     described += std::string(", ") + word + " " + value;
   };
-  if (params.uid) option("--uid", std::to_string(*parse_account_id(*params.uid)), "uid");
+  if (params.uid) option("--uid", std::to_string(*accounts::parse_account_id(*params.uid)), "uid");
   if (groups.primary)
     option("--gid", groups.primary->name, "group");
   else if (find_group(name, context))  // useradd refuses to make it a second time
@@ -226,7 +226,8 @@ Plan plan_existing(const Params& params, const base::User& user, const WantedGro
   };
   if (params.fullname) change("--comment", "full name", user.gecos, gecos_with(*params.fullname, user.gecos));
   if (params.uid)
-    change("--uid", "uid", std::to_string(user.uid), std::to_string(*parse_account_id(*params.uid)));
+    change("--uid", "uid", std::to_string(user.uid),
+           std::to_string(*accounts::parse_account_id(*params.uid)));
   if (groups.primary && groups.primary->gid != user.gid)
     change("--gid", "primary group", context.accounts.group_name(user.gid), groups.primary->name);
   if (shell) change("--shell", "shell", user.shell, *shell);
@@ -245,7 +246,7 @@ Plan plan_existing(const Params& params, const base::User& user, const WantedGro
     steps.home = home;
     steps.make_home = !place->exists;
     steps.folders = place->missing_parents;
-    steps.home_attributes = {.uid = params.uid ? *parse_account_id(*params.uid) : user.uid,
+    steps.home_attributes = {.uid = params.uid ? *accounts::parse_account_id(*params.uid) : user.uid,
                              .gid = groups.primary ? groups.primary->gid : user.gid,
                              .mode = kNewHomeMode};
     if (steps.make_home) plan.effects.push_back({.kind = EffectKind::directory, .name = home});
@@ -271,7 +272,7 @@ Plan plan(const Params& params, Context& context) {
     return Plan::unknown(earlier->state_id, "User " + name + " depends on what an earlier state does to it");
   const base::User* user = context.accounts.user(name);
   if (params.uid) {
-    const base::User* owner = context.accounts.user_by_id(*parse_account_id(*params.uid));
+    const base::User* owner = context.accounts.user_by_id(*accounts::parse_account_id(*params.uid));
     if (owner && owner->name != name)
       return Plan::fail("uid " + std::string(*params.uid) + " is already used by " + owner->name);
   }
@@ -285,7 +286,7 @@ Plan plan(const Params& params, Context& context) {
 }
 
 // The hash goes through a pipe: an argument could be read by everybody on the machine.
-base::Result<void> set_password(const Params& params, ToolSequence& tools) {
+base::Result<void> set_password(const Params& params, programs::ToolSequence& tools) {
   std::string hash(params.password);
   if (!is_hash(hash)) {
     auto made = hash_of(params.password);
@@ -299,7 +300,7 @@ base::Result<void> set_password(const Params& params, ToolSequence& tools) {
 }
 
 base::Result<void> execute(const Params& params, const Steps& steps, ApplyContext& context,
-                           ToolSequence& tools) {
+                           programs::ToolSequence& tools) {
   // Folders first: were we killed in between, the next plan would still find the home to be changed.
   if (auto made = make_parents(steps.folders, context); !made) return made;
   if (steps.make_home)
@@ -322,7 +323,7 @@ base::Result<void> execute(const Params& params, const Steps& steps, ApplyContex
 Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
   const std::string name(params.username);
   const Steps& steps = plan.steps_as<Steps>();
-  ToolSequence tools(context.commands, !context.sensitive);
+  programs::ToolSequence tools(context.commands, !context.sensitive);
   if (auto done = execute(params, steps, context, tools); !done)
     return Applied::failed(done.error(), tools.output());
   if (steps.is_new)

@@ -14,7 +14,7 @@ base::Result<HomePlace> look_at_home(const std::string& home, Context& context) 
   if (*found) {
     place.exists = true;
     place.is_folder = S_ISDIR((*found)->st_mode);
-    place.owner = owner_text((*found)->st_uid, (*found)->st_gid, context.accounts);
+    place.owner = files::owner_text((*found)->st_uid, (*found)->st_gid, context.accounts);
     return place;
   }
   for (std::string_view folder = base::split_path(home).folder; folder != "/";

@@ -3,7 +3,7 @@
 #include "base/output_text.hpp"
 #include "base/text.hpp"
 
-namespace states {
+namespace states::programs {
 
 namespace {
 
@@ -49,4 +49,4 @@ void ToolSequence::keep(const std::string& output) {
   output_ += output;
 }
 
-}  // namespace states
+}  // namespace states::programs

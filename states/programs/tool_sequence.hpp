@@ -9,7 +9,7 @@
 #include "base/result.hpp"
 #include "states/commands.hpp"
 
-namespace states {
+namespace states::programs {
 
 class ToolSequence {
  public:
@@ -32,4 +32,4 @@ class ToolSequence {
   std::string output_;
 };
 
-}  // namespace states
+}  // namespace states::programs

@@ -49,7 +49,7 @@ class Shell {
   }
 
  private:
-  void perform(Judge& judge) {
+  void perform(DecideHandshake& judge) {
     require(is_certified_ || accepts_tokens_, "a stranger's handshake is not looked at");
     require(!is_certified_ || (judge.handshake.instance_id == "i-1" && judge.handshake.app_id == "app-1"),
             "an agent is whom its certificate names");

@@ -31,7 +31,7 @@ void read_fields(const base::Value& object) {
   read_selector(fields, "selector", {});
   const base::Value* const state = fields.value("state");
   fields.object("tags");
-  if (state) backend::check_single_state(base::to_json(*state));
+  if (state) backend::domain::check_single_state(base::to_json(*state));
   if (const auto problems = fields.problems()) is_answer(*problems);
 }
 

@@ -11,13 +11,14 @@ namespace {
 
 // Whatever was noted, the launcher starts nothing but a folder of versions/ that is there.
 void check_decision(const update::Record& record, const std::optional<std::string>& current) {
-  const update::Sight sight{.record = record,
-                            .journal_problem = {},
-                            .current = current,
-                            .current_problem = {},
-                            .complete = {"1.3.0-aaaaaaaa"},
-                            .last_end = {}};
-  for (const update::Decision& made : {update::decide(sight), update::decide_after_deadline(sight)}) {
+  const update::launcher::DiskState sight{.record = record,
+                                          .journal_problem = {},
+                                          .current = current,
+                                          .current_problem = {},
+                                          .complete = {"1.3.0-aaaaaaaa"},
+                                          .last_end = {}};
+  for (const update::launcher::Decision& made :
+       {update::launcher::decide(sight), update::launcher::decide_after_deadline(sight)}) {
     for (const std::string& name : {made.start, made.start_uncounted, made.switch_to.value_or("")})
       require(name.empty() || Layout::is_name(name), "a folder has a name that leads nowhere else");
     if (!made.write) continue;

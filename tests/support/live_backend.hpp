@@ -14,12 +14,12 @@
 
 #include <doctest/doctest.h>
 
-#include "backend/log.hpp"
 #include "backend/server/server.hpp"
 #include "base/file_read.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "protocol/codec.hpp"
+#include "terminal/log.hpp"
 #include "transport/dial.hpp"
 #include "transport/http_client.hpp"
 
@@ -30,17 +30,17 @@ using std::chrono::seconds;
 
 class LiveBackend {
  public:
-  explicit LiveBackend(const std::string& data, backend::Options options = {}) : log_(open_log()) {
+  explicit LiveBackend(const std::string& data, backend::server::Options options = {}) : log_(open_log()) {
     options.data = data;
     options.listen = "127.0.0.1:0";
     options.plain = true;  // TLS and certificates have tests of their own
-    auto opened = backend::Server::open(loop_, options, log_,
-                                        {.spread = milliseconds(5000), .rollout_interval = milliseconds(50)});
+    auto opened = backend::server::Server::open(
+        loop_, options, log_, {.spread = milliseconds(5000), .rollout_interval = milliseconds(50)});
     if (!opened) FAIL(opened.error().message());
     server_ = std::move(*opened);
     std::atomic<bool> started = false;
     transport::spawn(loop_.get_executor(),
-                     [](backend::Server& server, std::atomic<bool>& flag) -> transport::Task<> {
+                     [](backend::server::Server& server, std::atomic<bool>& flag) -> transport::Task<> {
                        auto starting = server.start();
                        const auto result = co_await std::move(starting);
                        CHECK(result);
@@ -71,7 +71,7 @@ class LiveBackend {
 
   std::uint16_t port() const { return port_; }
   const std::string& token() const { return token_; }
-  backend::Metrics& metrics() { return server_->metrics(); }
+  backend::telemetry::Metrics& metrics() { return server_->metrics(); }
 
   transport::HttpClientOptions client_options(bool with_token = true) const {
     transport::HttpClientOptions options;
@@ -100,15 +100,15 @@ class LiveBackend {
   }
 
  private:
-  static backend::Log open_log() {
-    auto log = backend::Log::open(backend::LogLevel::error, "");
+  static terminal::Log open_log() {
+    auto log = terminal::Log::open(terminal::LogLevel::error, "");
     REQUIRE(log);
     return std::move(*log);
   }
 
-  backend::Log log_;
+  terminal::Log log_;
   transport::Loop loop_{1};
-  std::unique_ptr<backend::Server> server_;
+  std::unique_ptr<backend::server::Server> server_;
   std::thread thread_;
   std::uint16_t port_ = 0;
   std::string token_;

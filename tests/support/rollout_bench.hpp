@@ -21,10 +21,10 @@ class RolloutBench : public StoreBench {
       sessions["m" + std::to_string(i)] = join("m" + std::to_string(i));
   }
   void start(std::int64_t pause_s = 60, std::int64_t jitter_s = 0, const std::string& id = "r1") {
-    std::vector<backend::Candidate> machines;
+    std::vector<backend::domain::Candidate> machines;
     for (const auto& [name, session] : sessions)
       machines.push_back({session.instance, name, true, true});
-    backend::Rollout rollout;
+    backend::domain::Rollout rollout;
     rollout.id = id;
     rollout.app_id = "default";
     rollout.selector = "*";
@@ -33,30 +33,32 @@ class RolloutBench : public StoreBench {
     rollout.jitter_s = jitter_s;
     rollout.timeout_s = 900;
     rollout.created = now;
-    const backend::Rings rings = backend::make_rings(std::move(machines), rollout.version, per_cent);
+    const backend::domain::Rings rings =
+        backend::domain::make_rings(std::move(machines), rollout.version, per_cent);
     rollout.rings = rings.sizes;
     must(store->begin_ring(must(store->add_rollout(rollout, rings.targets)), now));
   }
   // One step; the database is a new one each time.
-  backend::RolloutNews step(std::int64_t seconds = 0) {
+  backend::rollouts::RolloutNews step(std::int64_t seconds = 0) {
     open();
     now += seconds * 1000;
-    auto news = must(backend::step_rollouts(*store, now));
-    for (const backend::UpdateOrder& order : news.orders)
+    auto news = must(backend::rollouts::step_rollouts(*store, now));
+    for (const backend::domain::UpdateOrder& order : news.orders)
       CHECK_MESSAGE(told.insert(order.instance).second, "told twice");
     return news;
   }
   // What an agent does when it was told: `phase`, and, if that is "confirmed", a handshake with the new
   // version.
-  void answer(backend::InstanceKey instance, const std::string& phase) {
+  void answer(backend::domain::InstanceKey instance, const std::string& phase) {
     for (auto& [name, session] : sessions)
       if (session.instance == instance) {
         if (phase == "confirmed") come(name, "2.0");
         report(name, phase);
       }
   }
-  std::optional<backend::UpdateOrder> come(const std::string& name, const std::string& version,
-                                           const std::string& pinned = {}, bool is_version_1 = false) {
+  std::optional<backend::domain::UpdateOrder> come(const std::string& name, const std::string& version,
+                                                   const std::string& pinned = {},
+                                                   bool is_version_1 = false) {
     auto hello = handshake(name);
     hello.agent_version = version;
     sessions[name] = must(store->admit(hello, now)).session;
@@ -68,22 +70,23 @@ class RolloutBench : public StoreBench {
     status.seq = ++seq[name];
     status.action_id = action;
     status.phase = phase;
-    const std::vector<backend::Report> reports{status};
+    const std::vector<backend::domain::Report> reports{status};
     must(store->store_reports(sessions[name], reports, now));
   }
-  backend::Rollout rollout() { return must(store->find_rollout("r1")); }
-  std::string state() { return std::string(backend::name_of(rollout().state)); }
+  backend::domain::Rollout rollout() { return must(store->find_rollout("r1")); }
+  std::string state() { return std::string(backend::domain::name_of(rollout().state)); }
   std::size_t in_phase(const std::string& phase) {
-    return must(store->list_rollout_targets(rollout(), phase, {"", backend::kLargestPage})).items.size();
+    return must(store->list_rollout_targets(rollout(), phase, {"", backend::domain::kLargestPage}))
+        .items.size();
   }
-  backend::Commanded command(backend::RolloutCommand what) {
-    return must(backend::command_rollout(*store, "r1", what, "ann", now));
+  backend::rollouts::Commanded command(backend::rollouts::RolloutCommand what) {
+    return must(backend::rollouts::command_rollout(*store, "r1", what, "ann", now));
   }
 
   const std::vector<int> per_cent{10, 50, 100};
-  std::map<std::string, backend::AgentSession> sessions;
+  std::map<std::string, backend::domain::AgentSession> sessions;
   std::map<std::string, std::uint64_t> seq;
-  std::set<backend::InstanceKey> told;
+  std::set<backend::domain::InstanceKey> told;
 };
 
 }  // namespace tests

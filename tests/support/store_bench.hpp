@@ -28,19 +28,19 @@ class StoreBench {
  public:
   StoreBench() { open(); }
 
-  backend::Store& operator*() { return *store; }
-  backend::Store* operator->() { return store.get(); }
+  backend::store::Store& operator*() { return *store; }
+  backend::store::Store* operator->() { return store.get(); }
 
   void open() {
     store.reset();
-    store = must(backend::open_sqlite_store(path(), backend::Access::write));
+    store = must(backend::store::sqlite::open_sqlite_store(path(), backend::store::Access::write));
   }
-  std::unique_ptr<backend::Store> reader() const {
-    return must(backend::open_sqlite_store(path(), backend::Access::read_only));
+  std::unique_ptr<backend::store::Store> reader() const {
+    return must(backend::store::sqlite::open_sqlite_store(path(), backend::store::Access::read_only));
   }
   std::string path() const { return folder / "backend.db"; }
 
-  static protocol::Handshake handshake(const std::string& instance_id, backend::Tags tags = {}) {
+  static protocol::Handshake handshake(const std::string& instance_id, backend::domain::Tags tags = {}) {
     protocol::Handshake handshake;
     handshake.instance_id = instance_id;
     handshake.app_id = "default";
@@ -51,25 +51,26 @@ class StoreBench {
     handshake.tags = std::move(tags);
     return handshake;
   }
-  backend::Admission admit(const std::string& instance_id, backend::Tags tags = {}) {
+  backend::domain::Admission admit(const std::string& instance_id, backend::domain::Tags tags = {}) {
     return must(store->admit(handshake(instance_id, std::move(tags)), now));
   }
-  backend::AgentSession join(const std::string& instance_id, backend::Tags tags = {}) {
+  backend::domain::AgentSession join(const std::string& instance_id, backend::domain::Tags tags = {}) {
     const auto admission = admit(instance_id, std::move(tags));
-    REQUIRE(admission.verdict == backend::Admission::Verdict::admitted);
+    REQUIRE(admission.verdict == backend::domain::Admission::Verdict::admitted);
     return admission.session;
   }
 
   // Stores a recipe with these states, as `check_recipe` makes them.
   std::int64_t push(const std::string& name, const std::string& content) {
-    const auto checked = backend::check_recipe(content);
+    const auto checked = backend::domain::check_recipe(content);
     REQUIRE_MESSAGE(checked.problems.empty(), checked.problems[0].message);
-    const backend::NewRevision revision{name,           content,        checked.syntax,
-                                        checked.digest, checked.states, checked.state_count};
+    const backend::domain::NewRevision revision{name,           content,        checked.syntax,
+                                                checked.digest, checked.states, checked.state_count};
     return must(store->put_revision(revision, now)).revision.revision;
   }
-  backend::Assignment assign(const std::string& selector, const std::string& recipe, std::int64_t order = 0) {
-    backend::Assignment assignment;
+  backend::domain::Assignment assign(const std::string& selector, const std::string& recipe,
+                                     std::int64_t order = 0) {
+    backend::domain::Assignment assignment;
     assignment.app_id = "default";
     assignment.selector = selector;
     assignment.recipe = recipe;
@@ -89,8 +90,8 @@ class StoreBench {
   }
 
   ScratchFolder folder;
-  std::unique_ptr<backend::Store> store;
-  backend::Millis now = 1'800'000'000'000;
+  std::unique_ptr<backend::store::Store> store;
+  backend::domain::Millis now = 1'800'000'000'000;
 };
 
 }  // namespace tests

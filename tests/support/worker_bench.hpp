@@ -45,29 +45,32 @@ class WorkerBench {
   // The modules that recipes may name; those of the agent unless set.
   void use_modules(const states::Registry& registry) { registry_ = &registry; }
 
-  agent::WorkerSettings& settings() { return settings_; }
+  agent::engine::WorkerSettings& settings() { return settings_; }
   std::string path(const std::string& below) const { return folder_ + "/root" + below; }
   std::string state_path(const std::string& below) const { return folder_ + "/state/" + below; }
   // Commands of linux.cmd and the like work on the running system.
   void use_running_system() { settings_.host.root.clear(); }
 
-  void start() { worker_ = std::make_unique<agent::Worker>(settings_, std::make_shared<base::Redactor>()); }
+  void start() {
+    worker_ = std::make_unique<agent::engine::Worker>(settings_, std::make_shared<base::Redactor>());
+  }
   void stop() { worker_.reset(); }
-  agent::Worker& worker() { return *worker_; }
-  void send(agent::Command command) { worker_->commands().push(std::move(command)); }
+  agent::engine::Worker& worker() { return *worker_; }
+  void send(agent::engine::Command command) { worker_->commands().push(std::move(command)); }
   // A recipe, YAML or JSON.
   void run(const std::string& text, std::int64_t version = 1,
-           agent::OnChange on_change = agent::OnChange::finish, bool resume = true) {
+           agent::engine::OnChange on_change = agent::engine::OnChange::finish, bool resume = true) {
     if (!worker_) start();
     auto loaded = recipe::load_text("test", text, *registry_);
     for (const auto& problem : loaded.problems)
       MESSAGE(recipe::describe(problem, "test"));
     REQUIRE(loaded.recipe);
-    send(agent::RunRecipe{
+    send(agent::engine::RunRecipe{
         .recipe = loaded.recipe, .version = version, .on_change = on_change, .resume = resume});
   }
 
-  std::optional<agent::Event> next_event(std::chrono::milliseconds within = std::chrono::seconds(10)) {
+  std::optional<agent::engine::Event> next_event(
+      std::chrono::milliseconds within = std::chrono::seconds(10)) {
     return worker_->events().pop_until(std::chrono::steady_clock::now() + within);
   }
   // The next event of this type; others are skipped.
@@ -80,24 +83,25 @@ class WorkerBench {
   }
 
   // One round of a recipe, as `opsagent apply` does it.
-  std::vector<agent::StateResult> apply(const std::string& text, bool resume = false) {
+  std::vector<agent::engine::StateResult> apply(const std::string& text, bool resume = false) {
     stop();
     start();
-    run(text, 1, agent::OnChange::finish, resume);
-    send(agent::Stop{agent::Stop::When::end});
-    std::vector<agent::StateResult> results;
+    run(text, 1, agent::engine::OnChange::finish, resume);
+    send(agent::engine::Stop{agent::engine::Stop::When::end});
+    std::vector<agent::engine::StateResult> results;
     while (auto event = worker_->events().pop()) {
-      if (auto* result = std::get_if<agent::StateResult>(&*event)) results.push_back(std::move(*result));
-      if (std::holds_alternative<agent::Stopped>(*event)) break;
+      if (auto* result = std::get_if<agent::engine::StateResult>(&*event))
+        results.push_back(std::move(*result));
+      if (std::holds_alternative<agent::engine::Stopped>(*event)) break;
     }
     return results;
   }
 
  private:
   std::string folder_;
-  agent::WorkerSettings settings_;
+  agent::engine::WorkerSettings settings_;
   const states::Registry* registry_ = &engine_registry();
-  std::unique_ptr<agent::Worker> worker_;
+  std::unique_ptr<agent::engine::Worker> worker_;
 };
 
 }  // namespace tests

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace update {
+namespace update::launcher {
 
 namespace {
 
@@ -61,31 +61,31 @@ std::optional<Word> receive(int fd) {
 
 }  // namespace
 
-void Pulse::listen(const std::string& path, std::chrono::seconds limit) {
+void AgentWatchdog::listen(const std::string& path, std::chrono::seconds limit) {
   path_ = path;
   limit_ = limit;
   socket_.reset(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (socket_ && !bind_privately(socket_.get(), path_)) socket_.reset();
 }
 
-Pulse::~Pulse() {
+AgentWatchdog::~AgentWatchdog() {
   if (socket_) ::unlink(path_.c_str());
 }
 
-void Pulse::set_environment() const {
+void AgentWatchdog::set_environment() const {
   if (!socket_) return;
   ::setenv("NOTIFY_SOCKET", path_.c_str(), 1);
   ::setenv("WATCHDOG_USEC", std::to_string(std::chrono::microseconds(limit_).count()).c_str(), 1);
 }
 
-void Pulse::begin(pid_t agent) {
+void AgentWatchdog::begin(pid_t agent) {
   hear();  // what the one before has said last
   agent_ = agent;
   due_.reset();
   is_late_ = false;
 }
 
-void Pulse::hear() {
+void AgentWatchdog::hear() {
   for (int i = 0; i < kMostWords && socket_; ++i) {
     const auto word = receive(socket_.get());
     if (!word) return;
@@ -95,7 +95,7 @@ void Pulse::hear() {
   }
 }
 
-bool Pulse::is_gone(Clock::time_point now) {
+bool AgentWatchdog::is_gone(Clock::time_point now) {
   if (!due_ || now < *due_) return false;
   if (!is_late_) {
     is_late_ = true;
@@ -106,4 +106,4 @@ bool Pulse::is_gone(Clock::time_point now) {
   return true;
 }
 
-}  // namespace update
+}  // namespace update::launcher

@@ -1,5 +1,5 @@
-// Pulse: whether the agent lives, on machines where no service manager asks. A socket for sd_notify's words,
-// of which only "WATCHDOG=1" counts, and only from the agent itself. One thread.
+// AgentWatchdog: whether the agent lives, on machines where no service manager asks. A socket for sd_notify's
+// words, of which only "WATCHDOG=1" counts, and only from the agent itself. One thread.
 //
 // An agent that never says it is not judged: it may be older than this. What cannot be made is done without.
 #pragma once
@@ -12,18 +12,18 @@
 
 #include "base/unique_fd.hpp"
 
-namespace update {
+namespace update::launcher {
 
-class Pulse {
+class AgentWatchdog {
  public:
   using Clock = std::chrono::steady_clock;  // stands still while the machine sleeps, as the agent does
   // After the limit. A machine that was frozen as a whole (a paused container) thaws within this.
   static constexpr std::chrono::seconds kGrace{5};
 
-  Pulse() = default;
-  ~Pulse();
-  Pulse(const Pulse&) = delete;
-  Pulse& operator=(const Pulse&) = delete;
+  AgentWatchdog() = default;
+  ~AgentWatchdog();
+  AgentWatchdog(const AgentWatchdog&) = delete;
+  AgentWatchdog& operator=(const AgentWatchdog&) = delete;
 
   // From now on an agent that is silent for longer than `limit` is gone; without it nobody listens. Whoever
   // calls it is the only launcher: a socket of another is replaced. The socket is root's alone: whoever could
@@ -52,4 +52,4 @@ class Pulse {
   bool is_late_ = false;
 };
 
-}  // namespace update
+}  // namespace update::launcher

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-namespace update {
+namespace update::launcher {
 
 namespace {
 
-bool is_complete(const Sight& sight, const std::string& name) {
+bool is_complete(const DiskState& sight, const std::string& name) {
   return std::ranges::find(sight.complete, name) != sight.complete.end();
 }
 
@@ -28,7 +28,7 @@ Decision roll_back(const Record& record, std::string reason, bool retryable) {
   return decision;
 }
 
-Decision try_once_more(const Sight& sight) {
+Decision try_once_more(const DiskState& sight) {
   const Record& record = *sight.record;
   Record counted = record;
   counted.phase = Phase::trial;
@@ -41,14 +41,14 @@ Decision try_once_more(const Sight& sight) {
           .deadline = record.deadline};
 }
 
-std::string many_ends(const Sight& sight) {
+std::string many_ends(const DiskState& sight) {
   // It has said itself that it cannot stay.
   if (sight.record->attempts > kMostAttempts && !sight.record->reason.empty()) return sight.record->reason;
   return "it ended " + std::to_string(sight.record->attempts) + " times before it was healthy" +
          (sight.last_end.empty() ? "" : "; the last time: " + sight.last_end);
 }
 
-Decision on_trial(const Sight& sight) {
+Decision on_trial(const DiskState& sight) {
   const Record& record = *sight.record;
   const bool has_way_back = is_complete(sight, record.from);
   if (sight.current == record.to) {
@@ -80,7 +80,7 @@ Decision on_trial(const Sight& sight) {
 }
 
 // Closed, but killed before `current` was switched back; or the switch itself failed half-way.
-bool must_go_back(const Sight& sight) {
+bool must_go_back(const DiskState& sight) {
   if (!sight.record) return false;
   const Record& record = *sight.record;
   return (record.phase == Phase::rolled_back || record.phase == Phase::failed) &&
@@ -88,7 +88,7 @@ bool must_go_back(const Sight& sight) {
 }
 
 // `current` leads nowhere: what the journal knows to have worked, else what was installed last.
-Decision without_current(const Sight& sight) {
+Decision without_current(const DiskState& sight) {
   std::vector<std::string> wanted;
   if (sight.record && sight.record->phase == Phase::confirmed)
     wanted = {sight.record->to, sight.record->from};
@@ -104,7 +104,7 @@ Decision without_current(const Sight& sight) {
 
 }  // namespace
 
-Decision decide(const Sight& sight) {
+Decision decide(const DiskState& sight) {
   Decision decision;
   if (sight.record && is_on_trial(*sight.record)) decision = on_trial(sight);
   if (decision.start.empty()) {
@@ -120,7 +120,7 @@ Decision decide(const Sight& sight) {
   return decision;
 }
 
-Decision decide_after_deadline(const Sight& sight) {
+Decision decide_after_deadline(const DiskState& sight) {
   if (!sight.record || !is_on_trial(*sight.record) || sight.current != sight.record->to ||
       !is_complete(sight, sight.record->from))
     return decide(sight);
@@ -161,4 +161,4 @@ AfterEnd Restarts::after(const AgentEnd& end) {
   return {.wait = next()};
 }
 
-}  // namespace update
+}  // namespace update::launcher

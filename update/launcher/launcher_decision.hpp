@@ -14,10 +14,10 @@
 
 #include "update/journal.hpp"
 
-namespace update {
+namespace update::launcher {
 
 // What was found on disk.
-struct Sight {
+struct DiskState {
   std::optional<Record> record;
   std::string journal_problem;         // there is a journal, and it cannot be used
   std::optional<std::string> current;  // leads to this folder, which has a program
@@ -41,9 +41,9 @@ struct Decision {
   bool operator==(const Decision&) const = default;
 };
 
-Decision decide(const Sight& sight);
+Decision decide(const DiskState& sight);
 // The trial's deadline has passed and the agent was ended.
-Decision decide_after_deadline(const Sight& sight);
+Decision decide_after_deadline(const DiskState& sight);
 
 // How one run of the agent ended.
 struct AgentEnd {
@@ -76,4 +76,4 @@ class Restarts {
   bool was_at_once_ = false;
 };
 
-}  // namespace update
+}  // namespace update::launcher

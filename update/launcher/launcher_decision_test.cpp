@@ -3,15 +3,15 @@
 #include <doctest/doctest.h>
 
 using namespace std::chrono_literals;
-using update::AfterEnd;
-using update::AgentEnd;
-using update::decide;
-using update::decide_after_deadline;
-using update::Decision;
 using update::Phase;
 using update::Record;
-using update::Restarts;
-using update::Sight;
+using update::launcher::AfterEnd;
+using update::launcher::AgentEnd;
+using update::launcher::decide;
+using update::launcher::decide_after_deadline;
+using update::launcher::Decision;
+using update::launcher::DiskState;
+using update::launcher::Restarts;
 
 namespace {
 
@@ -27,7 +27,7 @@ Record record(Phase phase, std::uint32_t attempts = 0) {
           .deadline = 180s};
 }
 
-Sight sight(std::optional<Record> with, std::optional<std::string> current) {
+DiskState sight(std::optional<Record> with, std::optional<std::string> current) {
   return {.record = std::move(with),
           .current = current,
           .current_problem = current ? "" : "current leads nowhere",
@@ -78,7 +78,7 @@ TEST_CASE("switched, whatever the journal got to say of it: an attempt is counte
 }
 
 TEST_CASE("after three attempts the old version comes back, and the new one is not tried again") {
-  Sight third = sight(record(Phase::trial, 3), "2-bb");
+  DiskState third = sight(record(Phase::trial, 3), "2-bb");
   const std::string why = "it ended 3 times before it was healthy";
   CHECK(decide(third) == Decision{.say = {"version 2.0.0 is rolled back: " + why},
                                   .write = closed(*third.record, Phase::rolled_back, why, false),
@@ -127,7 +127,7 @@ TEST_CASE("a trial with a current that leads elsewhere goes back to what worked"
 }
 
 TEST_CASE("without the old version a trial goes on, because there is nothing better") {
-  Sight alone = sight(record(Phase::trial, 3), "2-bb");
+  DiskState alone = sight(record(Phase::trial, 3), "2-bb");
   alone.complete = {"2-bb"};
   CHECK(decide(alone).start == "2-bb");
   CHECK_FALSE(decide(alone).write);
@@ -153,7 +153,7 @@ TEST_CASE("the deadline: back to the old version; whether to try again is what t
   CHECK_FALSE(decide_after_deadline(sight(record(Phase::trial, 1), "2-bb")).write->retryable);
 
   SUBCASE("an agent that ended before is not excused by what the last one waited for") {
-    Sight second = sight(waiting, "2-bb");
+    DiskState second = sight(waiting, "2-bb");
     second.record->attempts = 2;
     second.last_end = "exit status 3";
     const Decision after_crash = decide_after_deadline(second);
@@ -167,7 +167,7 @@ TEST_CASE("the deadline: back to the old version; whether to try again is what t
 }
 
 TEST_CASE("a damaged journal is said, and does not keep the agent from starting") {
-  Sight damaged = sight({}, "2-bb");
+  DiskState damaged = sight({}, "2-bb");
   damaged.journal_problem = "the update journal is damaged: its end is missing";
   const Decision decision = decide(damaged);
   CHECK(decision.start == "2-bb");
@@ -190,7 +190,7 @@ TEST_CASE("a current that leads nowhere is replaced by what is known to work") {
     CHECK(decide(sight({}, {})).start == "2-bb");
   }
   SUBCASE("nothing at all: said, and nothing is started") {
-    Sight none = sight(record(Phase::trial), {});
+    DiskState none = sight(record(Phase::trial), {});
     none.complete.clear();
     CHECK(decide(none).start.empty());
     CHECK(decide(none).say.back().find("install the agent anew") != std::string::npos);

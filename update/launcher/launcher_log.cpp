@@ -12,7 +12,7 @@
 
 #include "base/unique_fd.hpp"
 
-namespace update {
+namespace update::launcher {
 
 namespace {
 
@@ -54,4 +54,4 @@ void LaunchLog::write(int priority, std::string_view text) {
                        std::to_string(::getpid()) + "]: " + line);
 }
 
-}  // namespace update
+}  // namespace update::launcher

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace update {
+namespace update::launcher {
 
 class LaunchLog {
  public:
@@ -22,4 +22,4 @@ class LaunchLog {
   bool is_journal_ = false;
 };
 
-}  // namespace update
+}  // namespace update::launcher

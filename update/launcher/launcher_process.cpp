@@ -17,7 +17,7 @@
 #include "base/file_read.hpp"
 #include "base/text.hpp"
 
-namespace update {
+namespace update::launcher {
 
 namespace {
 
@@ -86,7 +86,7 @@ int Launch::run() {
     pulse_.listen(options_.state_dir + "/launch.sock", options_.watchdog);
   while (true) {
     if (!wait_for_other_agent()) return 0;
-    Sight sight = look();
+    DiskState sight = look();
     // What a version on trial has done to the journal does not end its trial: what was counted last decides.
     if (trial_record_ && !sight.record) sight.record = trial_record_;
     Decision decision = deadline_passed_ ? decide_after_deadline(sight) : decide(sight);
@@ -124,8 +124,8 @@ bool Launch::wait_for_other_agent() {
   }
 }
 
-Sight Launch::look() {
-  Sight sight;
+DiskState Launch::look() {
+  DiskState sight;
   auto record = read_journal(options_.state_dir);
   if (record)
     sight.record = std::move(*record);
@@ -210,7 +210,7 @@ std::optional<int> Launch::run_agent(const Decision& decision) {
 
 // Whether the trial has no attempt left; the agent may have given up itself.
 bool Launch::is_used_up() {
-  const Sight sight = look();
+  const DiskState sight = look();
   return sight.record && is_on_trial(*sight.record) && sight.record->attempts >= kMostAttempts;
 }
 
@@ -270,7 +270,7 @@ AgentEnd Launch::watch(std::optional<Instant> deadline) {
       kill_at_.reset();
     }
     pulse_.hear();
-    if (pulse_.is_gone(Pulse::Clock::now())) {
+    if (pulse_.is_gone(AgentWatchdog::Clock::now())) {
       log_.warning("the agent does not answer any more: killing it");
       ::kill(child_, SIGKILL);
     }
@@ -288,7 +288,7 @@ void Launch::wait_for_news(std::optional<Instant> until) {
   std::optional<milliseconds> left;
   if (until) left = *until - now();
   if (const auto look = pulse_.next()) {
-    const auto pulse = std::chrono::ceil<milliseconds>(*look - Pulse::Clock::now());
+    const auto pulse = std::chrono::ceil<milliseconds>(*look - AgentWatchdog::Clock::now());
     left = std::min(left.value_or(pulse), pulse);
   }
   pollfd poll_for[] = {{signals_.get(), POLLIN, 0}, {pulse_.descriptor(), POLLIN, 0}};
@@ -360,4 +360,4 @@ milliseconds Launch::feed_period() const {
   return std::max<milliseconds>(notify_.watchdog_period().value_or(300s), 100ms);
 }
 
-}  // namespace update
+}  // namespace update::launcher

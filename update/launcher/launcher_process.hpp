@@ -20,7 +20,7 @@
 #include "update/launcher/launcher_log.hpp"
 #include "update/layout.hpp"
 
-namespace update {
+namespace update::launcher {
 
 struct LaunchOptions {
   std::string prefix;
@@ -45,7 +45,7 @@ class Launch {
   static Instant now();
   bool take_lock();
   bool wait_for_other_agent();
-  Sight look();
+  DiskState look();
   void perform(Decision& decision);
   std::optional<int> run_agent(const Decision& decision);
   bool is_used_up();
@@ -69,7 +69,7 @@ class Launch {
   const LaunchOptions options_;
   const Layout layout_;
   const base::Notify notify_;
-  Pulse pulse_;
+  AgentWatchdog pulse_;
   LaunchLog log_;
   base::UniqueFd signals_;
   base::UniqueFd lock_;
@@ -90,4 +90,4 @@ class Launch {
   Restarts restarts_;
 };
 
-}  // namespace update
+}  // namespace update::launcher

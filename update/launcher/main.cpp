@@ -34,7 +34,7 @@ int usage() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  update::LaunchOptions options{.prefix = own_folder()};
+  update::launcher::LaunchOptions options{.prefix = own_folder()};
   int at = 1;
   for (; at < argc; ++at) {
     const std::string_view word = argv[at];
@@ -56,5 +56,5 @@ int main(int argc, char** argv) {
     *value = argv[++at];
   }
   options.arguments.assign(argv + at, argv + argc);
-  return update::Launch(std::move(options)).run();
+  return update::launcher::Launch(std::move(options)).run();
 }

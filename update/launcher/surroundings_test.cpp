@@ -76,7 +76,7 @@ TEST_CASE("an agent that never says that it lives is not judged by that") {
   LaunchBench bench;
   bench.launch("1");
   REQUIRE(wait_until([&] { return bench.starts("1-aa") == 1; }));
-  std::this_thread::sleep_for(1s + update::Pulse::kGrace + 1s);
+  std::this_thread::sleep_for(1s + update::launcher::AgentWatchdog::kGrace + 1s);
   CHECK(bench.starts("1-aa") == 1);
 }
 

@@ -8,7 +8,7 @@
 #include "base/token.hpp"
 #include "protocol/ids.hpp"
 
-namespace backend {
+namespace backend::store::sqlite {
 
 using base::Error;
 using base::ErrorCode;
@@ -32,8 +32,8 @@ std::string wrong_with(const protocol::Handshake& handshake, bool has_certificat
   return {};
 }
 
-Admission refused(Admission::Verdict verdict, std::string reason) {
-  Admission admission;
+domain::Admission refused(domain::Admission::Verdict verdict, std::string reason) {
+  domain::Admission admission;
   admission.verdict = verdict;
   admission.reason = std::move(reason);
   return admission;
@@ -42,7 +42,7 @@ Admission refused(Admission::Verdict verdict, std::string reason) {
 }  // namespace
 
 struct SqliteStore::Known {
-  InstanceKey key = 0;  // 0: it is not
+  domain::InstanceKey key = 0;  // 0: it is not
   std::string token_hash, agent_tags, facts_hash;
   std::uint64_t epoch = 0;
   bool unplaced = false;
@@ -51,10 +51,10 @@ struct SqliteStore::Known {
 };
 
 // Who it says it is, and whether that is so. Nothing: it is.
-Result<std::optional<Admission>> SqliteStore::refuse_peer(const protocol::Handshake& handshake,
-                                                          const std::optional<Credential>& credential,
-                                                          const Known& known, Millis now) {
-  using Verdict = Admission::Verdict;
+Result<std::optional<domain::Admission>> SqliteStore::refuse_peer(
+    const protocol::Handshake& handshake, const std::optional<domain::Credential>& credential,
+    const Known& known, domain::Millis now) {
+  using Verdict = domain::Admission::Verdict;
   const auto refuse = [](Verdict verdict, std::string reason) {
     return std::optional(refused(verdict, std::move(reason)));
   };
@@ -78,12 +78,13 @@ Result<std::optional<Admission>> SqliteStore::refuse_peer(const protocol::Handsh
                                             "' is known with another token: if the machine was " +
                                             "reinstalled, forget it first (opsctl agent forget " +
                                             handshake.instance_id + ")");
-  return std::optional<Admission>();
+  return std::optional<domain::Admission>();
 }
 
-Result<Admission> SqliteStore::admit(const protocol::Handshake& handshake,
-                                     const std::optional<Credential>& credential, Millis now) {
-  using Verdict = Admission::Verdict;
+Result<domain::Admission> SqliteStore::admit(const protocol::Handshake& handshake,
+                                             const std::optional<domain::Credential>& credential,
+                                             domain::Millis now) {
+  using Verdict = domain::Admission::Verdict;
   if (std::string wrong = wrong_with(handshake, credential.has_value()); !wrong.empty())
     return refused(Verdict::invalid, std::move(wrong));
   if (credential &&
@@ -114,12 +115,12 @@ Result<Admission> SqliteStore::admit(const protocol::Handshake& handshake,
   if (!refusal) return std::move(refusal).error();
   if (*refusal) return std::move(**refusal);
 
-  Admission admission;
+  domain::Admission admission;
   admission.app = std::move(*app);
   admission.session.instance = known.key;
   admission.facts_hash = known.facts_hash;
   admission.is_new = known.epoch == 0;  // enrolment makes the row before the first handshake
-  const std::string tags = to_json(handshake.tags);
+  const std::string tags = domain::to_json(handshake.tags);
   admission.tags_changed = known.key != 0 && (known.unplaced || known.agent_tags != tags);
   if (credential) {
     auto noted = note_certificate_use(*credential, now);
@@ -153,7 +154,7 @@ Result<Admission> SqliteStore::admit(const protocol::Handshake& handshake,
   // An agent with a higher version than ours (our database is from a backup) would take ours for an old one.
   const int protocol = std::max(handshake.protocol_version, handshake.protocol_max) >= 2 ? 2 : 1;
   std::optional<std::string> errors;
-  if (handshake.init_errors) errors = to_json(std::span(&*handshake.init_errors, 1));
+  if (handshake.init_errors) errors = domain::to_json(std::span(&*handshake.init_errors, 1));
   Query updated(
       database_,
       "UPDATE instances SET agent=?, epoch=epoch+1, protocol=?, agent_version=?, os=?, arch=?, boot_id=?, "
@@ -171,7 +172,7 @@ Result<Admission> SqliteStore::admit(const protocol::Handshake& handshake,
   return admission;
 }
 
-Result<void> SqliteStore::set_offline(const AgentSession& session, Millis now) {
+Result<void> SqliteStore::set_offline(const domain::AgentSession& session, domain::Millis now) {
   return write("UPDATE instances SET online=0, last_seen=? WHERE id=? AND epoch=?", now, session.instance,
                session.epoch);
 }
@@ -180,15 +181,15 @@ Result<void> SqliteStore::set_all_offline() {
   return write("UPDATE instances SET online=0 WHERE online<>0");
 }
 
-Result<void> SqliteStore::set_last_seen(std::span<const InstanceKey> instances, Millis now) {
-  for (const InstanceKey instance : instances)
+Result<void> SqliteStore::set_last_seen(std::span<const domain::InstanceKey> instances, domain::Millis now) {
+  for (const domain::InstanceKey instance : instances)
     if (auto done = write("UPDATE instances SET last_seen=max(last_seen, ?) WHERE id=?", now, instance);
         !done)
       return done;
   return {};
 }
 
-Result<bool> SqliteStore::put_facts(InstanceKey instance, const protocol::Facts& facts,
+Result<bool> SqliteStore::put_facts(domain::InstanceKey instance, const protocol::Facts& facts,
                                     std::string_view base_hash) {
   std::string text;
   if (facts.full) {
@@ -205,7 +206,7 @@ Result<bool> SqliteStore::put_facts(InstanceKey instance, const protocol::Facts&
     auto row = present.next();
     if (!row) return std::move(row).error();
     if (!*row || (!base_hash.empty() && present.view(0) != base_hash)) return false;
-    auto merged = merge_patch(present.view(1), facts.patch->text);
+    auto merged = domain::merge_patch(present.view(1), facts.patch->text);
     if (!merged) return std::move(merged).error();
     text = std::move(*merged);
   } else {
@@ -221,4 +222,4 @@ Result<bool> SqliteStore::put_facts(InstanceKey instance, const protocol::Facts&
   return true;
 }
 
-}  // namespace backend
+}  // namespace backend::store::sqlite

@@ -4,7 +4,7 @@
 #include "backend/store/sqlite/tables.hpp"
 #include "base/text.hpp"
 
-namespace backend {
+namespace backend::store::sqlite {
 
 using base::Result;
 
@@ -30,16 +30,16 @@ std::string presentable(std::string_view text) {
 
 }  // namespace
 
-Result<AuditHead> SqliteStore::audit_head() {
+Result<domain::AuditHead> SqliteStore::audit_head() {
   Query row(database_, "SELECT id, chain FROM audit_head");
   if (auto found = expect_row(row, "the head of the audit is missing"); !found)
     return std::move(found).error();
-  return AuditHead{row.integer(0), row.text(1)};
+  return domain::AuditHead{row.integer(0), row.text(1)};
 }
 
-Result<void> SqliteStore::add_audit(const AuditRow& given) {
-  AuditRow row = given;
-  if (row.result == kDenied) {
+Result<void> SqliteStore::add_audit(const domain::AuditRow& given) {
+  domain::AuditRow row = given;
+  if (row.result == domain::kDenied) {
     const std::string who = row.action + " by " + row.actor;
     if (!refusals_.take(who, row.at)) return {};
     if (const std::uint64_t missed = refusals_.take_missed(who); missed > 0)
@@ -49,13 +49,13 @@ Result<void> SqliteStore::add_audit(const AuditRow& given) {
 }
 
 // From the head that the store remembers, not from the last row: if that is gone, the next one shows it.
-Result<void> SqliteStore::append_audit(AuditRow row) {
+Result<void> SqliteStore::append_audit(domain::AuditRow row) {
   auto head = audit_head();
   if (!head) return std::move(head).error();
   for (std::string* field : {&row.actor, &row.from, &row.action, &row.object, &row.detail, &row.result})
     *field = presentable(*field);
   row.id = head->id + 1;
-  row.chain = chain_after(head->chain, row);
+  row.chain = domain::chain_after(head->chain, row);
   return database_.transact([&]() -> Result<void> {
     auto added = write(
         "INSERT INTO audit (id, at, actor, origin, action, object, detail, result, chain) VALUES "
@@ -69,15 +69,16 @@ Result<void> SqliteStore::append_audit(AuditRow row) {
 // Refusals that were counted and that no later one has told of.
 Result<void> SqliteStore::note_missed_refusals() {
   for (const auto& [who, missed] : refusals_.take_all_missed()) {
-    AuditRow row{.at = now_millis(), .actor = "opsbackend", .action = "refusals", .object = who};
+    domain::AuditRow row{
+        .at = domain::now_millis(), .actor = "opsbackend", .action = "refusals", .object = who};
     row.detail = std::to_string(missed) + " more that were not noted one by one";
-    row.result = kDenied;
+    row.result = domain::kDenied;
     if (auto added = append_audit(std::move(row)); !added) return added;
   }
   return {};
 }
 
-Result<Page<AuditRow>> SqliteStore::list_audit(const PageRequest& page, Order order) {
+Result<domain::Page<domain::AuditRow>> SqliteStore::list_audit(const domain::PageRequest& page, Order order) {
   const bool newest = order == Order::newest_first;
   auto after = read_cursor(page, newest ? INT64_MAX : 0);
   if (!after) return std::move(after).error();
@@ -85,7 +86,7 @@ Result<Page<AuditRow>> SqliteStore::list_audit(const PageRequest& page, Order or
              std::string("SELECT id, at, actor, action, object, detail, origin, result, chain FROM audit ") +
                  (newest ? "WHERE id<? ORDER BY id DESC LIMIT ?" : "WHERE id>? ORDER BY id LIMIT ?"),
              *after, page_size(page));
-  Page<AuditRow> found;
+  domain::Page<domain::AuditRow> found;
   auto done = for_each_row(rows, [&] {
     found.items.push_back({rows.integer(0), rows.integer(1), rows.text(2), rows.text(3), rows.text(4),
                            rows.text(5), rows.text(6), rows.text(7), rows.text(8)});
@@ -95,4 +96,4 @@ Result<Page<AuditRow>> SqliteStore::list_audit(const PageRequest& page, Order or
   return found;
 }
 
-}  // namespace backend
+}  // namespace backend::store::sqlite

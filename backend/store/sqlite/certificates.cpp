@@ -2,7 +2,7 @@
 #include "backend/store/sqlite/tables.hpp"
 #include "base/token.hpp"
 
-namespace backend {
+namespace backend::store::sqlite {
 
 using base::Error;
 using base::ErrorCode;
@@ -11,7 +11,7 @@ using base::Result;
 namespace {
 
 // A certificate that has expired is refused for that; its row is of use a while longer, to those who look.
-constexpr Millis kKeptAfterEnd = 30LL * 24 * 3600 * 1000;
+constexpr domain::Millis kKeptAfterEnd = 30LL * 24 * 3600 * 1000;
 
 std::string with_reason(std::string text, std::string_view why) {
   return why.empty() ? text : text + ": " + std::string(why);
@@ -19,7 +19,8 @@ std::string with_reason(std::string text, std::string_view why) {
 
 }  // namespace
 
-Result<std::string> SqliteStore::wrong_with_certificate(const Credential& credential, Millis now) {
+Result<std::string> SqliteStore::wrong_with_certificate(const domain::Credential& credential,
+                                                        domain::Millis now) {
   {
     Query enrolment(database_,
                     "SELECT current, revoked, why FROM enrolments WHERE uid=? AND app_id=? AND instance_id=?",
@@ -45,7 +46,7 @@ Result<std::string> SqliteStore::wrong_with_certificate(const Credential& creden
 }
 
 // The agent has stored the new one: nobody needs those before it, except somebody who has copied them.
-Result<void> SqliteStore::note_certificate_use(const Credential& credential, Millis now) {
+Result<void> SqliteStore::note_certificate_use(const domain::Credential& credential, domain::Millis now) {
   auto first = database_.run("UPDATE certificates SET first_used=? WHERE serial=? AND first_used=0", now,
                              credential.serial);
   if (!first) return std::move(first).error();
@@ -61,9 +62,9 @@ Result<void> SqliteStore::note_certificate_use(const Credential& credential, Mil
       credential.serial, credential.uid);
 }
 
-Result<void> SqliteStore::put_certificate(InstanceKey instance, const std::string& uid,
+Result<void> SqliteStore::put_certificate(domain::InstanceKey instance, const std::string& uid,
                                           const std::string& serial, const std::string& key_hash,
-                                          Millis not_after, Millis now) {
+                                          domain::Millis not_after, domain::Millis now) {
   {
     Query current(database_,
                   "SELECT 1 FROM enrolments e JOIN instances i ON i.app_id=e.app_id AND "
@@ -78,8 +79,8 @@ Result<void> SqliteStore::put_certificate(InstanceKey instance, const std::strin
                serial, uid, key_hash, now, not_after);
 }
 
-Result<Renewal> SqliteStore::may_renew(const Credential& credential, Millis now) {
-  Renewal renewal;
+Result<domain::Renewal> SqliteStore::may_renew(const domain::Credential& credential, domain::Millis now) {
+  domain::Renewal renewal;
   auto wrong = wrong_with_certificate(credential, now);
   if (!wrong) return std::move(wrong).error();
   renewal.reason = std::move(*wrong);
@@ -90,7 +91,7 @@ Result<Renewal> SqliteStore::may_renew(const Credential& credential, Millis now)
              credential.uid, now);
   if (auto row = expect_row(good, "certificates"); !row) return std::move(row).error();
   // Answers that were lost, or could not be kept on a full disk: what nobody ever used makes room.
-  if (good.integer(0) >= kMostCertificates) {
+  if (good.integer(0) >= domain::kMostCertificates) {
     auto dropped = write(
         "UPDATE certificates SET revoked=?, why='never used' WHERE uid=? AND revoked=0 AND first_used=0 AND "
         "serial<>?",
@@ -102,8 +103,8 @@ Result<Renewal> SqliteStore::may_renew(const Credential& credential, Millis now)
   return renewal;
 }
 
-Result<Instance> SqliteStore::revoke(std::string_view app_id, std::string_view instance_id,
-                                     const std::string& reason, Millis now) {
+Result<domain::Instance> SqliteStore::revoke(std::string_view app_id, std::string_view instance_id,
+                                             const std::string& reason, domain::Millis now) {
   auto instance = find_instance(app_id, instance_id);
   if (!instance) return instance;
   auto known = was_enrolled(app_id, instance_id);
@@ -131,9 +132,9 @@ Result<Instance> SqliteStore::revoke(std::string_view app_id, std::string_view i
   return find_instance(instance->key);
 }
 
-Result<std::optional<Enrolment>> SqliteStore::find_enrolment(std::string_view app_id,
-                                                             std::string_view instance_id) {
-  Enrolment found;
+Result<std::optional<domain::Enrolment>> SqliteStore::find_enrolment(std::string_view app_id,
+                                                                     std::string_view instance_id) {
+  domain::Enrolment found;
   {
     Query row(database_,
               "SELECT uid, current, enrolled, revoked, why FROM enrolments WHERE app_id=? AND instance_id=? "
@@ -141,7 +142,7 @@ Result<std::optional<Enrolment>> SqliteStore::find_enrolment(std::string_view ap
               app_id, instance_id);
     auto there = row.next();
     if (!there) return std::move(there).error();
-    if (!*there) return std::optional<Enrolment>();
+    if (!*there) return std::optional<domain::Enrolment>();
     found.uid = row.view(0);
     found.current = row.integer(1) != 0;
     found.enrolled = row.integer(2);
@@ -158,7 +159,7 @@ Result<std::optional<Enrolment>> SqliteStore::find_enrolment(std::string_view ap
         {rows.text(0), rows.integer(1), rows.integer(2), rows.integer(3), rows.integer(4), rows.text(5)});
   });
   if (!done) return std::move(done).error();
-  return std::optional<Enrolment>(std::move(found));
+  return std::optional<domain::Enrolment>(std::move(found));
 }
 
-}  // namespace backend
+}  // namespace backend::store::sqlite

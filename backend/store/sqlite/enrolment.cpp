@@ -4,7 +4,7 @@
 #include "base/token.hpp"
 #include "protocol/ids.hpp"
 
-namespace backend {
+namespace backend::store::sqlite {
 
 using base::Error;
 using base::ErrorCode;
@@ -25,7 +25,7 @@ struct SqliteStore::Decision {
   bool names_instance = false;
   bool repeats = false;  // it was answered before, and the answer never arrived: that use of the token counts
   std::string app_id, instance_id;
-  Tags tags;
+  domain::Tags tags;
 
   static Decision refuse(std::string_view reason, std::string detail) {
     Decision decision;
@@ -35,7 +35,7 @@ struct SqliteStore::Decision {
   }
 };
 
-Result<SqliteStore::Decision> SqliteStore::decide(const EnrolRequest& request, Millis now) {
+Result<SqliteStore::Decision> SqliteStore::decide(const domain::EnrolRequest& request, domain::Millis now) {
   Query token(
       database_,
       "SELECT secret_hash, app_id, instance_id, tags, uses_left, expires, revoked FROM join_tokens WHERE "
@@ -58,7 +58,7 @@ Result<SqliteStore::Decision> SqliteStore::decide(const EnrolRequest& request, M
   decision.repeats = *repeated;
   decision.app_id = token.view(1);
   decision.instance_id = token.view(2);
-  decision.tags = read_tags(token.view(3));
+  decision.tags = domain::read_tags(token.view(3));
   decision.names_instance = !decision.instance_id.empty();
   if (!request.app_id.empty() && request.app_id != decision.app_id)
     return refuse("the join token is for the app '" + decision.app_id + "', not for '" + request.app_id +
@@ -73,7 +73,7 @@ Result<SqliteStore::Decision> SqliteStore::decide(const EnrolRequest& request, M
 }
 
 // The same machine asks again with the same key and token, and has never used what it was given.
-Result<bool> SqliteStore::is_repeated(const EnrolRequest& request, std::string_view app_id,
+Result<bool> SqliteStore::is_repeated(const domain::EnrolRequest& request, std::string_view app_id,
                                       std::string_view instance_id) {
   Query row(
       database_,
@@ -125,7 +125,7 @@ Result<std::string> SqliteStore::refuse_known_instance(const Decision& decision,
 }
 
 Result<void> SqliteStore::end_enrolments(std::string_view app_id, std::string_view instance_id,
-                                         std::string_view why, Millis now) {
+                                         std::string_view why, domain::Millis now) {
   auto dead = write(
       "UPDATE certificates SET revoked=?, why=? WHERE revoked=0 AND uid IN (SELECT uid FROM enrolments WHERE "
       "app_id=? AND instance_id=?)",
@@ -134,12 +134,13 @@ Result<void> SqliteStore::end_enrolments(std::string_view app_id, std::string_vi
   return write("UPDATE enrolments SET current=0 WHERE app_id=? AND instance_id=?", app_id, instance_id);
 }
 
-Result<Enrolled> SqliteStore::carry_out(const Decision& decision, const EnrolRequest& request, Millis now) {
-  Enrolled enrolled{.verdict = Enrolled::Verdict::enrolled,
-                    .reason = "",
-                    .app_id = decision.app_id,
-                    .instance_id = decision.instance_id,
-                    .uid = base::random_hex(16)};
+Result<domain::Enrolled> SqliteStore::carry_out(const Decision& decision, const domain::EnrolRequest& request,
+                                                domain::Millis now) {
+  domain::Enrolled enrolled{.verdict = domain::Enrolled::Verdict::enrolled,
+                            .reason = "",
+                            .app_id = decision.app_id,
+                            .instance_id = decision.instance_id,
+                            .uid = base::random_hex(16)};
   if (!decision.repeats) {
     auto used = write("UPDATE join_tokens SET uses_left=uses_left-1 WHERE id=?", request.token_id);
     if (!used) return std::move(used).error();
@@ -170,8 +171,8 @@ Result<Enrolled> SqliteStore::carry_out(const Decision& decision, const EnrolReq
   return enrolled;
 }
 
-Result<Enrolled> SqliteStore::enrol(const EnrolRequest& request, Millis now) {
-  Enrolled answer;
+Result<domain::Enrolled> SqliteStore::enrol(const domain::EnrolRequest& request, domain::Millis now) {
+  domain::Enrolled answer;
   auto done = database_.transact([&]() -> Result<void> {
     auto decision = decide(request, now);
     if (!decision) return std::move(decision).error();
@@ -180,13 +181,13 @@ Result<Enrolled> SqliteStore::enrol(const EnrolRequest& request, Millis now) {
       if (!known) return std::move(known).error();
       decision->reason = decision->detail = std::move(*known);
     }
-    AuditRow row{.at = now, .actor = "join-token " + request.token_id, .action = "agent.enrol"};
+    domain::AuditRow row{.at = now, .actor = "join-token " + request.token_id, .action = "agent.enrol"};
     row.from = request.from;
     if (!decision->reason.empty()) {
       answer.reason = decision->reason;
       row.object = request.app_id + "/" + request.instance_id;
       row.detail = decision->detail;
-      row.result = kDenied;
+      row.result = domain::kDenied;
       // A flood of made-up ids is one peer to the audit.
       if (decision->reason == kBadToken) row.actor = "agent";
       return add_audit(row);
@@ -202,4 +203,4 @@ Result<Enrolled> SqliteStore::enrol(const EnrolRequest& request, Millis now) {
   return answer;
 }
 
-}  // namespace backend
+}  // namespace backend::store::sqlite

@@ -3,7 +3,7 @@
 #include "backend/domain/json_text.hpp"
 #include "backend/store/sqlite/tables.hpp"
 
-namespace backend {
+namespace backend::store::sqlite {
 
 using base::Error;
 using base::ErrorCode;
@@ -27,8 +27,8 @@ std::string select_instances(bool with_facts) {
   return sql;
 }
 
-Instance read_instance(const Query& row) {
-  Instance instance;
+domain::Instance read_instance(const Query& row) {
+  domain::Instance instance;
   int at = 0;
   instance.key = row.integer(at++);
   for (std::string* text : {&instance.app_id, &instance.instance_id, &instance.agent_uid,
@@ -36,11 +36,11 @@ Instance read_instance(const Query& row) {
     *text = row.view(at++);
   instance.protocol = static_cast<int>(row.integer(at++));
   instance.epoch = row.count(at++);
-  instance.agent_tags = read_tags(row.view(at++));
-  instance.operator_tags = read_tags(row.view(at++));
+  instance.agent_tags = domain::read_tags(row.view(at++));
+  instance.operator_tags = domain::read_tags(row.view(at++));
   instance.facts_hash = row.view(at++);
   instance.online = row.integer(at++) != 0;
-  for (Millis* time : {&instance.first_seen, &instance.connected_at, &instance.last_seen})
+  for (domain::Millis* time : {&instance.first_seen, &instance.connected_at, &instance.last_seen})
     *time = row.integer(at++);
   instance.recipe_version = row.integer(at++);
   instance.placement = row.integer(at++);
@@ -48,9 +48,9 @@ Instance read_instance(const Query& row) {
   instance.problem = row.view(at++);
   instance.reported_version = row.integer(at++);
   instance.status = row.view(at++);
-  instance.errors = read_texts(row.view(at++));
+  instance.errors = domain::read_texts(row.view(at++));
   if (!row.is_null(at)) {
-    LastRound& round = instance.last_round.emplace();
+    domain::LastRound& round = instance.last_round.emplace();
     round.round = row.count(at);
     round.recipe_version = row.integer(at + 1);
     round.counts = row.view(at + 2);
@@ -73,8 +73,10 @@ std::string no_such(std::string_view app_id, std::string_view instance_id) {
 
 }  // namespace
 
-Result<Page<Instance>> SqliteStore::list_instances(const InstanceFilter& filter, const Selector* selector,
-                                                   const PageRequest& page, bool with_facts) {
+Result<domain::Page<domain::Instance>> SqliteStore::list_instances(const domain::InstanceFilter& filter,
+                                                                   const domain::Selector* selector,
+                                                                   const domain::PageRequest& page,
+                                                                   bool with_facts) {
   const std::size_t slash = page.after.find('/');
   if (!page.after.empty() && slash == std::string::npos)
     return Error(ErrorCode::invalid, "'" + page.after + "' is not a cursor of this list");
@@ -91,12 +93,12 @@ Result<Page<Instance>> SqliteStore::list_instances(const InstanceFilter& filter,
   if (!filter.app_id.empty()) rows.bind(filter.app_id);
   if (filter.online) rows.bind(*filter.online);
 
-  Page<Instance> found;
+  domain::Page<domain::Instance> found;
   while (true) {
     auto row = rows.next();
     if (!row) return std::move(row).error();
     if (!*row) return found;
-    Instance instance = read_instance(rows);
+    domain::Instance instance = read_instance(rows);
     if (reads_facts) instance.facts = rows.view(kFactsColumn);
     if (selector && !selector->matches(instance)) continue;
     if (found.items.size() == page_size(page)) {
@@ -108,24 +110,24 @@ Result<Page<Instance>> SqliteStore::list_instances(const InstanceFilter& filter,
   }
 }
 
-Result<Instance> SqliteStore::find_instance(std::string_view app_id, std::string_view instance_id) {
+Result<domain::Instance> SqliteStore::find_instance(std::string_view app_id, std::string_view instance_id) {
   Query row(database_, "SELECT id FROM instances WHERE app_id=? AND instance_id=?", app_id, instance_id);
   if (auto found = expect_row(row, no_such(app_id, instance_id)); !found) return std::move(found).error();
   return find_instance(row.integer(0));
 }
 
-Result<Instance> SqliteStore::find_instance(InstanceKey key) {
+Result<domain::Instance> SqliteStore::find_instance(domain::InstanceKey key) {
   Query row(database_, select_instances(true) + "WHERE i.id=?", key);
   if (auto found = expect_row(row, "there is no such instance any more"); !found)
     return std::move(found).error();
-  Instance instance = read_instance(row);
+  domain::Instance instance = read_instance(row);
   instance.facts = row.view(kFactsColumn);
   return instance;
 }
 
-Result<Instance> SqliteStore::patch_tags(std::string_view app_id, std::string_view instance_id,
-                                         const std::map<std::string, std::optional<std::string>>& tags,
-                                         std::optional<Edit> expected) {
+Result<domain::Instance> SqliteStore::patch_tags(
+    std::string_view app_id, std::string_view instance_id,
+    const std::map<std::string, std::optional<std::string>>& tags, std::optional<domain::Edit> expected) {
   auto instance = find_instance(app_id, instance_id);
   if (!instance) return instance;
   if (auto same = check_edit(expected, instance->edit, "instance '" + instance->instance_id + "'"); !same)
@@ -137,7 +139,7 @@ Result<Instance> SqliteStore::patch_tags(std::string_view app_id, std::string_vi
       instance->operator_tags.erase(name);
   }
   auto written = write("UPDATE instances SET operator_tags=?, edit=edit+1 WHERE id=?",
-                       to_json(instance->operator_tags), instance->key);
+                       domain::to_json(instance->operator_tags), instance->key);
   if (!written) return std::move(written).error();
   ++instance->edit;
   return instance;
@@ -147,7 +149,7 @@ Result<void> SqliteStore::forget_instance(std::string_view app_id, std::string_v
   auto removed = database_.run("DELETE FROM instances WHERE app_id=? AND instance_id=? AND online=0", app_id,
                                instance_id);
   if (!removed) return std::move(removed).error();
-  if (*removed > 0) return end_enrolments(app_id, instance_id, "forgotten", now_millis());
+  if (*removed > 0) return end_enrolments(app_id, instance_id, "forgotten", domain::now_millis());
   auto there = find_instance(app_id, instance_id);
   if (!there) return std::move(there).error();
   return Error(ErrorCode::exists, "instance '" + std::string(instance_id) + "' is connected");
@@ -160,52 +162,53 @@ const std::string kSelectStandings =
     "i.placement, "
     "i.converged_version, i.converged_at FROM instances i ";
 
-Standing read_standing(const Query& row) {
-  Standing standing;
-  standing.key = row.integer(0);
-  standing.app_id = row.view(1);
-  standing.instance_id = row.view(2);
-  standing.tags = read_tags(row.view(4));
-  standing.tags.merge(read_tags(row.view(3)));
-  standing.recipe_version = row.integer(5);
-  standing.placement = row.integer(6);
-  standing.converged_version = row.integer(7);
-  standing.converged_at = row.integer(8);
-  return standing;
+domain::InstanceProgress read_instance_progress(const Query& row) {
+  domain::InstanceProgress progress;
+  progress.key = row.integer(0);
+  progress.app_id = row.view(1);
+  progress.instance_id = row.view(2);
+  progress.tags = domain::read_tags(row.view(4));
+  progress.tags.merge(domain::read_tags(row.view(3)));
+  progress.recipe_version = row.integer(5);
+  progress.placement = row.integer(6);
+  progress.converged_version = row.integer(7);
+  progress.converged_at = row.integer(8);
+  return progress;
 }
 
 }  // namespace
 
-Result<void> SqliteStore::read_last_states(Standing& standing) {
+Result<void> SqliteStore::read_last_states(domain::InstanceProgress& progress) {
   Query rows(
       database_,
       "SELECT state_id, recipe_version, outcome, done_version, done_at FROM standings WHERE instance=?",
-      standing.key);
+      progress.key);
   return for_each_row(rows, [&] {
-    standing.states.push_back(
+    progress.states.push_back(
         {rows.text(0), rows.integer(1), rows.text(2), rows.integer(3), rows.integer(4)});
   });
 }
 
-Result<Standing> SqliteStore::standing(InstanceKey instance) {
+Result<domain::InstanceProgress> SqliteStore::instance_progress(domain::InstanceKey instance) {
   Query row(database_, kSelectStandings + "WHERE i.id=?", instance);
   if (auto found = expect_row(row, "there is no such instance any more"); !found)
     return std::move(found).error();
-  Standing standing = read_standing(row);
-  if (auto states = read_last_states(standing); !states) return std::move(states).error();
-  return standing;
+  domain::InstanceProgress progress = read_instance_progress(row);
+  if (auto states = read_last_states(progress); !states) return std::move(states).error();
+  return progress;
 }
 
-Result<void> SqliteStore::each_standing(const std::function<void(const Standing&)>& take) {
+Result<void> SqliteStore::each_instance_progress(
+    const std::function<void(const domain::InstanceProgress&)>& take) {
   Query rows(database_, kSelectStandings + "ORDER BY i.id");
   while (true) {
     auto row = rows.next();
     if (!row) return std::move(row).error();
     if (!*row) return {};
-    Standing standing = read_standing(rows);
-    if (auto states = read_last_states(standing); !states) return states;
-    take(standing);
+    domain::InstanceProgress progress = read_instance_progress(rows);
+    if (auto states = read_last_states(progress); !states) return states;
+    take(progress);
   }
 }
 
-}  // namespace backend
+}  // namespace backend::store::sqlite

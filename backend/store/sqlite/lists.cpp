@@ -7,7 +7,7 @@
 #include "backend/store/sqlite/tables.hpp"
 #include "base/text.hpp"
 
-namespace backend {
+namespace backend::store::sqlite {
 
 using base::Error;
 using base::ErrorCode;
@@ -21,7 +21,7 @@ constexpr std::int64_t kMostLookedAt = 100'000;
 }  // namespace
 
 // The lowest id whose row was received at `since` or later; past the end when there is none.
-Result<std::int64_t> SqliteStore::first_since(std::string_view table, Millis since) {
+Result<std::int64_t> SqliteStore::first_since(std::string_view table, domain::Millis since) {
   const std::string name(table);
   std::int64_t low = 0, high = 0;
   {
@@ -45,14 +45,14 @@ Result<std::int64_t> SqliteStore::first_since(std::string_view table, Millis sin
 }
 
 template <class Row, class Read>
-Result<Page<Row>> SqliteStore::list_reports(std::string_view table, std::string_view columns,
-                                            const ReportFilter& filter, const PageRequest& page,
-                                            const Read& read) {
+Result<domain::Page<Row>> SqliteStore::list_reports(std::string_view table, std::string_view columns,
+                                                    const domain::ReportFilter& filter,
+                                                    const domain::PageRequest& page, const Read& read) {
   auto before = read_cursor(page, INT64_MAX);
   if (!before) return std::move(before).error();
   auto first = first_since(table, filter.since);
   if (!first) return std::move(first).error();
-  InstanceKey instance = 0;
+  domain::InstanceKey instance = 0;
   if (!filter.instance_id.empty()) {
     auto found = find_instance(filter.app_id, filter.instance_id);
     if (!found) return std::move(found).error();
@@ -85,7 +85,7 @@ Result<Page<Row>> SqliteStore::list_reports(std::string_view table, std::string_
   if (!filter.run_id.empty() && table != "statuses") rows.bind(filter.run_id);
   rows.bind(page_size(page));
 
-  Page<Row> found;
+  domain::Page<Row> found;
   auto done = for_each_row(rows, [&] {
     Row& item = found.items.emplace_back();
     item.origin = {rows.integer(0), rows.text(1), rows.text(2), rows.text(3), rows.count(4), rows.integer(5)};
@@ -99,62 +99,66 @@ Result<Page<Row>> SqliteStore::list_reports(std::string_view table, std::string_
   return found;
 }
 
-Result<Page<ResultRow>> SqliteStore::list_results(const ReportFilter& filter, const PageRequest& page) {
-  return list_reports<ResultRow>("results",
-                                 "r.recipe_version, r.state_id, r.ok, r.outcome, r.comment, r.stdout, "
-                                 "r.run_id, r.round, r.changes, r.attempt, "
-                                 "r.exit_code, r.started, r.duration_ms, r.cpu_ms, r.max_rss_kb, r.truncated",
-                                 filter, page, [](const Query& row, ResultRow& item) {
-                                   protocol::StateLog& log = item.log;
-                                   log.instance_id = item.origin.instance_id;
-                                   log.app_id = item.origin.app_id;
-                                   log.seq = item.origin.seq;
-                                   log.recipe_version = row.integer(6);
-                                   log.id = row.view(7);
-                                   log.state_result = row.integer(8) != 0;
-                                   log.outcome = row.view(9);
-                                   log.state_comment = row.view(10);
-                                   if (!row.is_null(11)) log.state_stdout = row.text(11);
-                                   log.run_id = row.view(12);
-                                   log.round = row.count(13);
-                                   if (!row.is_null(14)) item.changes = row.view(14);
-                                   log.attempt = static_cast<unsigned>(row.integer(15));
-                                   if (!row.is_null(16)) log.exit_code = static_cast<int>(row.integer(16));
-                                   log.started = row.view(17);
-                                   log.duration_ms = row.integer(18);
-                                   log.cpu_ms = row.integer(19);
-                                   log.max_rss_kb = row.count(20);
-                                   log.truncated = row.integer(21) != 0;
-                                 });
+Result<domain::Page<domain::ResultRow>> SqliteStore::list_results(const domain::ReportFilter& filter,
+                                                                  const domain::PageRequest& page) {
+  return list_reports<domain::ResultRow>(
+      "results",
+      "r.recipe_version, r.state_id, r.ok, r.outcome, r.comment, r.stdout, "
+      "r.run_id, r.round, r.changes, r.attempt, "
+      "r.exit_code, r.started, r.duration_ms, r.cpu_ms, r.max_rss_kb, r.truncated",
+      filter, page, [](const Query& row, domain::ResultRow& item) {
+        protocol::StateLog& log = item.log;
+        log.instance_id = item.origin.instance_id;
+        log.app_id = item.origin.app_id;
+        log.seq = item.origin.seq;
+        log.recipe_version = row.integer(6);
+        log.id = row.view(7);
+        log.state_result = row.integer(8) != 0;
+        log.outcome = row.view(9);
+        log.state_comment = row.view(10);
+        if (!row.is_null(11)) log.state_stdout = row.text(11);
+        log.run_id = row.view(12);
+        log.round = row.count(13);
+        if (!row.is_null(14)) item.changes = row.view(14);
+        log.attempt = static_cast<unsigned>(row.integer(15));
+        if (!row.is_null(16)) log.exit_code = static_cast<int>(row.integer(16));
+        log.started = row.view(17);
+        log.duration_ms = row.integer(18);
+        log.cpu_ms = row.integer(19);
+        log.max_rss_kb = row.count(20);
+        log.truncated = row.integer(21) != 0;
+      });
 }
 
-Result<Page<RoundRow>> SqliteStore::list_rounds(const ReportFilter& filter, const PageRequest& page) {
-  return list_reports<RoundRow>(
+Result<domain::Page<domain::RoundRow>> SqliteStore::list_rounds(const domain::ReportFilter& filter,
+                                                                const domain::PageRequest& page) {
+  return list_reports<domain::RoundRow>(
       "rounds", "r.recipe_version, r.run_id, r.round, r.counts, r.not_reached, r.duration_ms, r.drift",
-      filter, page, [](const Query& row, RoundRow& item) {
+      filter, page, [](const Query& row, domain::RoundRow& item) {
         item.end.seq = item.origin.seq;
         item.end.recipe_version = row.integer(6);
         item.end.run_id = row.view(7);
         item.end.round = row.count(8);
-        item.end.counts = read_counts(row.view(9));
+        item.end.counts = domain::read_counts(row.view(9));
         item.end.not_reached = row.count(10);
         item.end.duration_ms = row.integer(11);
-        item.end.drift = read_texts(row.view(12));
+        item.end.drift = domain::read_texts(row.view(12));
       });
 }
 
-Result<Page<StatusRow>> SqliteStore::list_statuses(const ReportFilter& filter, const PageRequest& page) {
-  return list_reports<StatusRow>("statuses", "r.recipe_version, r.status, r.errors", filter, page,
-                                 [](const Query& row, StatusRow& item) {
-                                   item.status.seq = item.origin.seq;
-                                   item.status.recipe_version = row.integer(6);
-                                   item.status.status = read_progress(row.view(7));
-                                   item.status.errors = read_texts(row.view(8));
-                                 });
+Result<domain::Page<domain::StatusRow>> SqliteStore::list_statuses(const domain::ReportFilter& filter,
+                                                                   const domain::PageRequest& page) {
+  return list_reports<domain::StatusRow>("statuses", "r.recipe_version, r.status, r.errors", filter, page,
+                                         [](const Query& row, domain::StatusRow& item) {
+                                           item.status.seq = item.origin.seq;
+                                           item.status.recipe_version = row.integer(6);
+                                           item.status.status = domain::read_progress(row.view(7));
+                                           item.status.errors = domain::read_texts(row.view(8));
+                                         });
 }
 
-Result<std::size_t> SqliteStore::purge_table(std::string_view table, Millis oldest, std::uint64_t most,
-                                             std::size_t batch) {
+Result<std::size_t> SqliteStore::purge_table(std::string_view table, domain::Millis oldest,
+                                             std::uint64_t most, std::size_t batch) {
   const std::string name(table);
   std::int64_t last_too_many = 0;
   if (most > 0) {
@@ -169,17 +173,17 @@ Result<std::size_t> SqliteStore::purge_table(std::string_view table, Millis olde
   return static_cast<std::size_t>(*removed);
 }
 
-Result<Purged> SqliteStore::purge(const Retention& retention) {
+Result<domain::Purged> SqliteStore::purge(const domain::Retention& retention) {
   if (auto noted = note_missed_refusals(); !noted) return std::move(noted).error();
-  constexpr Millis kJoinTokensKept = 30LL * 24 * 3600 * 1000;  // after their end, for those who look
-  auto ended = write("DELETE FROM join_tokens WHERE expires<?", now_millis() - kJoinTokensKept);
+  constexpr domain::Millis kJoinTokensKept = 30LL * 24 * 3600 * 1000;  // after their end, for those who look
+  auto ended = write("DELETE FROM join_tokens WHERE expires<?", domain::now_millis() - kJoinTokensKept);
   if (!ended) return std::move(ended).error();
   // The oldest that is over, with its machines: some ten thousand rows at the most.
   auto over = database_.run(
       "DELETE FROM rollouts WHERE number=(SELECT min(number) FROM rollouts WHERE ended>0 AND ended<?)",
       retention.oldest);
   if (!over) return std::move(over).error();
-  Purged purged;
+  domain::Purged purged;
   purged.rows = static_cast<std::size_t>(*over);
   const std::pair<const char*, std::uint64_t> tables[] = {{"results", retention.most_results},
                                                           {"rounds", retention.most_rounds},
@@ -202,4 +206,4 @@ Result<Purged> SqliteStore::purge(const Retention& retention) {
   return purged;
 }
 
-}  // namespace backend
+}  // namespace backend::store::sqlite

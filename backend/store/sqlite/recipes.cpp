@@ -2,7 +2,7 @@
 #include "backend/store/sqlite/tables.hpp"
 #include "protocol/ids.hpp"
 
-namespace backend {
+namespace backend::store::sqlite {
 
 using base::Error;
 using base::ErrorCode;
@@ -17,12 +17,12 @@ Result<void> check_name(std::string_view what, std::string_view name) {
   return Error(ErrorCode::invalid, "the name of " + std::string(what) + " " + std::string(wrong));
 }
 
-App read_app(const Query& row) {
+domain::App read_app(const Query& row) {
   return {row.text(0), row.text(1), row.text(4), row.integer(2), row.integer(3)};
 }
 
-Assignment read_assignment(const Query& row) {
-  Assignment assignment;
+domain::Assignment read_assignment(const Query& row) {
+  domain::Assignment assignment;
   assignment.id = row.integer(0);
   assignment.app_id = row.view(1);
   assignment.selector = row.view(2);
@@ -52,19 +52,19 @@ std::string assignment_name(std::int64_t id) {
 
 }  // namespace
 
-Result<Page<App>> SqliteStore::list_apps(const PageRequest& page) {
+Result<domain::Page<domain::App>> SqliteStore::list_apps(const domain::PageRequest& page) {
   Query rows(
       database_,
       "SELECT app_id, report, created, edit, agent_version FROM apps WHERE app_id>? ORDER BY app_id LIMIT ?",
       page.after, page_size(page));
-  Page<App> found;
+  domain::Page<domain::App> found;
   if (auto done = for_each_row(rows, [&] { found.items.push_back(read_app(rows)); }); !done)
     return std::move(done).error();
   if (found.items.size() == page_size(page)) found.next = found.items.back().app_id;
   return found;
 }
 
-Result<App> SqliteStore::find_app(std::string_view app_id) {
+Result<domain::App> SqliteStore::find_app(std::string_view app_id) {
   Query row(database_, "SELECT app_id, report, created, edit, agent_version FROM apps WHERE app_id=?",
             app_id);
   if (auto found = expect_row(row, "there is no app '" + std::string(app_id) + "'"); !found)
@@ -72,13 +72,14 @@ Result<App> SqliteStore::find_app(std::string_view app_id) {
   return read_app(row);
 }
 
-Result<App> SqliteStore::put_app(const App& app, std::optional<Edit> expected, Millis now) {
+Result<domain::App> SqliteStore::put_app(const domain::App& app, std::optional<domain::Edit> expected,
+                                         domain::Millis now) {
   if (auto fine = check_name("an app", app.app_id); !fine) return std::move(fine).error();
   if (app.report != "all" && app.report != "changes")
     return Error(ErrorCode::invalid, "'report' must be \"all\" or \"changes\"");
   auto present = find_app(app.app_id);
   if (!present && present.error().code() != ErrorCode::not_found) return present;
-  const Edit edit = present ? present->edit : 0;
+  const domain::Edit edit = present ? present->edit : 0;
   if (auto same = check_edit(expected, edit, "app '" + app.app_id + "'"); !same)
     return std::move(same).error();
   auto written = write(
@@ -92,11 +93,12 @@ Result<App> SqliteStore::put_app(const App& app, std::optional<Edit> expected, M
   return find_app(app.app_id);
 }
 
-Result<PutRevision> SqliteStore::put_revision(const NewRevision& revision, Millis now) {
+Result<domain::PutRevision> SqliteStore::put_revision(const domain::NewRevision& revision,
+                                                      domain::Millis now) {
   if (auto fine = check_name("a recipe", revision.name); !fine) return std::move(fine).error();
   auto newest = find_revision(revision.name, std::nullopt);
   if (!newest && newest.error().code() != ErrorCode::not_found) return std::move(newest).error();
-  if (newest && newest->content == revision.content) return PutRevision{std::move(*newest), false};
+  if (newest && newest->content == revision.content) return domain::PutRevision{std::move(*newest), false};
   const std::int64_t number = newest ? newest->revision + 1 : 1;
   auto added = write(
       "INSERT INTO revisions (name, revision, digest, syntax, state_count, created, content, states) "
@@ -106,17 +108,17 @@ Result<PutRevision> SqliteStore::put_revision(const NewRevision& revision, Milli
   if (!added) return std::move(added).error();
   auto stored = find_revision(revision.name, number);
   if (!stored) return std::move(stored).error();
-  return PutRevision{std::move(*stored), true};
+  return domain::PutRevision{std::move(*stored), true};
 }
 
-Result<Page<RecipeSummary>> SqliteStore::list_recipes(const PageRequest& page) {
+Result<domain::Page<domain::RecipeSummary>> SqliteStore::list_recipes(const domain::PageRequest& page) {
   // Of the columns without an aggregate SQLite takes those of the row that has the maximum.
   Query rows(
       database_,
       "SELECT name, max(revision), digest, state_count, created FROM revisions WHERE name>? GROUP BY name "
       "ORDER BY name LIMIT ?",
       page.after, page_size(page));
-  Page<RecipeSummary> found;
+  domain::Page<domain::RecipeSummary> found;
   auto done = for_each_row(rows, [&] {
     found.items.push_back({rows.text(0), rows.integer(1), rows.text(2),
                            static_cast<std::size_t>(rows.integer(3)), rows.integer(4)});
@@ -126,14 +128,15 @@ Result<Page<RecipeSummary>> SqliteStore::list_recipes(const PageRequest& page) {
   return found;
 }
 
-Result<Page<Revision>> SqliteStore::list_revisions(std::string_view name, const PageRequest& page) {
+Result<domain::Page<domain::Revision>> SqliteStore::list_revisions(std::string_view name,
+                                                                   const domain::PageRequest& page) {
   auto before = read_cursor(page, INT64_MAX);
   if (!before) return std::move(before).error();
   Query rows(database_,
              "SELECT name, revision, digest, syntax, state_count, created FROM revisions WHERE name=? AND "
              "revision<? ORDER BY revision DESC LIMIT ?",
              name, *before, page_size(page));
-  Page<Revision> found;
+  domain::Page<domain::Revision> found;
   auto done = for_each_row(rows, [&] {
     found.items.push_back({rows.text(0),
                            rows.integer(1),
@@ -151,50 +154,53 @@ Result<Page<Revision>> SqliteStore::list_revisions(std::string_view name, const 
   return found;
 }
 
-Result<Revision> SqliteStore::find_revision(std::string_view name, std::optional<std::int64_t> revision) {
+Result<domain::Revision> SqliteStore::find_revision(std::string_view name,
+                                                    std::optional<std::int64_t> revision) {
   Query row(
       database_,
       "SELECT name, revision, digest, syntax, state_count, created, content, states FROM revisions WHERE "
       "name=?1 AND (?2 IS NULL OR revision=?2) ORDER BY revision DESC LIMIT 1",
       name, revision);
   if (auto found = expect_row(row, no_recipe(name, revision)); !found) return std::move(found).error();
-  return Revision{
+  return domain::Revision{
       row.text(0),    row.integer(1), row.text(2), row.text(3), static_cast<std::size_t>(row.integer(4)),
       row.integer(5), row.text(6),    row.text(7)};
 }
 
-Result<Revision> SqliteStore::find_revision_row(std::string_view name, std::optional<std::int64_t> revision) {
+Result<domain::Revision> SqliteStore::find_revision_row(std::string_view name,
+                                                        std::optional<std::int64_t> revision) {
   Query row(
       database_,
       "SELECT name, revision, digest, syntax, state_count, created FROM revisions WHERE name=?1 AND (?2 IS "
       "NULL OR revision=?2) ORDER BY revision DESC LIMIT 1",
       name, revision);
   if (auto found = expect_row(row, no_recipe(name, revision)); !found) return std::move(found).error();
-  return Revision{row.text(0),
-                  row.integer(1),
-                  row.text(2),
-                  row.text(3),
-                  static_cast<std::size_t>(row.integer(4)),
-                  row.integer(5),
-                  {},
-                  {}};
+  return domain::Revision{row.text(0),
+                          row.integer(1),
+                          row.text(2),
+                          row.text(3),
+                          static_cast<std::size_t>(row.integer(4)),
+                          row.integer(5),
+                          {},
+                          {}};
 }
 
-Result<Page<Assignment>> SqliteStore::list_assignments(std::string_view app_id, const PageRequest& page) {
+Result<domain::Page<domain::Assignment>> SqliteStore::list_assignments(std::string_view app_id,
+                                                                       const domain::PageRequest& page) {
   auto after = read_cursor(page, 0);
   if (!after) return std::move(after).error();
   Query rows(database_, kSelectAssignments + "WHERE id>?1 AND (?2='' OR app_id=?2) ORDER BY id LIMIT ?3",
              *after, app_id, page_size(page));
-  Page<Assignment> found;
+  domain::Page<domain::Assignment> found;
   if (auto done = for_each_row(rows, [&] { found.items.push_back(read_assignment(rows)); }); !done)
     return std::move(done).error();
   if (found.items.size() == page_size(page)) found.next = std::to_string(found.items.back().id);
   return found;
 }
 
-Result<std::vector<Assignment>> SqliteStore::assignments_in_order(std::string_view app_id) {
+Result<std::vector<domain::Assignment>> SqliteStore::assignments_in_order(std::string_view app_id) {
   Query rows(database_, kSelectAssignments + "WHERE app_id=? ORDER BY position, id", app_id);
-  std::vector<Assignment> found;
+  std::vector<domain::Assignment> found;
   if (auto done = for_each_row(rows, [&] { found.push_back(read_assignment(rows)); }); !done)
     return std::move(done).error();
   return found;
@@ -210,7 +216,7 @@ Result<std::vector<std::string>> SqliteStore::apps_that_follow(std::string_view 
   return found;
 }
 
-Result<Assignment> SqliteStore::find_assignment(std::int64_t id) {
+Result<domain::Assignment> SqliteStore::find_assignment(std::int64_t id) {
   Query row(database_, kSelectAssignments + "WHERE id=?", id);
   if (auto found = expect_row(row, "there is no " + assignment_name(id)); !found)
     return std::move(found).error();
@@ -220,11 +226,11 @@ Result<Assignment> SqliteStore::find_assignment(std::int64_t id) {
 namespace {
 
 // What an assignment names must be there, and its selector must be one.
-Result<void> check_assignment(Store& store, const Assignment& assignment) {
+Result<void> check_assignment(Store& store, const domain::Assignment& assignment) {
   if (auto app = store.find_app(assignment.app_id); !app) return std::move(app).error();
   if (auto revision = store.find_revision(assignment.recipe, assignment.revision); !revision)
     return std::move(revision).error();
-  if (auto selector = Selector::parse(assignment.selector); !selector)
+  if (auto selector = domain::Selector::parse(assignment.selector); !selector)
     return std::move(selector).error().with_context("selector");
   if (assignment.round_delay_s && *assignment.round_delay_s < 1)
     return Error(ErrorCode::invalid, "'round_delay_s' must be a positive number of seconds");
@@ -233,7 +239,8 @@ Result<void> check_assignment(Store& store, const Assignment& assignment) {
 
 }  // namespace
 
-Result<Assignment> SqliteStore::add_assignment(const Assignment& assignment, Millis now) {
+Result<domain::Assignment> SqliteStore::add_assignment(const domain::Assignment& assignment,
+                                                       domain::Millis now) {
   if (auto fine = check_assignment(*this, assignment); !fine) return std::move(fine).error();
   auto added = write(
       "INSERT INTO assignments (app_id, selector, recipe, revision, position, kill_on_change, round_delay_s, "
@@ -244,7 +251,8 @@ Result<Assignment> SqliteStore::add_assignment(const Assignment& assignment, Mil
   return find_assignment(database_.last_row_id());
 }
 
-Result<Assignment> SqliteStore::edit_assignment(const Assignment& assignment, std::optional<Edit> expected) {
+Result<domain::Assignment> SqliteStore::edit_assignment(const domain::Assignment& assignment,
+                                                        std::optional<domain::Edit> expected) {
   auto present = find_assignment(assignment.id);
   if (!present) return present;
   if (auto same = check_edit(expected, present->edit, assignment_name(assignment.id)); !same)
@@ -262,11 +270,11 @@ Result<Assignment> SqliteStore::edit_assignment(const Assignment& assignment, st
   return find_assignment(assignment.id);
 }
 
-Result<void> SqliteStore::remove_assignment(std::int64_t id, std::optional<Edit> expected) {
+Result<void> SqliteStore::remove_assignment(std::int64_t id, std::optional<domain::Edit> expected) {
   auto present = find_assignment(id);
   if (!present) return std::move(present).error();
   if (auto same = check_edit(expected, present->edit, assignment_name(id)); !same) return same;
   return write("DELETE FROM assignments WHERE id=?", id);
 }
 
-}  // namespace backend
+}  // namespace backend::store::sqlite

@@ -1,14 +1,14 @@
 // The fleet at a glance.
 #include "backend/store/sqlite/tables.hpp"
 
-namespace backend {
+namespace backend::store::sqlite {
 
 using base::Result;
 
-Result<FleetCounts> SqliteStore::fleet(std::string_view app_id, Millis now) {
-  constexpr Millis kHour = 3600 * 1000;
+Result<domain::FleetCounts> SqliteStore::fleet(std::string_view app_id, domain::Millis now) {
+  constexpr domain::Millis kHour = 3600 * 1000;
   constexpr int kMostCounted = 1'000'000;  // beyond that nobody reads the last digits
-  FleetCounts counts;
+  domain::FleetCounts counts;
   Query instances(
       database_,
       "SELECT count(*), sum(online), sum(problem='' AND status='converged' AND "
@@ -38,4 +38,4 @@ Result<FleetCounts> SqliteStore::fleet(std::string_view app_id, Millis now) {
   return counts;
 }
 
-}  // namespace backend
+}  // namespace backend::store::sqlite

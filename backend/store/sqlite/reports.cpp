@@ -4,7 +4,7 @@
 #include "backend/domain/json_text.hpp"
 #include "backend/store/sqlite/tables.hpp"
 
-namespace backend {
+namespace backend::store::sqlite {
 
 using base::Error;
 using base::ErrorCode;
@@ -23,8 +23,8 @@ struct InstanceNews {
 
 struct Writer {
   Database& database;
-  const AgentSession& session;
-  const Millis now;
+  const domain::AgentSession& session;
+  const domain::Millis now;
   InstanceNews news = {};
 
   Result<std::int64_t> insert(const protocol::StateLog& log, std::uint64_t seq);
@@ -37,7 +37,7 @@ struct Writer {
 
 Result<std::int64_t> Writer::insert(const protocol::StateLog& log, std::uint64_t seq) {
   std::optional<std::string> changes;
-  if (!log.changes.empty()) changes = to_json(log.changes);
+  if (!log.changes.empty()) changes = domain::to_json(log.changes);
   // Version 1 says only whether it went well.
   const std::string_view outcome = log.outcome.empty() && !log.state_result ? "failed" : log.outcome;
   auto added = database.run(
@@ -55,7 +55,7 @@ Result<std::int64_t> Writer::insert(const protocol::StateLog& log, std::uint64_t
     news.has_status = true;
     news.reported_version = log.recipe_version;
     news.status = log.state_result ? "running" : "failed";
-    news.errors = log.state_result ? "[]" : to_json(std::span(&log.state_comment, 1));
+    news.errors = log.state_result ? "[]" : domain::to_json(std::span(&log.state_comment, 1));
   }
   if (auto kept = keep_standing(log, outcome); !kept) return kept;
   return added;
@@ -79,20 +79,21 @@ Result<std::int64_t> Writer::insert(const protocol::RoundEnd& end, std::uint64_t
       "INSERT OR IGNORE INTO rounds (instance, agent, seq, received, recipe_version, run_id, round, counts, "
       "not_reached, duration_ms, drift) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
       session.instance, session.agent, seq, now, end.recipe_version, end.run_id, end.round,
-      to_json(end.counts), end.not_reached, end.duration_ms, to_json(end.drift));
+      domain::to_json(end.counts), end.not_reached, end.duration_ms, domain::to_json(end.drift));
   if (!added || *added == 0) return added;
   news.round = &end;
-  if (is_whole(end)) news.converged_version = std::max(news.converged_version, end.recipe_version);
+  if (domain::is_whole(end)) news.converged_version = std::max(news.converged_version, end.recipe_version);
   return added;
 }
 
 Result<std::int64_t> Writer::insert(const protocol::RecipeStatus& status, std::uint64_t seq) {
-  const std::string errors = to_json(status.errors);
+  const std::string errors = domain::to_json(status.errors);
   auto added = database.run(
       "INSERT OR IGNORE INTO statuses (instance, agent, seq, received, recipe_version, status, errors) "
       "VALUES "
       "(?,?,?,?,?,?,?)",
-      session.instance, session.agent, seq, now, status.recipe_version, progress_name(status.status), errors);
+      session.instance, session.agent, seq, now, status.recipe_version, domain::progress_name(status.status),
+      errors);
   if (!added || *added == 0) return added;
   if (status.status == protocol::RecipeProgress::converged)
     news.converged_version = std::max(news.converged_version, status.recipe_version);
@@ -100,7 +101,7 @@ Result<std::int64_t> Writer::insert(const protocol::RecipeStatus& status, std::u
   if (status.recipe_version >= news.reported_version) {
     news.has_status = true;
     news.reported_version = status.recipe_version;
-    news.status = progress_name(status.status);
+    news.status = domain::progress_name(status.status);
     news.errors = errors;
   }
   return added;
@@ -125,8 +126,8 @@ Result<void> Writer::write_news() {
         "UPDATE instances SET round=?, round_version=?, round_counts=?, round_not_reached=?, round_ms=?, "
         "round_at=? "
         "WHERE id=?",
-        news.round->round, news.round->recipe_version, to_json(news.round->counts), news.round->not_reached,
-        news.round->duration_ms, now, session.instance);
+        news.round->round, news.round->recipe_version, domain::to_json(news.round->counts),
+        news.round->not_reached, news.round->duration_ms, now, session.instance);
   if (done && news.converged_version > 0)
     done = database.run(
         "UPDATE instances SET converged_version=?1, converged_at=?2 WHERE id=?3 AND converged_version<?1",
@@ -139,15 +140,16 @@ Result<void> Writer::write_news() {
   return {};
 }
 
-std::optional<std::uint64_t> seq_of(const Report& report) {
+std::optional<std::uint64_t> seq_of(const domain::Report& report) {
   return std::visit([](const auto& body) { return body.seq; }, report);
 }
 
 }  // namespace
 
-Result<ReportsStored> SqliteStore::store_reports(const AgentSession& session, std::span<const Report> reports,
-                                                 Millis now) {
-  ReportsStored stored;
+Result<domain::ReportsStored> SqliteStore::store_reports(const domain::AgentSession& session,
+                                                         std::span<const domain::Report> reports,
+                                                         domain::Millis now) {
+  domain::ReportsStored stored;
   Writer writer{database_, session, now};
   {
     Query row(
@@ -165,7 +167,7 @@ Result<ReportsStored> SqliteStore::store_reports(const AgentSession& session, st
     stored.ack_seq = row.count(2);
   }
   const std::uint64_t acked = stored.ack_seq;
-  for (const Report& report : reports) {
+  for (const domain::Report& report : reports) {
     const std::uint64_t seq = seq_of(report).value_or(stored.ack_seq + 1);
     // Reports come in the order of their seq, so what is not beyond the last one was stored before, even if
     // retention has removed it since. The unique (agent, seq) of the tables says the same, once more.
@@ -186,4 +188,4 @@ Result<ReportsStored> SqliteStore::store_reports(const AgentSession& session, st
   return stored;
 }
 
-}  // namespace backend
+}  // namespace backend::store::sqlite

@@ -2,7 +2,7 @@
 #include "backend/store/sqlite/tables.hpp"
 #include "base/text.hpp"
 
-namespace backend {
+namespace backend::store::sqlite {
 
 using base::Error;
 using base::ErrorCode;
@@ -23,8 +23,8 @@ std::string select_rollouts(std::string_view rest) {
   return "SELECT " + std::string(kColumns) + " FROM rollouts " + std::string(rest);
 }
 
-Rollout read_rollout(const Query& row) {
-  Rollout rollout;
+domain::Rollout read_rollout(const Query& row) {
+  domain::Rollout rollout;
   rollout.number = row.integer(0);
   rollout.id = row.view(1);
   rollout.app_id = row.view(2);
@@ -32,7 +32,7 @@ Rollout read_rollout(const Query& row) {
   rollout.canary = row.view(4);
   rollout.version = row.view(5);
   rollout.url = row.view(6);
-  rollout.state = rollout_state_of(row.view(7)).value_or(RolloutState::ended);
+  rollout.state = domain::rollout_state_of(row.view(7)).value_or(domain::RolloutState::ended);
   rollout.reason = row.view(8);
   rollout.ring = row.count(9);
   for (const std::string_view size : base::split_words(row.view(10)))
@@ -49,7 +49,8 @@ Rollout read_rollout(const Query& row) {
 
 }  // namespace
 
-Result<Rollout> SqliteStore::add_rollout(const Rollout& rollout, std::span<const RolloutTarget> targets) {
+Result<domain::Rollout> SqliteStore::add_rollout(const domain::Rollout& rollout,
+                                                 std::span<const domain::RolloutTarget> targets) {
   std::string rings;
   for (const std::size_t size : rollout.rings)
     rings += (rings.empty() ? "" : " ") + std::to_string(size);
@@ -58,15 +59,15 @@ Result<Rollout> SqliteStore::add_rollout(const Rollout& rollout, std::span<const
       "pause_s, "
       "jitter_s, timeout_s, created, created_by, next_at, ended) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
       rollout.id, rollout.app_id, rollout.selector, rollout.canary, rollout.version, rollout.url,
-      name_of(rollout.state), rollout.reason, rollout.ring, rings, rollout.pause_s, rollout.jitter_s,
+      domain::name_of(rollout.state), rollout.reason, rollout.ring, rings, rollout.pause_s, rollout.jitter_s,
       rollout.timeout_s, rollout.created, rollout.created_by, rollout.next_at, rollout.ended);
   if (!added) return std::move(added).error();
   const std::int64_t number = database_.last_row_id();
   std::int64_t position = 0;
-  for (const RolloutTarget& target : targets) {
+  for (const domain::RolloutTarget& target : targets) {
     // What an older one has left over is this one's now.
     auto left = write("UPDATE rollout_targets SET phase=?, forgiven=1 WHERE instance=? AND phase=?",
-                      kSuperseded, target.instance, kWaiting);
+                      domain::kSuperseded, target.instance, domain::kWaiting);
     if (!left) return std::move(left).error();
     auto placed = write(
         "INSERT INTO rollout_targets (rollout, instance, instance_id, position, ring, action_id, phase) "
@@ -78,33 +79,34 @@ Result<Rollout> SqliteStore::add_rollout(const Rollout& rollout, std::span<const
   return find_rollout(rollout.id);
 }
 
-Result<Rollout> SqliteStore::find_rollout(std::string_view id) {
+Result<domain::Rollout> SqliteStore::find_rollout(std::string_view id) {
   Query row(database_, select_rollouts("WHERE id=?"), id);
   if (auto found = expect_row(row, "there is no rollout '" + std::string(id) + "'"); !found)
     return std::move(found).error();
   return read_rollout(row);
 }
 
-Result<Page<Rollout>> SqliteStore::list_rollouts(std::string_view app_id, const PageRequest& page) {
+Result<domain::Page<domain::Rollout>> SqliteStore::list_rollouts(std::string_view app_id,
+                                                                 const domain::PageRequest& page) {
   auto before = read_cursor(page, INT64_MAX);
   if (!before) return std::move(before).error();
   Query rows(database_,
              select_rollouts("WHERE number<?1 AND (?2='' OR app_id=?2) ORDER BY number DESC LIMIT ?3"),
              *before, app_id, page_size(page));
-  Page<Rollout> found;
+  domain::Page<domain::Rollout> found;
   auto done = for_each_row(rows, [&] { found.items.push_back(read_rollout(rows)); });
   if (!done) return std::move(done).error();
   if (found.items.size() == page_size(page)) found.next = std::to_string(found.items.back().number);
   return found;
 }
 
-Result<std::vector<Rollout>> SqliteStore::open_rollouts() {
+Result<std::vector<domain::Rollout>> SqliteStore::open_rollouts() {
   // Whatever became of a rollout: who was told owes an answer, or is lost.
   Query rows(database_,
              select_rollouts("WHERE state IN ('running', 'paused', 'pinned') OR EXISTS (SELECT 1 FROM "
                              "rollout_targets WHERE rollout=number AND " +
                              std::string(kOwesAnswer) + ") ORDER BY number"));
-  std::vector<Rollout> found;
+  std::vector<domain::Rollout> found;
   auto done = for_each_row(rows, [&] { found.push_back(read_rollout(rows)); });
   if (!done) return std::move(done).error();
   return found;
@@ -118,13 +120,13 @@ Result<std::map<std::string, std::size_t>> SqliteStore::count_rollouts() {
   return counts;
 }
 
-Result<void> SqliteStore::set_rollout(const Rollout& rollout) {
+Result<void> SqliteStore::set_rollout(const domain::Rollout& rollout) {
   return write("UPDATE rollouts SET state=?, reason=?, ring=?, next_at=?, ended=? WHERE number=?",
-               name_of(rollout.state), rollout.reason, rollout.ring, rollout.next_at, rollout.ended,
+               domain::name_of(rollout.state), rollout.reason, rollout.ring, rollout.next_at, rollout.ended,
                rollout.number);
 }
 
-Result<std::vector<RingCounts>> SqliteStore::ring_counts(const Rollout& rollout) {
+Result<std::vector<domain::RingCounts>> SqliteStore::ring_counts(const domain::Rollout& rollout) {
   Query rows(
       database_,
       "SELECT t.ring, count(*), sum(t.told=0 AND t.absent=1), sum(t.told>0), sum(t.phase='confirmed'), "
@@ -132,7 +134,7 @@ Result<std::vector<RingCounts>> SqliteStore::ring_counts(const Rollout& rollout)
       "sum(t.phase IN ('failed', 'refused')), sum(t.phase='lost') FROM rollout_targets t JOIN instances i "
       "ON i.id=t.instance WHERE t.rollout=? AND t.forgiven=0 GROUP BY t.ring",
       rollout.version, rollout.number);
-  std::vector<RingCounts> counts(std::max<std::size_t>(rollout.rings.size(), 1));
+  std::vector<domain::RingCounts> counts(std::max<std::size_t>(rollout.rings.size(), 1));
   auto done = for_each_row(rows, [&] {
     const std::size_t ring = rows.count(0);
     if (ring >= counts.size()) return;
@@ -143,8 +145,8 @@ Result<std::vector<RingCounts>> SqliteStore::ring_counts(const Rollout& rollout)
   return counts;
 }
 
-Result<Page<RolloutTarget>> SqliteStore::list_rollout_targets(const Rollout& rollout, std::string_view phase,
-                                                              const PageRequest& page) {
+Result<domain::Page<domain::RolloutTarget>> SqliteStore::list_rollout_targets(
+    const domain::Rollout& rollout, std::string_view phase, const domain::PageRequest& page) {
   auto after = read_cursor(page, -1);
   if (!after) return std::move(after).error();
   Query rows(
@@ -152,11 +154,11 @@ Result<Page<RolloutTarget>> SqliteStore::list_rollout_targets(const Rollout& rol
       "SELECT position, instance, instance_id, ring, phase, error, progress, told, at FROM rollout_targets "
       "WHERE rollout=?1 AND position>?2 AND (?3='' OR phase=?3) ORDER BY position LIMIT ?4",
       rollout.number, *after, phase, page_size(page));
-  Page<RolloutTarget> found;
+  domain::Page<domain::RolloutTarget> found;
   std::int64_t last = 0;
   auto done = for_each_row(rows, [&] {
     last = rows.integer(0);
-    RolloutTarget& target = found.items.emplace_back();
+    domain::RolloutTarget& target = found.items.emplace_back();
     target.instance = rows.integer(1);
     target.instance_id = rows.view(2);
     target.ring = rows.count(3);
@@ -171,7 +173,7 @@ Result<Page<RolloutTarget>> SqliteStore::list_rollout_targets(const Rollout& rol
   return found;
 }
 
-Result<std::string> SqliteStore::active_rollout_of(InstanceKey instance) {
+Result<std::string> SqliteStore::active_rollout_of(domain::InstanceKey instance) {
   Query row(database_,
             "SELECT r.id FROM rollout_targets t JOIN rollouts r ON r.number=t.rollout WHERE t.instance=? AND "
             "r.state IN ('running', 'paused') LIMIT 1",
@@ -181,7 +183,7 @@ Result<std::string> SqliteStore::active_rollout_of(InstanceKey instance) {
   return *found ? row.text(0) : std::string();
 }
 
-Result<std::string> SqliteStore::rival_of(const Rollout& rollout) {
+Result<std::string> SqliteStore::conflicting_rollout(const domain::Rollout& rollout) {
   Query row(database_,
             "SELECT r.id FROM rollout_targets t JOIN rollout_targets o ON o.instance=t.instance AND "
             "o.rollout<>t.rollout JOIN rollouts r ON r.number=o.rollout WHERE t.rollout=? AND t.phase NOT IN "
@@ -195,7 +197,7 @@ Result<std::string> SqliteStore::rival_of(const Rollout& rollout) {
 
 // ---- ring by ring
 
-Result<void> SqliteStore::begin_ring(const Rollout& rollout, Millis now) {
+Result<void> SqliteStore::begin_ring(const domain::Rollout& rollout, domain::Millis now) {
   constexpr std::int64_t kMillis = 1000;
   if (rollout.ring >= rollout.rings.size()) return {};
   // Spread evenly over the jitter, in the order of the rollout, which is one of hashes.
@@ -214,9 +216,10 @@ Result<void> SqliteStore::begin_ring(const Rollout& rollout, Millis now) {
       rollout.number, rollout.ring);
 }
 
-Result<std::vector<UpdateOrder>> SqliteStore::take_due(const Rollout& rollout, Millis now) {
+Result<std::vector<domain::UpdateOrder>> SqliteStore::take_due(const domain::Rollout& rollout,
+                                                               domain::Millis now) {
   struct Due {
-    UpdateOrder order;
+    domain::UpdateOrder order;
     bool has_it = false;
   };
   std::vector<Due> due;
@@ -231,23 +234,24 @@ Result<std::vector<UpdateOrder>> SqliteStore::take_due(const Rollout& rollout, M
     });
     if (!done) return std::move(done).error();
   }
-  std::vector<UpdateOrder> orders;
+  std::vector<domain::UpdateOrder> orders;
   for (Due& one : due) {
-    auto told = write("UPDATE rollout_targets SET told=?, at=?, phase=? WHERE rollout=? AND instance=?", now,
-                      now, one.has_it ? kConfirmed : kTold, rollout.number, one.order.instance);
+    auto told =
+        write("UPDATE rollout_targets SET told=?, at=?, phase=? WHERE rollout=? AND instance=?", now, now,
+              one.has_it ? domain::kConfirmed : domain::kTold, rollout.number, one.order.instance);
     if (!told) return std::move(told).error();
     if (!one.has_it) orders.push_back(std::move(one.order));
   }
   return orders;
 }
 
-Result<std::vector<UpdateOrder>> SqliteStore::told_and_silent(const Rollout& rollout) {
+Result<std::vector<domain::UpdateOrder>> SqliteStore::unacknowledged_targets(const domain::Rollout& rollout) {
   Query rows(
       database_,
       "SELECT t.instance, t.action_id FROM rollout_targets t JOIN instances i ON i.id=t.instance WHERE "
       "t.rollout=? AND t.phase='told' AND i.online=1",
       rollout.number);
-  std::vector<UpdateOrder> orders;
+  std::vector<domain::UpdateOrder> orders;
   auto done = for_each_row(rows, [&] {
     orders.push_back({rows.integer(0), rows.text(1), rollout.version, rollout.url});
   });
@@ -255,19 +259,20 @@ Result<std::vector<UpdateOrder>> SqliteStore::told_and_silent(const Rollout& rol
   return orders;
 }
 
-Result<std::vector<RolloutTarget>> SqliteStore::lose_silent(const Rollout& rollout, Millis now) {
+Result<std::vector<domain::RolloutTarget>> SqliteStore::mark_unresponsive(const domain::Rollout& rollout,
+                                                                          domain::Millis now) {
   constexpr std::int64_t kMillis = 1000;
   // Who was connected when the turn came, and has not been since, holds nobody up either.
-  const Millis before = now - rollout.timeout_s * kMillis;
-  const bool is_open = rollout.is_active() || rollout.state == RolloutState::pinned;
+  const domain::Millis before = now - rollout.timeout_s * kMillis;
+  const bool is_open = rollout.is_active() || rollout.state == domain::RolloutState::pinned;
   auto absent = !is_open ? Result<void>()
                          : write(
                                "UPDATE rollout_targets SET absent=1 WHERE rollout=? AND phase=? AND due>0 "
                                "AND due<? AND absent=0 AND "
                                "EXISTS (SELECT 1 FROM instances i WHERE i.id=instance AND i.online=0)",
-                               rollout.number, kWaiting, before);
+                               rollout.number, domain::kWaiting, before);
   if (!absent) return std::move(absent).error();
-  std::vector<RolloutTarget> lost;
+  std::vector<domain::RolloutTarget> lost;
   // A machine that is connected and works on it is not silent: a state that is waited for may take hours, a
   // slow line nearly so. After the switch there is a deadline, and it has to come back.
   Query rows(database_,
@@ -279,17 +284,17 @@ Result<std::vector<RolloutTarget>> SqliteStore::lose_silent(const Rollout& rollo
                  "instance_id, ring",
              rollout.number, before);
   auto done = for_each_row(rows, [&] {
-    RolloutTarget& target = lost.emplace_back();
+    domain::RolloutTarget& target = lost.emplace_back();
     target.instance = rows.integer(0);
     target.instance_id = rows.view(1);
     target.ring = rows.count(2);
-    target.phase = kLost;
+    target.phase = domain::kLost;
   });
   if (!done) return std::move(done).error();
   return lost;
 }
 
-Result<void> SqliteStore::forgive(const Rollout& rollout) {
+Result<void> SqliteStore::exclude_past_failures(const domain::Rollout& rollout) {
   return write(
       "UPDATE rollout_targets SET forgiven=1 WHERE rollout=? AND phase IN ('rolled_back', 'failed', "
       "'refused', "
@@ -297,4 +302,4 @@ Result<void> SqliteStore::forgive(const Rollout& rollout) {
       rollout.number);
 }
 
-}  // namespace backend
+}  // namespace backend::store::sqlite

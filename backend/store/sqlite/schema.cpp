@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace backend {
+namespace backend::store::sqlite {
 
 using base::Error;
 using base::ErrorCode;
@@ -179,4 +179,4 @@ Result<void> check_version(Database& database) {
   return {};
 }
 
-}  // namespace backend
+}  // namespace backend::store::sqlite

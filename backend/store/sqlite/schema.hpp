@@ -6,7 +6,7 @@
 
 #include "backend/store/sqlite/sqlite.hpp"
 
-namespace backend {
+namespace backend::store::sqlite {
 
 // Step n brings a file of version n to n+1: the statements, then what SQL cannot do, then more statements.
 // Steps that were released are never edited; new ones are added.
@@ -25,4 +25,4 @@ base::Result<void> migrate(Database& database, std::span<const SchemaStep> steps
 // Refuses a file that migrate() would have something to do for.
 base::Result<void> check_version(Database& database);
 
-}  // namespace backend
+}  // namespace backend::store::sqlite

@@ -4,7 +4,7 @@
 #include "backend/domain/audit_chain.hpp"
 #include "backend/store/sqlite/schema.hpp"
 
-namespace backend {
+namespace backend::store::sqlite {
 
 using base::Result;
 
@@ -60,21 +60,21 @@ CREATE TRIGGER audit_is_not_removed BEFORE DELETE ON audit BEGIN SELECT RAISE(AB
 
 // The rows that were there before are the beginning of the chain.
 Result<void> chain_old_rows(Database& database) {
-  std::vector<AuditRow> rows;
+  std::vector<domain::AuditRow> rows;
   {
     Query old(database, "SELECT id, at, actor, action, object, detail, result FROM audit ORDER BY id");
     while (true) {
       auto row = old.next();
       if (!row) return std::move(row).error();
       if (!*row) break;
-      AuditRow& read = rows.emplace_back();
+      domain::AuditRow& read = rows.emplace_back();
       read = {old.integer(0), old.integer(1), old.text(2), old.text(3), old.text(4), old.text(5)};
       read.result = old.view(6);
     }
   }
-  AuditHead head{0, std::string(kNoChain)};
-  for (const AuditRow& row : rows) {
-    head = {row.id, chain_after(head.chain, row)};
+  domain::AuditHead head{0, std::string(domain::kNoChain)};
+  for (const domain::AuditRow& row : rows) {
+    head = {row.id, domain::chain_after(head.chain, row)};
     auto done = database.run("UPDATE audit SET chain=? WHERE id=?", head.chain, head.id);
     if (!done) return std::move(done).error();
   }
@@ -89,4 +89,4 @@ SchemaStep identity_step() {
   return {.sql = kTables, .compute = chain_old_rows, .after = kTriggers};
 }
 
-}  // namespace backend
+}  // namespace backend::store::sqlite

@@ -1,7 +1,7 @@
 // The third step of the schema: rollouts, in place of single updates, and pinned versions.
 #include "backend/store/sqlite/schema.hpp"
 
-namespace backend {
+namespace backend::store::sqlite {
 
 namespace {
 
@@ -47,4 +47,4 @@ SchemaStep rollout_step() {
   return {.sql = kTables};
 }
 
-}  // namespace backend
+}  // namespace backend::store::sqlite

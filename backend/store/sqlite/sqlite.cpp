@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace backend {
+namespace backend::store::sqlite {
 
 using base::Error;
 using base::ErrorCode;
@@ -216,4 +216,4 @@ bool Query::is_null(int column) const {
   return sqlite3_column_type(statement_, column) == SQLITE_NULL;
 }
 
-}  // namespace backend
+}  // namespace backend::store::sqlite

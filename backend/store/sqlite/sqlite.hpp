@@ -16,7 +16,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace backend {
+namespace backend::store::sqlite {
 
 class Query;
 
@@ -122,4 +122,4 @@ base::Result<std::int64_t> Database::run(std::string_view sql, const Args&... ar
   }
 }
 
-}  // namespace backend
+}  // namespace backend::store::sqlite

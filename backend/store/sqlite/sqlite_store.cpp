@@ -6,7 +6,7 @@
 #include "backend/store/sqlite/tables.hpp"
 #include "base/text.hpp"
 
-namespace backend {
+namespace backend::store::sqlite {
 
 using base::Error;
 using base::ErrorCode;
@@ -21,6 +21,10 @@ Result<std::unique_ptr<Store>> open_sqlite_store(const std::string& path, Access
   return std::unique_ptr<Store>(std::make_unique<SqliteStore>(std::move(*database)));
 }
 
+Opener opener(std::string path) {
+  return [path = std::move(path)](Access access) { return open_sqlite_store(path, access); };
+}
+
 Result<void> SqliteStore::transact(const std::function<Result<void>()>& work) {
   return database_.transact(work);
 }
@@ -32,20 +36,20 @@ Result<void> expect_row(Query& query, const std::string& not_found) {
   return {};
 }
 
-Result<std::int64_t> read_cursor(const PageRequest& page, std::int64_t none) {
+Result<std::int64_t> read_cursor(const domain::PageRequest& page, std::int64_t none) {
   if (page.after.empty()) return none;
   const auto number = base::parse_integer(page.after);
   if (!number) return Error(ErrorCode::invalid, "'" + page.after + "' is not a cursor of this list");
   return *number;
 }
 
-std::size_t page_size(const PageRequest& page) {
-  return std::clamp<std::size_t>(page.limit, 1, kLargestPage);
+std::size_t page_size(const domain::PageRequest& page) {
+  return std::clamp<std::size_t>(page.limit, 1, domain::kLargestPage);
 }
 
-Result<void> check_edit(std::optional<Edit> expected, Edit present, const std::string& what) {
+Result<void> check_edit(std::optional<domain::Edit> expected, domain::Edit present, const std::string& what) {
   if (!expected || *expected == present) return {};
   return Error(ErrorCode::exists, what + " was edited meanwhile: read it again");
 }
 
-}  // namespace backend
+}  // namespace backend::store::sqlite

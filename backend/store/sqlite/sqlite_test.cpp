@@ -10,8 +10,8 @@
 
 namespace {
 
-using backend::Database;
-using backend::Query;
+using backend::store::sqlite::Database;
+using backend::store::sqlite::Query;
 using base::Error;
 using base::ErrorCode;
 using base::Result;
@@ -92,25 +92,27 @@ TEST_CASE("a commit is on disk when it returns") {
 
 TEST_CASE("a database of the version before is brought to the present, with what is in it") {
   const tests::ScratchFolder folder;
-  const std::array<backend::SchemaStep, 1> old{{{.sql = "CREATE TABLE t (x); INSERT INTO t VALUES (7)"}}};
-  const std::array<backend::SchemaStep, 2> present{{old[0], {.sql = "ALTER TABLE t ADD COLUMN y DEFAULT 5"}}};
+  const std::array<backend::store::sqlite::SchemaStep, 1> old{
+      {{.sql = "CREATE TABLE t (x); INSERT INTO t VALUES (7)"}}};
+  const std::array<backend::store::sqlite::SchemaStep, 2> present{
+      {old[0], {.sql = "ALTER TABLE t ADD COLUMN y DEFAULT 5"}}};
   {
     auto database = must(Database::open(folder / "a.db", Database::Mode::write));
-    must(backend::migrate(database, old));
+    must(backend::store::sqlite::migrate(database, old));
   }
   auto database = must(Database::open(folder / "a.db", Database::Mode::write));
-  must(backend::migrate(database, present));
-  must(backend::migrate(database, present));
+  must(backend::store::sqlite::migrate(database, present));
+  must(backend::store::sqlite::migrate(database, present));
   CHECK(number(database, "SELECT x + y FROM t") == 12);
   CHECK(number(database, "PRAGMA user_version") == 2);
 }
 
 TEST_CASE("a step that fails leaves the version before") {
   const tests::ScratchFolder folder;
-  const std::array<backend::SchemaStep, 2> steps{
+  const std::array<backend::store::sqlite::SchemaStep, 2> steps{
       {{.sql = "CREATE TABLE t (x)"}, {.sql = "CREATE TABLE u (x); CREATE TABLE t (x)"}}};
   auto database = must(Database::open(folder / "a.db", Database::Mode::write));
-  const auto done = backend::migrate(database, steps);
+  const auto done = backend::store::sqlite::migrate(database, steps);
   REQUIRE_FALSE(done);
   CHECK(done.error().message() == "bringing the database to version 2: database: table t already exists");
   CHECK(number(database, "PRAGMA user_version") == 1);
@@ -124,8 +126,8 @@ TEST_CASE("a database of a newer version is refused") {
     auto database = must(Database::open(bench.path(), Database::Mode::write));
     must(database.execute("PRAGMA user_version=99"));
   }
-  for (const auto access : {backend::Access::write, backend::Access::read_only}) {
-    const auto store = backend::open_sqlite_store(bench.path(), access);
+  for (const auto access : {backend::store::Access::write, backend::store::Access::read_only}) {
+    const auto store = backend::store::sqlite::open_sqlite_store(bench.path(), access);
     REQUIRE_FALSE(store);
     CHECK(store.error().message().find("the database has version 99") != std::string::npos);
     CHECK(store.error().message().find("use the newer opsbackend") != std::string::npos);
@@ -135,7 +137,8 @@ TEST_CASE("a database of a newer version is refused") {
 TEST_CASE("a file that is no database says what to do") {
   const tests::ScratchFolder folder;
   folder.write("a.db", std::string(8192, 'x'));
-  const auto store = backend::open_sqlite_store(folder / "a.db", backend::Access::write);
+  const auto store =
+      backend::store::sqlite::open_sqlite_store(folder / "a.db", backend::store::Access::write);
   REQUIRE_FALSE(store);
   CHECK(store.error().message().find("put a backup in its place") != std::string::npos);
 }

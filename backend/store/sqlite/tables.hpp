@@ -7,7 +7,7 @@
 #include "backend/store/sqlite/sqlite.hpp"
 #include "backend/store/store.hpp"
 
-namespace backend {
+namespace backend::store::sqlite {
 
 class SqliteStore final : public Store {
  public:
@@ -15,105 +15,130 @@ class SqliteStore final : public Store {
 
   base::Result<void> transact(const std::function<base::Result<void>()>& work) override;
 
-  base::Result<Page<App>> list_apps(const PageRequest& page) override;
-  base::Result<App> find_app(std::string_view app_id) override;
-  base::Result<App> put_app(const App& app, std::optional<Edit> expected, Millis now) override;
+  base::Result<domain::Page<domain::App>> list_apps(const domain::PageRequest& page) override;
+  base::Result<domain::App> find_app(std::string_view app_id) override;
+  base::Result<domain::App> put_app(const domain::App& app, std::optional<domain::Edit> expected,
+                                    domain::Millis now) override;
 
   using Store::admit;
-  base::Result<Admission> admit(const protocol::Handshake& handshake,
-                                const std::optional<Credential>& credential, Millis now) override;
-  base::Result<void> set_offline(const AgentSession& session, Millis now) override;
+  base::Result<domain::Admission> admit(const protocol::Handshake& handshake,
+                                        const std::optional<domain::Credential>& credential,
+                                        domain::Millis now) override;
+  base::Result<void> set_offline(const domain::AgentSession& session, domain::Millis now) override;
   base::Result<void> set_all_offline() override;
-  base::Result<void> set_last_seen(std::span<const InstanceKey> instances, Millis now) override;
-  base::Result<bool> put_facts(InstanceKey instance, const protocol::Facts& facts,
+  base::Result<void> set_last_seen(std::span<const domain::InstanceKey> instances,
+                                   domain::Millis now) override;
+  base::Result<bool> put_facts(domain::InstanceKey instance, const protocol::Facts& facts,
                                std::string_view base_hash) override;
 
-  base::Result<Page<Instance>> list_instances(const InstanceFilter& filter, const Selector* selector,
-                                              const PageRequest& page, bool with_facts) override;
-  base::Result<Instance> find_instance(std::string_view app_id, std::string_view instance_id) override;
-  base::Result<Instance> find_instance(InstanceKey instance) override;
-  base::Result<Instance> patch_tags(std::string_view app_id, std::string_view instance_id,
-                                    const std::map<std::string, std::optional<std::string>>& tags,
-                                    std::optional<Edit> expected) override;
+  base::Result<domain::Page<domain::Instance>> list_instances(const domain::InstanceFilter& filter,
+                                                              const domain::Selector* selector,
+                                                              const domain::PageRequest& page,
+                                                              bool with_facts) override;
+  base::Result<domain::Instance> find_instance(std::string_view app_id,
+                                               std::string_view instance_id) override;
+  base::Result<domain::Instance> find_instance(domain::InstanceKey instance) override;
+  base::Result<domain::Instance> patch_tags(std::string_view app_id, std::string_view instance_id,
+                                            const std::map<std::string, std::optional<std::string>>& tags,
+                                            std::optional<domain::Edit> expected) override;
   base::Result<void> forget_instance(std::string_view app_id, std::string_view instance_id) override;
 
-  base::Result<Enrolled> enrol(const EnrolRequest& request, Millis now) override;
-  base::Result<void> put_certificate(InstanceKey instance, const std::string& uid, const std::string& serial,
-                                     const std::string& key_hash, Millis not_after, Millis now) override;
-  base::Result<Renewal> may_renew(const Credential& credential, Millis now) override;
-  base::Result<Instance> revoke(std::string_view app_id, std::string_view instance_id,
-                                const std::string& reason, Millis now) override;
-  base::Result<std::optional<Enrolment>> find_enrolment(std::string_view app_id,
-                                                        std::string_view instance_id) override;
-  base::Result<JoinToken> add_join_token(const JoinToken& token) override;
-  base::Result<Page<JoinToken>> list_join_tokens(const PageRequest& page) override;
-  base::Result<JoinToken> revoke_join_token(std::string_view id, Millis now) override;
+  base::Result<domain::Enrolled> enrol(const domain::EnrolRequest& request, domain::Millis now) override;
+  base::Result<void> put_certificate(domain::InstanceKey instance, const std::string& uid,
+                                     const std::string& serial, const std::string& key_hash,
+                                     domain::Millis not_after, domain::Millis now) override;
+  base::Result<domain::Renewal> may_renew(const domain::Credential& credential, domain::Millis now) override;
+  base::Result<domain::Instance> revoke(std::string_view app_id, std::string_view instance_id,
+                                        const std::string& reason, domain::Millis now) override;
+  base::Result<std::optional<domain::Enrolment>> find_enrolment(std::string_view app_id,
+                                                                std::string_view instance_id) override;
+  base::Result<domain::JoinToken> add_join_token(const domain::JoinToken& token) override;
+  base::Result<domain::Page<domain::JoinToken>> list_join_tokens(const domain::PageRequest& page) override;
+  base::Result<domain::JoinToken> revoke_join_token(std::string_view id, domain::Millis now) override;
 
-  base::Result<OperatorToken> add_token(const OperatorToken& token, Millis now) override;
-  base::Result<Page<OperatorToken>> list_tokens(const PageRequest& page) override;
-  base::Result<std::vector<OperatorToken>> live_tokens(Millis now) override;
-  base::Result<OperatorToken> revoke_token(std::string_view name, Millis now) override;
-  base::Result<void> note_token_use(std::string_view id, Millis now) override;
+  base::Result<domain::OperatorToken> add_token(const domain::OperatorToken& token,
+                                                domain::Millis now) override;
+  base::Result<domain::Page<domain::OperatorToken>> list_tokens(const domain::PageRequest& page) override;
+  base::Result<std::vector<domain::OperatorToken>> live_tokens(domain::Millis now) override;
+  base::Result<domain::OperatorToken> revoke_token(std::string_view name, domain::Millis now) override;
+  base::Result<void> note_token_use(std::string_view id, domain::Millis now) override;
   base::Result<void> set_admin_token(const std::string& id, const std::string& secret_hash,
-                                     Millis now) override;
+                                     domain::Millis now) override;
 
-  base::Result<PutRevision> put_revision(const NewRevision& revision, Millis now) override;
-  base::Result<Page<RecipeSummary>> list_recipes(const PageRequest& page) override;
-  base::Result<Page<Revision>> list_revisions(std::string_view name, const PageRequest& page) override;
-  base::Result<Revision> find_revision(std::string_view name, std::optional<std::int64_t> revision) override;
+  base::Result<domain::PutRevision> put_revision(const domain::NewRevision& revision,
+                                                 domain::Millis now) override;
+  base::Result<domain::Page<domain::RecipeSummary>> list_recipes(const domain::PageRequest& page) override;
+  base::Result<domain::Page<domain::Revision>> list_revisions(std::string_view name,
+                                                              const domain::PageRequest& page) override;
+  base::Result<domain::Revision> find_revision(std::string_view name,
+                                               std::optional<std::int64_t> revision) override;
 
-  base::Result<Revision> find_revision_row(std::string_view name,
-                                           std::optional<std::int64_t> revision) override;
+  base::Result<domain::Revision> find_revision_row(std::string_view name,
+                                                   std::optional<std::int64_t> revision) override;
 
-  base::Result<Page<Assignment>> list_assignments(std::string_view app_id, const PageRequest& page) override;
-  base::Result<std::vector<Assignment>> assignments_in_order(std::string_view app_id) override;
+  base::Result<domain::Page<domain::Assignment>> list_assignments(std::string_view app_id,
+                                                                  const domain::PageRequest& page) override;
+  base::Result<std::vector<domain::Assignment>> assignments_in_order(std::string_view app_id) override;
   base::Result<std::vector<std::string>> apps_that_follow(std::string_view recipe) override;
-  base::Result<Assignment> find_assignment(std::int64_t id) override;
-  base::Result<Assignment> add_assignment(const Assignment& assignment, Millis now) override;
-  base::Result<Assignment> edit_assignment(const Assignment& assignment,
-                                           std::optional<Edit> expected) override;
-  base::Result<void> remove_assignment(std::int64_t id, std::optional<Edit> expected) override;
+  base::Result<domain::Assignment> find_assignment(std::int64_t id) override;
+  base::Result<domain::Assignment> add_assignment(const domain::Assignment& assignment,
+                                                  domain::Millis now) override;
+  base::Result<domain::Assignment> edit_assignment(const domain::Assignment& assignment,
+                                                   std::optional<domain::Edit> expected) override;
+  base::Result<void> remove_assignment(std::int64_t id, std::optional<domain::Edit> expected) override;
 
-  base::Result<PlacementKey> put_placement(const Placement& placement) override;
-  base::Result<Placement> find_placement(PlacementKey key) override;
-  base::Result<std::optional<PlacementKey>> find_placement(std::string_view source) override;
-  base::Result<std::vector<Placement>> waiting_placements(std::string_view app_id) override;
-  base::Result<bool> is_placed(std::string_view app_id, PlacementKey placement) override;
-  base::Result<std::int64_t> place(InstanceKey instance, PlacementKey placement) override;
-  base::Result<void> set_problem(InstanceKey instance, std::string_view problem) override;
+  base::Result<domain::PlacementKey> put_placement(const domain::Placement& placement) override;
+  base::Result<domain::Placement> find_placement(domain::PlacementKey key) override;
+  base::Result<std::optional<domain::PlacementKey>> find_placement(std::string_view source) override;
+  base::Result<std::vector<domain::Placement>> waiting_placements(std::string_view app_id) override;
+  base::Result<bool> is_placed(std::string_view app_id, domain::PlacementKey placement) override;
+  base::Result<std::int64_t> place(domain::InstanceKey instance, domain::PlacementKey placement) override;
+  base::Result<void> set_problem(domain::InstanceKey instance, std::string_view problem) override;
 
-  base::Result<ReportsStored> store_reports(const AgentSession& session, std::span<const Report> reports,
-                                            Millis now) override;
-  base::Result<Page<ResultRow>> list_results(const ReportFilter& filter, const PageRequest& page) override;
-  base::Result<Page<RoundRow>> list_rounds(const ReportFilter& filter, const PageRequest& page) override;
-  base::Result<Page<StatusRow>> list_statuses(const ReportFilter& filter, const PageRequest& page) override;
+  base::Result<domain::ReportsStored> store_reports(const domain::AgentSession& session,
+                                                    std::span<const domain::Report> reports,
+                                                    domain::Millis now) override;
+  base::Result<domain::Page<domain::ResultRow>> list_results(const domain::ReportFilter& filter,
+                                                             const domain::PageRequest& page) override;
+  base::Result<domain::Page<domain::RoundRow>> list_rounds(const domain::ReportFilter& filter,
+                                                           const domain::PageRequest& page) override;
+  base::Result<domain::Page<domain::StatusRow>> list_statuses(const domain::ReportFilter& filter,
+                                                              const domain::PageRequest& page) override;
 
-  base::Result<Standing> standing(InstanceKey instance) override;
-  base::Result<void> each_standing(const std::function<void(const Standing&)>& take) override;
+  base::Result<domain::InstanceProgress> instance_progress(domain::InstanceKey instance) override;
+  base::Result<void> each_instance_progress(
+      const std::function<void(const domain::InstanceProgress&)>& take) override;
 
-  base::Result<Rollout> add_rollout(const Rollout& rollout, std::span<const RolloutTarget> targets) override;
-  base::Result<Rollout> find_rollout(std::string_view id) override;
-  base::Result<Page<Rollout>> list_rollouts(std::string_view app_id, const PageRequest& page) override;
-  base::Result<std::vector<Rollout>> open_rollouts() override;
+  base::Result<domain::Rollout> add_rollout(const domain::Rollout& rollout,
+                                            std::span<const domain::RolloutTarget> targets) override;
+  base::Result<domain::Rollout> find_rollout(std::string_view id) override;
+  base::Result<domain::Page<domain::Rollout>> list_rollouts(std::string_view app_id,
+                                                            const domain::PageRequest& page) override;
+  base::Result<std::vector<domain::Rollout>> open_rollouts() override;
   base::Result<std::map<std::string, std::size_t>> count_rollouts() override;
-  base::Result<void> set_rollout(const Rollout& rollout) override;
-  base::Result<std::vector<RingCounts>> ring_counts(const Rollout& rollout) override;
-  base::Result<Page<RolloutTarget>> list_rollout_targets(const Rollout& rollout, std::string_view phase,
-                                                         const PageRequest& page) override;
-  base::Result<std::string> active_rollout_of(InstanceKey instance) override;
-  base::Result<std::string> rival_of(const Rollout& rollout) override;
-  base::Result<void> begin_ring(const Rollout& rollout, Millis now) override;
-  base::Result<std::vector<UpdateOrder>> take_due(const Rollout& rollout, Millis now) override;
-  base::Result<std::vector<UpdateOrder>> told_and_silent(const Rollout& rollout) override;
-  base::Result<std::vector<RolloutTarget>> lose_silent(const Rollout& rollout, Millis now) override;
-  base::Result<void> forgive(const Rollout& rollout) override;
-  base::Result<std::optional<UpdateOrder>> update_for(const UpdateCaller& caller, Millis now) override;
+  base::Result<void> set_rollout(const domain::Rollout& rollout) override;
+  base::Result<std::vector<domain::RingCounts>> ring_counts(const domain::Rollout& rollout) override;
+  base::Result<domain::Page<domain::RolloutTarget>> list_rollout_targets(
+      const domain::Rollout& rollout, std::string_view phase, const domain::PageRequest& page) override;
+  base::Result<std::string> active_rollout_of(domain::InstanceKey instance) override;
+  base::Result<std::string> conflicting_rollout(const domain::Rollout& rollout) override;
+  base::Result<void> begin_ring(const domain::Rollout& rollout, domain::Millis now) override;
+  base::Result<std::vector<domain::UpdateOrder>> take_due(const domain::Rollout& rollout,
+                                                          domain::Millis now) override;
+  base::Result<std::vector<domain::UpdateOrder>> unacknowledged_targets(
+      const domain::Rollout& rollout) override;
+  base::Result<std::vector<domain::RolloutTarget>> mark_unresponsive(const domain::Rollout& rollout,
+                                                                     domain::Millis now) override;
+  base::Result<void> exclude_past_failures(const domain::Rollout& rollout) override;
+  base::Result<std::optional<domain::UpdateOrder>> update_for(const domain::UpdateCaller& caller,
+                                                              domain::Millis now) override;
 
-  base::Result<void> add_audit(const AuditRow& row) override;
-  base::Result<Page<AuditRow>> list_audit(const PageRequest& page, Order order) override;
-  base::Result<AuditHead> audit_head() override;
-  base::Result<FleetCounts> fleet(std::string_view app_id, Millis now) override;
-  base::Result<Purged> purge(const Retention& retention) override;
+  base::Result<void> add_audit(const domain::AuditRow& row) override;
+  base::Result<domain::Page<domain::AuditRow>> list_audit(const domain::PageRequest& page,
+                                                          Order order) override;
+  base::Result<domain::AuditHead> audit_head() override;
+  base::Result<domain::FleetCounts> fleet(std::string_view app_id, domain::Millis now) override;
+  base::Result<domain::Purged> purge(const domain::Retention& retention) override;
 
  private:
   // A statement whose rows do not matter.
@@ -123,44 +148,47 @@ class SqliteStore final : public Store {
     if (!changed) return std::move(changed).error();
     return {};
   }
-  base::Result<void> append_audit(AuditRow row);
+  base::Result<void> append_audit(domain::AuditRow row);
   base::Result<void> note_missed_refusals();
 
   // ---- enrolment
   struct Decision;  // about an EnrolRequest
-  base::Result<Decision> decide(const EnrolRequest& request, Millis now);
+  base::Result<Decision> decide(const domain::EnrolRequest& request, domain::Millis now);
   base::Result<std::string> refuse_known_instance(const Decision& decision, const std::string& key_hash);
-  base::Result<Enrolled> carry_out(const Decision& decision, const EnrolRequest& request, Millis now);
+  base::Result<domain::Enrolled> carry_out(const Decision& decision, const domain::EnrolRequest& request,
+                                           domain::Millis now);
   base::Result<void> end_enrolments(std::string_view app_id, std::string_view instance_id,
-                                    std::string_view why, Millis now);
-  base::Result<bool> is_repeated(const EnrolRequest& request, std::string_view app_id,
+                                    std::string_view why, domain::Millis now);
+  base::Result<bool> is_repeated(const domain::EnrolRequest& request, std::string_view app_id,
                                  std::string_view instance_id);
   base::Result<bool> was_enrolled(std::string_view app_id, std::string_view instance_id);
   // What is wrong with the certificate; "" when nothing is.
-  base::Result<std::string> wrong_with_certificate(const Credential& credential, Millis now);
-  base::Result<void> note_certificate_use(const Credential& credential, Millis now);
+  base::Result<std::string> wrong_with_certificate(const domain::Credential& credential, domain::Millis now);
+  base::Result<void> note_certificate_use(const domain::Credential& credential, domain::Millis now);
 
   // ---- handshakes
   struct Known;  // an instance as a handshake finds it
-  base::Result<std::optional<Admission>> refuse_peer(const protocol::Handshake& handshake,
-                                                     const std::optional<Credential>& credential,
-                                                     const Known& known, Millis now);
+  base::Result<std::optional<domain::Admission>> refuse_peer(
+      const protocol::Handshake& handshake, const std::optional<domain::Credential>& credential,
+      const Known& known, domain::Millis now);
 
   // ---- pinned versions
-  base::Result<std::optional<UpdateOrder>> pinned_update_for(const UpdateCaller& caller, Millis now);
-  base::Result<void> set_pin(const App& app, Millis now);
+  base::Result<std::optional<domain::UpdateOrder>> pinned_update_for(const domain::UpdateCaller& caller,
+                                                                     domain::Millis now);
+  base::Result<void> set_pin(const domain::App& app, domain::Millis now);
 
-  base::Result<void> read_last_states(Standing& standing);
+  base::Result<void> read_last_states(domain::InstanceProgress& progress);
   template <class Row, class Read>
-  base::Result<Page<Row>> list_reports(std::string_view table, std::string_view columns,
-                                       const ReportFilter& filter, const PageRequest& page, const Read& read);
-  base::Result<std::int64_t> first_since(std::string_view table, Millis since);
-  base::Result<std::size_t> purge_table(std::string_view table, Millis oldest, std::uint64_t most,
+  base::Result<domain::Page<Row>> list_reports(std::string_view table, std::string_view columns,
+                                               const domain::ReportFilter& filter,
+                                               const domain::PageRequest& page, const Read& read);
+  base::Result<std::int64_t> first_since(std::string_view table, domain::Millis since);
+  base::Result<std::size_t> purge_table(std::string_view table, domain::Millis oldest, std::uint64_t most,
                                         std::size_t batch);
 
   Database database_;
   // Rows about refusals: somebody who is refused all day must not fill the disk (some 4 MiB a day and key).
-  RateLimit refusals_{{.at_once = 100, .per_second = 0.1, .keys = 256}};
+  domain::RateLimit refusals_{{.at_once = 100, .per_second = 0.1, .keys = 256}};
 };
 
 // ---- shared by the files of this class
@@ -169,11 +197,12 @@ class SqliteStore final : public Store {
 base::Result<void> expect_row(Query& query, const std::string& not_found);
 
 // The number in a page's `after`; `none` when it is empty.
-base::Result<std::int64_t> read_cursor(const PageRequest& page, std::int64_t none);
-std::size_t page_size(const PageRequest& page);
+base::Result<std::int64_t> read_cursor(const domain::PageRequest& page, std::int64_t none);
+std::size_t page_size(const domain::PageRequest& page);
 
 // `exists` when somebody has edited it since `expected` was seen.
-base::Result<void> check_edit(std::optional<Edit> expected, Edit present, const std::string& what);
+base::Result<void> check_edit(std::optional<domain::Edit> expected, domain::Edit present,
+                              const std::string& what);
 
 // Takes rows until there is no more; `take` reads the present one.
 template <class Take>
@@ -186,4 +215,4 @@ base::Result<void> for_each_row(Query& query, const Take& take) {
   }
 }
 
-}  // namespace backend
+}  // namespace backend::store::sqlite

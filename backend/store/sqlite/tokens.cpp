@@ -3,7 +3,7 @@
 #include "backend/store/sqlite/tables.hpp"
 #include "protocol/ids.hpp"
 
-namespace backend {
+namespace backend::store::sqlite {
 
 using base::Error;
 using base::ErrorCode;
@@ -16,7 +16,7 @@ constexpr std::string_view kSelectTokens =
     "FROM "
     "tokens ";
 
-OperatorToken read_token(const Query& row) {
+domain::OperatorToken read_token(const Query& row) {
   return {row.text(1), row.text(2),    row.text(3),    row.text(4),    row.text(5),
           row.text(6), row.integer(7), row.integer(8), row.integer(9), row.integer(10)};
 }
@@ -25,21 +25,21 @@ constexpr std::string_view kSelectJoinTokens =
     "SELECT number, id, secret_hash, app_id, instance_id, tags, uses_total, uses_left, expires, created, "
     "revoked, created_by FROM join_tokens ";
 
-JoinToken read_join_token(const Query& row) {
-  return {row.text(1),    row.text(2),    row.text(3),    row.text(4),    read_tags(row.view(5)),
+domain::JoinToken read_join_token(const Query& row) {
+  return {row.text(1),    row.text(2),    row.text(3),    row.text(4),    domain::read_tags(row.view(5)),
           row.integer(6), row.integer(7), row.integer(8), row.integer(9), row.integer(10),
           row.text(11)};
 }
 
 // Newest first, by the number in the first column.
 template <class T>
-Result<Page<T>> list_newest(Database& database, std::string_view select, const PageRequest& page,
-                            T (*read)(const Query&)) {
+Result<domain::Page<T>> list_newest(Database& database, std::string_view select,
+                                    const domain::PageRequest& page, T (*read)(const Query&)) {
   auto before = read_cursor(page, INT64_MAX);
   if (!before) return std::move(before).error();
   Query rows(database, std::string(select) + "WHERE number<? ORDER BY number DESC LIMIT ?", *before,
              page_size(page));
-  Page<T> found;
+  domain::Page<T> found;
   std::int64_t last = 0;
   auto done = for_each_row(rows, [&] {
     last = rows.integer(0);
@@ -50,7 +50,7 @@ Result<Page<T>> list_newest(Database& database, std::string_view select, const P
   return found;
 }
 
-Result<void> check_count(Database& database, const char* sql, Millis now, std::size_t most,
+Result<void> check_count(Database& database, const char* sql, domain::Millis now, std::size_t most,
                          std::string_view what) {
   Query row(database, sql, now);
   if (auto found = expect_row(row, "tokens"); !found) return found;
@@ -63,12 +63,12 @@ Result<void> check_count(Database& database, const char* sql, Millis now, std::s
 
 // ---- operators
 
-Result<OperatorToken> SqliteStore::add_token(const OperatorToken& token, Millis now) {
+Result<domain::OperatorToken> SqliteStore::add_token(const domain::OperatorToken& token, domain::Millis now) {
   if (const auto wrong = protocol::problem_of_name(token.name); !wrong.empty())
     return Error(ErrorCode::invalid, "a token's name " + std::string(wrong));
   auto room =
       check_count(database_, "SELECT count(*) FROM tokens WHERE revoked=0 AND (expires=0 OR expires>?)", now,
-                  kMostTokens, "tokens");
+                  domain::kMostTokens, "tokens");
   if (!room) return std::move(room).error();
   // One that has expired does not keep its name.
   auto freed = write("UPDATE tokens SET revoked=? WHERE name=? AND revoked=0 AND expires<>0 AND expires<=?",
@@ -87,25 +87,25 @@ Result<OperatorToken> SqliteStore::add_token(const OperatorToken& token, Millis 
       "(?,?,?,?,?,?,?,?)",
       token.id, token.name, token.role, token.scope, token.secret_hash, now, token.created_by, token.expires);
   if (!added) return std::move(added).error();
-  OperatorToken stored = token;
+  domain::OperatorToken stored = token;
   stored.created = now;
   return stored;
 }
 
-Result<Page<OperatorToken>> SqliteStore::list_tokens(const PageRequest& page) {
-  return list_newest<OperatorToken>(database_, kSelectTokens, page, read_token);
+Result<domain::Page<domain::OperatorToken>> SqliteStore::list_tokens(const domain::PageRequest& page) {
+  return list_newest<domain::OperatorToken>(database_, kSelectTokens, page, read_token);
 }
 
-Result<std::vector<OperatorToken>> SqliteStore::live_tokens(Millis now) {
+Result<std::vector<domain::OperatorToken>> SqliteStore::live_tokens(domain::Millis now) {
   Query rows(database_, std::string(kSelectTokens) + "WHERE revoked=0 AND (expires=0 OR expires>?)", now);
-  std::vector<OperatorToken> found;
+  std::vector<domain::OperatorToken> found;
   auto done = for_each_row(rows, [&] { found.push_back(read_token(rows)); });
   if (!done) return std::move(done).error();
   return found;
 }
 
-Result<OperatorToken> SqliteStore::revoke_token(std::string_view name, Millis now) {
-  OperatorToken token;
+Result<domain::OperatorToken> SqliteStore::revoke_token(std::string_view name, domain::Millis now) {
+  domain::OperatorToken token;
   {
     Query row(database_, std::string(kSelectTokens) + "WHERE name=? AND revoked=0", name);
     if (auto found = expect_row(row, "there is no token '" + std::string(name) + "'"); !found)
@@ -118,28 +118,31 @@ Result<OperatorToken> SqliteStore::revoke_token(std::string_view name, Millis no
   return token;
 }
 
-Result<void> SqliteStore::note_token_use(std::string_view id, Millis now) {
+Result<void> SqliteStore::note_token_use(std::string_view id, domain::Millis now) {
   return write("UPDATE tokens SET last_used=max(last_used, ?) WHERE id=?", now, id);
 }
 
-Result<void> SqliteStore::set_admin_token(const std::string& id, const std::string& secret_hash, Millis now) {
+Result<void> SqliteStore::set_admin_token(const std::string& id, const std::string& secret_hash,
+                                          domain::Millis now) {
   {
     Query known(database_, "SELECT 1 FROM tokens WHERE id=?", id);
     auto row = known.next();
     if (!row) return std::move(row).error();
     if (*row) return {};
   }
-  auto revoked = database_.run("UPDATE tokens SET revoked=? WHERE name=? AND revoked=0", now, kAdminName);
+  auto revoked =
+      database_.run("UPDATE tokens SET revoked=? WHERE name=? AND revoked=0", now, domain::kAdminName);
   if (!revoked) return std::move(revoked).error();
   auto added = add_token({.id = id,
-                          .name = std::string(kAdminName),
+                          .name = std::string(domain::kAdminName),
                           .role = "admin",
                           .scope = "",
                           .secret_hash = secret_hash,
                           .created_by = "opsbackend"},
                          now);
   if (!added) return std::move(added).error();
-  AuditRow row{.at = now, .actor = "opsbackend", .action = "token.create", .object = std::string(kAdminName)};
+  domain::AuditRow row{
+      .at = now, .actor = "opsbackend", .action = "token.create", .object = std::string(domain::kAdminName)};
   row.detail = *revoked > 0 ? "role=admin, from the data folder; the one before is revoked"
                             : "role=admin, from the data folder";
   return add_audit(row);
@@ -147,26 +150,26 @@ Result<void> SqliteStore::set_admin_token(const std::string& id, const std::stri
 
 // ---- join tokens
 
-Result<JoinToken> SqliteStore::add_join_token(const JoinToken& token) {
+Result<domain::JoinToken> SqliteStore::add_join_token(const domain::JoinToken& token) {
   if (auto app = find_app(token.app_id); !app) return std::move(app).error();
   auto room = check_count(database_, "SELECT count(*) FROM join_tokens WHERE revoked=0 AND expires>?",
-                          token.created, kMostJoinTokens, "join tokens");
+                          token.created, domain::kMostJoinTokens, "join tokens");
   if (!room) return std::move(room).error();
   auto added = write(
       "INSERT INTO join_tokens (id, secret_hash, app_id, instance_id, tags, uses_total, uses_left, expires, "
       "created, created_by) VALUES (?,?,?,?,?,?,?,?,?,?)",
-      token.id, token.secret_hash, token.app_id, token.instance_id, to_json(token.tags), token.uses_total,
-      token.uses_left, token.expires, token.created, token.created_by);
+      token.id, token.secret_hash, token.app_id, token.instance_id, domain::to_json(token.tags),
+      token.uses_total, token.uses_left, token.expires, token.created, token.created_by);
   if (!added) return std::move(added).error();
   return token;
 }
 
-Result<Page<JoinToken>> SqliteStore::list_join_tokens(const PageRequest& page) {
-  return list_newest<JoinToken>(database_, kSelectJoinTokens, page, read_join_token);
+Result<domain::Page<domain::JoinToken>> SqliteStore::list_join_tokens(const domain::PageRequest& page) {
+  return list_newest<domain::JoinToken>(database_, kSelectJoinTokens, page, read_join_token);
 }
 
-Result<JoinToken> SqliteStore::revoke_join_token(std::string_view id, Millis now) {
-  JoinToken token;
+Result<domain::JoinToken> SqliteStore::revoke_join_token(std::string_view id, domain::Millis now) {
+  domain::JoinToken token;
   {
     Query row(database_, std::string(kSelectJoinTokens) + "WHERE id=? AND revoked=0", id);
     if (auto found = expect_row(row, "there is no join token '" + std::string(id) + "'"); !found)
@@ -179,4 +182,4 @@ Result<JoinToken> SqliteStore::revoke_join_token(std::string_view id, Millis now
   return token;
 }
 
-}  // namespace backend
+}  // namespace backend::store::sqlite

@@ -46,7 +46,7 @@ void AgentSession::on(Received& event) {
     return send(Nack{.error = std::move(wrong)}, event.message.envelope.mid);
   }
   if (std::holds_alternative<Welcome>(body)) welcomed_at_ = event.at;
-  std::visit([&](auto& message) { hear(message, event.message.envelope); }, body);
+  std::visit([&](auto& message) { on_message(message, event.message.envelope); }, body);
   // If a recipe is on its way, the question follows when it was taken.
   if (decides && !pending_ && phase_ == Phase::speaking) ask_about_waits();
 }
@@ -80,7 +80,7 @@ bool AgentSession::came_before(const BackendMessage& message) {
   return false;
 }
 
-void AgentSession::hear(Welcome& welcome, const Envelope&) {
+void AgentSession::on_message(Welcome& welcome, const Envelope&) {
   if (welcome.protocol_version < 2) return version_ == 0 ? speak_version_1() : void();
   version_ = 2;
   phase_ = Phase::speaking;
@@ -96,7 +96,7 @@ void AgentSession::hear(Welcome& welcome, const Envelope&) {
   if (we_forgot) {
     log(Level::warning, "the backend has reports up to " + std::to_string(welcome.ack_seq) +
                             " that this agent does not remember: numbering goes on after them");
-    actions_.push_back(NumberReportsAfter{welcome.ack_seq});
+    actions_.push_back(ResetReportStream{welcome.ack_seq});
   }
   facts_in_step_ = !hello_.facts_hash.empty() && welcome.facts_hash == hello_.facts_hash;
   if (!facts_in_step_) actions_.push_back(ReadFacts{});
@@ -104,7 +104,7 @@ void AgentSession::hear(Welcome& welcome, const Envelope&) {
   read_more_reports();
 }
 
-void AgentSession::hear(AppNotReady& message, const Envelope&) {
+void AgentSession::on_message(AppNotReady& message, const Envelope&) {
   if (phase_ == Phase::speaking)
     log(Level::info, "AppNotReady in the middle of a connection: the handshake is repeated");
   phase_ = Phase::not_ready;
@@ -115,7 +115,7 @@ void AgentSession::hear(AppNotReady& message, const Envelope&) {
   actions_.push_back(StartTimer{Timer::repeat_handshake, wait});
 }
 
-void AgentSession::hear(RecipeMetadata& recipe, const Envelope& envelope) {
+void AgentSession::on_message(RecipeMetadata& recipe, const Envelope& envelope) {
   if (recipe.plan_only) {
     if (version_ == 2)
       actions_.push_back(PlanRecipe{std::move(recipe), envelope.mid});
@@ -152,7 +152,7 @@ void AgentSession::move_version(std::int64_t version, std::string digest,
 }
 
 // The list names what is still being waited for: states of other machines, or our own wait states.
-void AgentSession::hear(WaitList& list, const Envelope&) {
+void AgentSession::on_message(WaitList& list, const Envelope&) {
   if (list.recipe_version != recipe_.version) return;
   const auto still_open = [&](const OpenWait& wait) {
     return std::ranges::any_of(list.waited, [&](const StateRef& waited) {
@@ -171,33 +171,33 @@ void AgentSession::hear(WaitList& list, const Envelope&) {
   actions_.push_back(std::move(missing));
 }
 
-void AgentSession::hear(protocol::WaitDone& done, const Envelope&) {
+void AgentSession::on_message(protocol::WaitDone& done, const Envelope&) {
   if (done.recipe_version != recipe_.version) return;
   std::erase_if(waits_, [&](const OpenWait& wait) { return wait.id == done.id; });
   actions_.push_back(at_agent::WaitDone{done.recipe_version, std::move(done.id)});
 }
 
-void AgentSession::hear(AgentUpdate& update, const Envelope&) {
+void AgentSession::on_message(AgentUpdate& update, const Envelope&) {
   actions_.push_back(UpdateAsked{std::move(update)});
 }
 
-void AgentSession::hear(Query& query, const Envelope& envelope) {
+void AgentSession::on_message(Query& query, const Envelope& envelope) {
   actions_.push_back(AnswerQuery{std::move(query), envelope.mid});
 }
-void AgentSession::hear(Run& run, const Envelope& envelope) {
+void AgentSession::on_message(Run& run, const Envelope& envelope) {
   actions_.push_back(RunState{std::move(run), envelope.mid});
 }
-void AgentSession::hear(Cancel& cancel, const Envelope& envelope) {
+void AgentSession::on_message(Cancel& cancel, const Envelope& envelope) {
   actions_.push_back(CancelRun{std::move(cancel), envelope.mid});
 }
-void AgentSession::hear(Settings& settings, const Envelope& envelope) {
+void AgentSession::on_message(Settings& settings, const Envelope& envelope) {
   actions_.push_back(TrySettings{std::move(settings), envelope.mid});
 }
-void AgentSession::hear(CertIssued& issued, const Envelope&) {
+void AgentSession::on_message(CertIssued& issued, const Envelope&) {
   actions_.push_back(CertificateIssued{std::move(issued)});
 }
 
-void AgentSession::hear(OutputSubscribe& subscribe, const Envelope& envelope) {
+void AgentSession::on_message(OutputSubscribe& subscribe, const Envelope& envelope) {
   std::erase_if(watchers_, [&](const OutputSubscribe& watcher) {
     return watcher.run_id == subscribe.run_id && watcher.id == subscribe.id;
   });
@@ -207,28 +207,28 @@ void AgentSession::hear(OutputSubscribe& subscribe, const Envelope& envelope) {
   actions_.push_back(WatchOutput{subscribe.run_id, subscribe.id, subscribe.on});
 }
 
-void AgentSession::hear(Test&, const Envelope& envelope) {
+void AgentSession::on_message(Test&, const Envelope& envelope) {
   send(TestAnswer{hello_}, envelope.mid);
 }
 
-void AgentSession::hear(Ack& ack, const Envelope&) {
+void AgentSession::on_message(Ack& ack, const Envelope&) {
   if (!ack.ack_seq) return;
   acknowledge(*ack.ack_seq);
   read_more_reports();
 }
 
-void AgentSession::hear(Nack& nack, const Envelope& envelope) {
+void AgentSession::on_message(Nack& nack, const Envelope& envelope) {
   log(Level::warning,
       "the backend refused " + (envelope.re.empty() ? "a message" : envelope.re) + ": " + nack.error);
 }
 
-void AgentSession::hear(Goodbye& goodbye, const Envelope&) {
+void AgentSession::on_message(Goodbye& goodbye, const Envelope&) {
   log(Level::info, "the backend says goodbye" + (goodbye.reason.empty() ? "" : ": " + goodbye.reason));
   actions_.push_back(Disconnect{goodbye.retry_after_ms, std::move(goodbye.alternatives)});
   phase_ = Phase::closed;
 }
 
-void AgentSession::hear(Unknown& unknown, const Envelope& envelope) {
+void AgentSession::on_message(Unknown& unknown, const Envelope& envelope) {
   log(Level::debug, "unknown code '" + unknown.code + "'");
   if (version_ == 2) send(Nack{.error = "unknown code '" + unknown.code + "'"}, envelope.mid);
 }

@@ -20,7 +20,7 @@ void BackendSession::on(Received& event) {
       break;
   }
   if (!is_of_this_agent(message.body)) return;
-  std::visit([&](auto& body) { hear(body, message.envelope); }, message.body);
+  std::visit([&](auto& body) { on_message(body, message.envelope); }, message.body);
 }
 
 AgentRole BackendSession::role() const {
@@ -102,50 +102,50 @@ void BackendSession::store(AgentBody report) {
   }
 }
 
-void BackendSession::hear(StateLog& report, const Envelope&) {
+void BackendSession::on_message(StateLog& report, const Envelope&) {
   store(std::move(report));
 }
-void BackendSession::hear(RecipeStatus& report, const Envelope&) {
+void BackendSession::on_message(RecipeStatus& report, const Envelope&) {
   store(std::move(report));
 }
-void BackendSession::hear(RoundEnd& report, const Envelope&) {
+void BackendSession::on_message(RoundEnd& report, const Envelope&) {
   store(std::move(report));
 }
-void BackendSession::hear(UpdateStatus& report, const Envelope&) {
+void BackendSession::on_message(UpdateStatus& report, const Envelope&) {
   store(std::move(report));
 }
 
 // ---- all else
 
-void BackendSession::hear(WaitQuery& query, const Envelope& envelope) {
+void BackendSession::on_message(WaitQuery& query, const Envelope& envelope) {
   actions_.push_back(AnswerWaits{query.recipe_version, envelope.mid});
 }
-void BackendSession::hear(StateOutput& output, const Envelope&) {
+void BackendSession::on_message(StateOutput& output, const Envelope&) {
   actions_.push_back(OutputArrived{std::move(output)});
 }
-void BackendSession::hear(Facts& facts, const Envelope&) {
+void BackendSession::on_message(Facts& facts, const Envelope&) {
   actions_.push_back(StoreFacts{std::move(facts)});
 }
 
-void BackendSession::hear(PlanResult& answer, const Envelope& envelope) {
+void BackendSession::on_message(PlanResult& answer, const Envelope& envelope) {
   actions_.push_back(Answered{envelope.re, std::move(answer)});
 }
-void BackendSession::hear(QueryResult& answer, const Envelope& envelope) {
+void BackendSession::on_message(QueryResult& answer, const Envelope& envelope) {
   actions_.push_back(Answered{envelope.re, std::move(answer)});
 }
-void BackendSession::hear(TestAnswer& answer, const Envelope& envelope) {
+void BackendSession::on_message(TestAnswer& answer, const Envelope& envelope) {
   actions_.push_back(Answered{envelope.re, std::move(answer)});
 }
-void BackendSession::hear(Ack& answer, const Envelope& envelope) {
+void BackendSession::on_message(Ack& answer, const Envelope& envelope) {
   if (!envelope.re.empty()) actions_.push_back(Answered{envelope.re, answer});
 }
-void BackendSession::hear(Nack& answer, const Envelope& envelope) {
+void BackendSession::on_message(Nack& answer, const Envelope& envelope) {
   log(Level::info,
       instance_id_ + ": refused " + (envelope.re.empty() ? "a message" : envelope.re) + ": " + answer.error);
   if (!envelope.re.empty()) actions_.push_back(Answered{envelope.re, std::move(answer)});
 }
 
-void BackendSession::hear(CertRequest& request, const Envelope& envelope) {
+void BackendSession::on_message(CertRequest& request, const Envelope& envelope) {
   const bool enrols = phase_ == Phase::connecting;
   if (enrols) {
     phase_ = Phase::enrolling;
@@ -154,12 +154,12 @@ void BackendSession::hear(CertRequest& request, const Envelope& envelope) {
   actions_.push_back(SignCertificate{std::move(request), envelope.mid, enrols});
 }
 
-void BackendSession::hear(Goodbye& goodbye, const Envelope&) {
+void BackendSession::on_message(Goodbye& goodbye, const Envelope&) {
   actions_.push_back(AgentLeaves{std::move(goodbye.reason)});
   close(kCloseNormal, "");
 }
 
-void BackendSession::hear(Unknown& unknown, const Envelope& envelope) {
+void BackendSession::on_message(Unknown& unknown, const Envelope& envelope) {
   log(Level::debug, instance_id_ + ": unknown code '" + unknown.code + "'");
   if (version_ == 2) send(Nack{.error = "unknown code '" + unknown.code + "'"}, {.re = envelope.mid});
 }

@@ -1,0 +1,57 @@
+// What a daemon is told by its configuration and by the program around it. Constant after construction.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/engine/messages.hpp"
+#include "agent/identity/identity.hpp"
+#include "agent/identity/membership.hpp"
+#include "agent/log_line.hpp"
+#include "agent/metadata/metadata.hpp"
+#include "agent/updater/settings.hpp"
+#include "base/redactor.hpp"
+#include "states/context.hpp"
+#include "states/registry.hpp"
+#include "transport/proxies.hpp"
+
+namespace agent::runtime {
+
+struct BackendSettings {
+  std::vector<std::string> ws_uris;
+  identity::IdentityOptions identity;
+  identity::MembershipOptions membership;
+  metadata::SourceOptions source;  // who says what the configuration leaves open
+  std::map<std::string, std::string> tags;
+  transport::Proxies proxies;
+  int protocol_min = 1;
+  bool allow_plain = false;
+  std::vector<std::string> allow;
+  updater::Settings update;
+};
+
+struct DaemonSettings {
+  states::Host host;
+  std::string state_dir;
+  std::chrono::seconds round_delay{600};
+  std::string version;
+  std::shared_ptr<base::Redactor> redactor;
+  std::optional<BackendSettings> backend;
+  std::optional<engine::RunRecipe> recipe;  // without a backend
+  // The modules that recipes of the backend may name.
+  std::function<states::Registry()> registry;
+
+  LogLine log;
+  std::function<void(const engine::Event&)> show;            // every event of the worker, for the log
+  std::function<std::optional<engine::RunRecipe>()> reread;  // on SIGHUP, without a backend
+};
+
+// Why this address may not be used: not a websocket's, or plain to another machine. Nothing: it may.
+std::optional<std::string> refuse_uri(const std::string& uri, bool allow_plain);
+
+}  // namespace agent::runtime
