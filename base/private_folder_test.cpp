@@ -4,7 +4,7 @@
 
 #include "tests/support/scratch_folder.hpp"
 
-using agent::make_private_folder;
+using base::make_private_folder;
 
 TEST_CASE("a private folder is made with those above it, and is nobody else's") {
   const tests::ScratchFolder scratch;

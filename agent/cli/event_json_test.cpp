@@ -5,6 +5,7 @@
 #include "agent/cli/apply_view.hpp"
 
 using namespace agent;
+using namespace agent::cli;
 
 TEST_CASE("a plan is one JSON document with counts and changes") {
   engine::PlanResult plan;

@@ -4,6 +4,7 @@
 #include "tests/support/worker_bench.hpp"
 
 using namespace agent;
+using namespace agent::engine;
 using namespace std::chrono_literals;
 
 namespace {

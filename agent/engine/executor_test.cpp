@@ -9,6 +9,7 @@
 namespace {
 
 using namespace agent;
+using namespace agent::engine;
 using Bench = tests::WorkerBench;
 using states::Applied;
 using states::Plan;

@@ -7,6 +7,7 @@
 namespace {
 
 using namespace agent;
+using namespace agent::engine;
 
 std::shared_ptr<const recipe::Recipe> with_password(const std::string& password) {
   return recipe::load_text("test.yaml",

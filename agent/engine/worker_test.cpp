@@ -16,6 +16,7 @@
 namespace {
 
 using namespace agent;
+using namespace agent::engine;
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 

@@ -15,6 +15,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 using namespace agent;
+using namespace agent::identity;
 using namespace std::chrono_literals;
 
 namespace {

@@ -5,6 +5,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 using namespace agent;
+using namespace agent::identity;
 
 TEST_CASE("an identity is made once and stays") {
   const tests::ScratchFolder scratch;

@@ -6,7 +6,7 @@
 #include "pki/request.hpp"
 #include "tests/support/scratch_folder.hpp"
 
-namespace agent::manager {
+namespace agent::identity {
 
 namespace {
 
@@ -189,4 +189,4 @@ TEST_CASE("a renewal has a new key; a new enrolment keeps the key by which the m
   CHECK(key_of(membership->ask_to_enrol("default", "a")) == mine);
 }
 
-}  // namespace agent::manager
+}  // namespace agent::identity

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 using namespace agent;
+using namespace agent::reports;
 
 namespace {
 

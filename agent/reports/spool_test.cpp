@@ -18,6 +18,7 @@
 namespace {
 
 using namespace agent;
+using namespace agent::reports;
 namespace fs = std::filesystem;
 using Entry = Spool::Entry;
 

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace agent::manager {
+namespace agent::runtime {
 
 namespace {
 
@@ -58,4 +58,4 @@ TEST_CASE("a new recipe has a version of its own") {
   CHECK(after_event(progress, kept(4)) == converged(4));
 }
 
-}  // namespace agent::manager
+}  // namespace agent::runtime

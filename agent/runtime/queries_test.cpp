@@ -6,6 +6,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 using namespace agent;
+using namespace agent::runtime;
 
 TEST_CASE("queries need the permission that is named for them") {
   CHECK(!is_query_allowed("file_hash", {}));

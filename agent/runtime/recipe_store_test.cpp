@@ -5,6 +5,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 using namespace agent;
+using namespace agent::runtime;
 
 TEST_CASE("the recipe that was accepted last is there after a restart, and only we can read it") {
   const tests::ScratchFolder scratch;

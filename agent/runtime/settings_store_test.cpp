@@ -5,6 +5,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 using namespace agent;
+using namespace agent::runtime;
 using namespace std::chrono_literals;
 
 TEST_CASE("settings that were not confirmed are gone after a restart") {

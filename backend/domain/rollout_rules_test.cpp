@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 using namespace backend;
+using namespace backend::domain;
 using Kind = Decision::Kind;
 
 namespace {

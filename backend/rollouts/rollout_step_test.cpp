@@ -4,6 +4,7 @@
 #include "tests/support/rollout_bench.hpp"
 
 using namespace backend;
+using namespace backend::rollouts;
 using tests::must;
 using Bench = tests::RolloutBench;
 

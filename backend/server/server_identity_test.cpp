@@ -8,7 +8,7 @@
 #include "pki/verify.hpp"
 #include "tests/support/scratch_folder.hpp"
 
-namespace backend {
+namespace backend::server {
 
 namespace {
 
@@ -98,4 +98,4 @@ TEST_CASE("a damaged authority is not replaced by another one") {
   CHECK(damaged.error().message().find("restore it from a backup") != std::string::npos);
 }
 
-}  // namespace backend
+}  // namespace backend::server

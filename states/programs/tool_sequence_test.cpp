@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-namespace states {
+namespace states::programs {
 
 namespace {
 
@@ -63,4 +63,4 @@ TEST_CASE("a tool that is not there or takes too long is an error of its own kin
   CHECK(hurried.tools.output() == "begun\n");
 }
 
-}  // namespace states
+}  // namespace states::programs
