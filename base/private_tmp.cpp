@@ -32,13 +32,20 @@ bool map_to_itself(const char* path, unsigned id) {
   return write_file(path, line, static_cast<std::size_t>(end - line));
 }
 
+constexpr char kGroupsFile[] = "/proc/self/setgroups";
+constexpr char kUidMap[] = "/proc/self/uid_map";
+constexpr char kGidMap[] = "/proc/self/gid_map";
+
 bool enter_user_namespace() {
+  // There is no way back from a namespace in which we turn out to be nobody: first whether /proc is there and
+  // takes it.
+  for (const char* file : {kGroupsFile, kUidMap, kGidMap})
+    if (::access(file, W_OK) != 0) return false;
   const uid_t uid = ::geteuid();
   const gid_t gid = ::getegid();
   constexpr char kDeny[] = "deny";
-  return ::unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
-         write_file("/proc/self/setgroups", kDeny, sizeof kDeny - 1) &&
-         map_to_itself("/proc/self/uid_map", uid) && map_to_itself("/proc/self/gid_map", gid);
+  return ::unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && write_file(kGroupsFile, kDeny, sizeof kDeny - 1) &&
+         map_to_itself(kUidMap, uid) && map_to_itself(kGidMap, gid);
 }
 
 }  // namespace
