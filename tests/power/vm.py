@@ -35,6 +35,12 @@ exec switch_root /disk /sbin/start
 """
 
 
+def testbed():
+    """Where images are kept, as tests/container/root has it."""
+    caches = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    return pathlib.Path(os.environ.get("OPSAGENT_TESTBED") or pathlib.Path(caches) / "opsagent/testbed")
+
+
 def newest_kernel():
     """The package of Debian's cloud kernel that apt offers now."""
     said = subprocess.run(["apt-cache", "depends", "linux-image-cloud-amd64"], check=True, capture_output=True, text=True).stdout
