@@ -44,6 +44,7 @@ struct Command {
   std::string cwd = "/";             // entered as the identity, so it must be open to it
   std::optional<Identity> identity;  // absent: as we are
   std::string input;                 // written to stdin; empty: stdin is /dev/null
+  bool private_tmp = false;  // with an empty /tmp in memory, where that can be had: base/private_tmp.hpp
   std::chrono::milliseconds timeout{600'000};
   std::chrono::milliseconds term_grace{5'000};   // from TERM to KILL
   std::chrono::milliseconds drain_grace{2'000};  // how long to read on after the program itself has exited

@@ -179,6 +179,7 @@ Result<StartedProgram> start(const Command& command) {
     plan.groups = command.identity->groups.data();
     plan.group_count = command.identity->groups.size();
   }
+  plan.private_tmp = command.private_tmp;
   plan.null = null->get();
   plan.input = input.read.get();
   plan.output = output.write.get();

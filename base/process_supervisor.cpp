@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <iterator>
 
+#include "base/private_tmp.hpp"
 #include "base/process_tree.hpp"
 
 namespace base {
@@ -71,6 +72,7 @@ bool take_identity(const SupervisorPlan& plan) {
       ::dup2(plan.error, 2) < 0) {
     fail(plan, stdio_failed);
   }
+  if (plan.private_tmp) enter_private_tmp();  // or else does without
   if (plan.change_identity && !take_identity(plan)) fail(plan, identity_failed);
 
   // Should somebody kill the supervisor, the program does not run on unwatched. (A change of identity clears

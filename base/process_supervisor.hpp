@@ -24,6 +24,8 @@ struct SupervisorPlan {
   const gid_t* groups = nullptr;
   std::size_t group_count = 0;
 
+  bool private_tmp = false;
+
   int null = -1;    // /dev/null
   int input = -1;   // read end of the program's stdin; -1: /dev/null
   int output = -1;  // write ends of its stdout …

@@ -291,6 +291,28 @@ TEST_CASE("directory and program must be open to the user" * doctest::skip(::get
   CHECK(start_failure(command) == "program '" + program + "' is not executable for user 65534");
 }
 
+// What a program with a /tmp of its own finds there, and who it is. Empty where nobody may have one.
+std::string seen_in_private_tmp(std::optional<Identity> identity) {
+  Command command =
+      shell("ls -A /tmp; id -u; touch /tmp/opsagent-own-tmp && ls /tmp; grep -c ' /tmp tmpfs' /proc/mounts");
+  command.identity = std::move(identity);
+  command.private_tmp = true;
+  return must_run(command).output;
+}
+
+TEST_CASE("a program may have a /tmp of its own, in memory") {
+  const bool is_root = ::geteuid() == 0;
+  if (!is_root && std::system("unshare --user --mount true 2>/dev/null") != 0) {
+    MESSAGE("this kernel gives users no mounts of their own");
+    return;
+  }
+  const TemporaryFolder outside;  // something is in the machine's /tmp
+  const auto answer = [](uid_t uid) { return std::to_string(uid) + "\nopsagent-own-tmp\n1\n"; };
+  CHECK(seen_in_private_tmp(std::nullopt) == answer(::geteuid()));
+  if (is_root) CHECK(seen_in_private_tmp(Identity{.uid = kNobody, .gid = kNobody}) == answer(kNobody));
+  CHECK_FALSE(std::filesystem::exists("/tmp/opsagent-own-tmp"));
+}
+
 TEST_CASE("cpu time and memory are those of the program and its children") {
   const auto start = Clock::now();
   const Completed busy = must_run(shell("i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"));

@@ -7,9 +7,14 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 # -O3 buys nothing measurable here and costs build time.
-set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG -Wno-maybe-uninitialized")
-# With optimisation g++ 12 takes the unused members of variants and optionals for uninitialised.
-set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g -DNDEBUG -Wno-maybe-uninitialized")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g -DNDEBUG")
+# Options that only g++ knows are for g++ only, here and below: clang, which must compile the tree without warnings too, calls them unknown.
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # With optimisation g++ takes the unused members of variants and optionals for uninitialised.
+  string(APPEND CMAKE_CXX_FLAGS_RELEASE " -Wno-maybe-uninitialized")
+  string(APPEND CMAKE_CXX_FLAGS_RELWITHDEBINFO " -Wno-maybe-uninitialized")
+endif()
 
 set(OPSAGENT_SANITIZE "" CACHE STRING "Value for -fsanitize=, empty for none")
 
@@ -19,7 +24,7 @@ if(CCACHE)
   # the cache, the one that releases are built in too.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
                                   CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
-  add_compile_options(-fpch-preprocess)
+  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endif()
 
 find_program(MOLD mold)
@@ -32,7 +37,7 @@ add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-s
                     # Designated initialisers leave members at their defaults on purpose.
                     -Wno-missing-field-initializers
                     # g++ 12 sees overlaps in "text" + std::string when it optimises (GCC bug 105651).
-                    -Wno-restrict)
+                    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 add_compile_options(-fstack-protector-strong -fdata-sections -ffunction-sections)
 add_link_options(-Wl,--gc-sections -Wl,--as-needed -Wl,-z,relro)
 add_compile_definitions(_FILE_OFFSET_BITS=64 _GNU_SOURCE)
@@ -48,7 +53,7 @@ find_package(Threads REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(nlohmann_json REQUIRED)
-find_package(Boost 1.81 REQUIRED)
+find_package(Boost 1.81 REQUIRED)  # or newer
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)

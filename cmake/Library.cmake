@@ -94,6 +94,6 @@ function(opsagent_library name)
     # What changes the machine itself (accounts, packages, units) is in the doctest suite "system" and runs in a
     # container of its own, see tests/container/.
     add_test(NAME ${name} COMMAND ${name}_tests --test-suite-exclude=system*)
-    set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
+    set_tests_properties(${name} PROPERTIES LABELS "unit;quick" TIMEOUT 300)
   endif()
 endfunction()

@@ -7,7 +7,7 @@ namespace ctl {
 namespace {
 
 // For the inside of single quotes of all three shells; our texts have no backslashes.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'')
@@ -32,7 +32,7 @@ std::string options_of(const CommandRow& command) {
 // ---- bash
 
 std::string bash_words(ValueKind kind, std::string_view choices) {
-  if (!choices.empty()) return "COMPREPLY=($(compgen -W " + quoted(choices) + " -- \"$cur\"))";
+  if (!choices.empty()) return "COMPREPLY=($(compgen -W " + in_quotes(choices) + " -- \"$cur\"))";
   if (kind == ValueKind::file) return "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$cur\"))";
   return "COMPREPLY=()";
 }
@@ -45,13 +45,13 @@ std::string bash_script() {
       "  COMPREPLY=()\n"
       "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
       "    COMPREPLY=($(compgen -W " +
-      quoted(words(command_groups()) + " --help --version") +
+      in_quotes(words(command_groups()) + " --help --version") +
       " -- \"$cur\"))\n    return\n  fi\n  case $command in\n";
   for (const std::string_view group : command_groups())
     if (const auto below = subcommands(group); !below.empty())
       script += "    " + std::string(group) +
                 ")\n      if [ \"$COMP_CWORD\" -eq 2 ]; then COMPREPLY=($(compgen -W " +
-                quoted(words(below)) +
+                in_quotes(words(below)) +
                 " -- \"$cur\")); return; fi\n      command=\"$command ${COMP_WORDS[2]}\" ;;\n";
   script += "  esac\n  case $prev in\n";
   for (const OptionRow& row : option_rows())
@@ -60,9 +60,10 @@ std::string bash_script() {
                 bash_words(row.kind, row.choices) + "; return ;;\n";
   script += "  esac\n  case $command in\n";
   for (const CommandRow& command : command_rows())
-    script += "    " + quoted(command.name) + ")\n      if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W " +
-              quoted(options_of(command)) + " -- \"$cur\"))\n      else " +
-              bash_words(command.argument_kind, command.argument_choices) + "\n      fi ;;\n";
+    script += "    " + in_quotes(command.name) +
+              ")\n      if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W " + in_quotes(options_of(command)) +
+              " -- \"$cur\"))\n      else " + bash_words(command.argument_kind, command.argument_choices) +
+              "\n      fi ;;\n";
   return script + "  esac\n}\ncomplete -F _opsctl opsctl\n";
 }
 
@@ -88,7 +89,7 @@ std::string zsh_script() {
   for (const std::string_view group : command_groups()) {
     const CommandRow* row = find_command(group);
     const std::string summary = row ? std::string(row->summary) : words(subcommands(group));
-    script += "    " + quoted(std::string(group) + ":" + zsh_text(summary)) + "\n";
+    script += "    " + in_quotes(std::string(group) + ":" + zsh_text(summary)) + "\n";
   }
   script +=
       "  )\n  if (( CURRENT == 2 )); then\n    _describe command commands\n    return\n  fi\n"
@@ -100,18 +101,18 @@ std::string zsh_script() {
           "; return; fi\n      command=\"$command $words[2]\"\n      shift words\n      (( CURRENT-- )) ;;\n";
   script += "  esac\n  case $command in\n";
   for (const CommandRow& command : command_rows()) {
-    script += "    " + quoted(command.name) + ")\n      _arguments";
+    script += "    " + in_quotes(command.name) + ")\n      _arguments";
     for (const OptionRow& row : option_rows()) {
       if (!command.has_option(row)) continue;
       std::string spec =
           (row.repeatable ? "*--" : "--") + std::string(row.name) + "[" + zsh_text(row.doc) + "]";
       if (row.kind != ValueKind::none)
         spec += ":" + std::string(row.placeholder) + ":" + zsh_action(row.kind, row.choices);
-      script += " \\\n        " + quoted(spec);
+      script += " \\\n        " + in_quotes(spec);
     }
     if (!command.arguments.empty())
-      script += " \\\n        " + quoted("*:" + zsh_text(command.arguments) + ":" +
-                                         zsh_action(command.argument_kind, command.argument_choices));
+      script += " \\\n        " + in_quotes("*:" + zsh_text(command.arguments) + ":" +
+                                            zsh_action(command.argument_kind, command.argument_choices));
     script += "\n      ;;\n";
   }
   return script +
@@ -127,29 +128,30 @@ std::string fish_script() {
     const CommandRow* row = find_command(group);
     const auto below = subcommands(group);
     script += "complete -c opsctl -n __fish_use_subcommand -a " + std::string(group) + " -d " +
-              quoted(row ? std::string(row->summary) : words(below)) + "\n";
+              in_quotes(row ? std::string(row->summary) : words(below)) + "\n";
     for (const std::string_view each : below)
       script += "complete -c opsctl -n '__fish_seen_subcommand_from " + std::string(group) +
                 "; and not __fish_seen_subcommand_from " + words(below) + "' -a " + std::string(each) +
-                " -d " + quoted(find_command(std::string(group) + " " + std::string(each))->summary) + "\n";
+                " -d " + in_quotes(find_command(std::string(group) + " " + std::string(each))->summary) +
+                "\n";
   }
   for (const CommandRow& command : command_rows()) {
     const auto parts = base::split(command.name, ' ');
     std::string condition = "__fish_seen_subcommand_from " + std::string(parts.front());
     if (parts.size() > 1) condition += "; and __fish_seen_subcommand_from " + std::string(parts[1]);
-    const std::string here = "complete -c opsctl -n " + quoted(condition);
+    const std::string here = "complete -c opsctl -n " + in_quotes(condition);
     for (const OptionRow& row : option_rows()) {
       if (!command.has_option(row)) continue;
       script += here + " -l " + std::string(row.name);
       if (row.letter) script += std::string(" -s ") + row.letter;
       if (!row.choices.empty())
-        script += " -x -a " + quoted(row.choices);
+        script += " -x -a " + in_quotes(row.choices);
       else if (row.kind != ValueKind::none)
         script += row.kind == ValueKind::file ? " -r -F" : " -x";
-      script += " -d " + quoted(row.doc) + "\n";
+      script += " -d " + in_quotes(row.doc) + "\n";
     }
     if (!command.argument_choices.empty())
-      script += here + " -a " + quoted(command.argument_choices) + "\n";
+      script += here + " -a " + in_quotes(command.argument_choices) + "\n";
     else if (command.argument_kind == ValueKind::file)
       script += here + " -F\n";
   }

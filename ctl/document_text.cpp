@@ -15,7 +15,7 @@ using base::Value;
 
 // A JSON string without anything that plays with a terminal or that YAML readers refuse: DEL, the second set
 // of control characters, line separators, byte order marks.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   const std::string json = base::json_quote(text);
   std::string out;
@@ -40,7 +40,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::string leaf(const Value& value) {
-  return value.is_text() ? quoted(value.text()) : base::to_json(value);
+  return value.is_text() ? in_quotes(value.text()) : base::to_json(value);
 }
 
 bool is_nested(const Value& value) {
@@ -68,7 +68,7 @@ void add_json(std::string& out, const Value& value, std::size_t depth) {
   }
   for (const Member& member : value.members()) {
     separate();
-    out.append(quoted(member.key)).append(": ");
+    out.append(in_quotes(member.key)).append(": ");
     add_json(out, member.value, depth + 1);
   }
   out.append("\n").append(2 * depth, ' ').append(value.is_list() ? "]" : "}");
@@ -102,7 +102,7 @@ bool can_be_block(std::string_view text) {
 }
 
 std::string scalar(std::string_view text) {
-  return can_be_plain(text) ? std::string(text) : quoted(text);
+  return can_be_plain(text) ? std::string(text) : in_quotes(text);
 }
 
 std::string block(std::string_view text, std::size_t depth) {

@@ -118,7 +118,7 @@ Result<void> check(const UserdataSettings& settings) {
   return check_root(settings.root);
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string result = "'";
   for (const char c : text)
     if (c == '\'')
@@ -131,7 +131,7 @@ std::string quoted(std::string_view text) {
 std::string settings_block(const UserdataSettings& settings) {
   std::string text;
   const auto add = [&](std::string_view name, std::string_view value) {
-    text += std::string(name) + "=" + quoted(value) + "\n";
+    text += std::string(name) + "=" + in_quotes(value) + "\n";
   };
   add("backend", base::join(settings.backends, " "));
   add("app", settings.app);

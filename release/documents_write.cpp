@@ -7,16 +7,16 @@ namespace release {
 namespace {
 
 // All texts in documents are words, hashes, paths and base64: none needs an escape.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return "\"" + std::string(text) + "\"";
 }
 
 std::string member(std::string_view name, std::string_view text) {
-  return quoted(name) + ": " + quoted(text);
+  return in_quotes(name) + ": " + in_quotes(text);
 }
 
 std::string member(std::string_view name, std::uint64_t number) {
-  return quoted(name) + ": " + std::to_string(number);
+  return in_quotes(name) + ": " + std::to_string(number);
 }
 
 class Layout {
@@ -31,7 +31,7 @@ class Layout {
 
   template <class Items, class Write>
   void list(std::string_view name, const Items& items, Write write) {
-    line(quoted(name) + ": [\n");
+    line(in_quotes(name) + ": [\n");
     std::size_t left = items.size();
     for (const auto& item : items)
       text_ += "    {" + write(item) + (--left == 0 ? "}\n" : "},\n");
@@ -58,7 +58,7 @@ std::string write(const Root& root) {
   layout.list("roles", root.roles, [](const RoleKeys& role) {
     std::string ids;
     for (const std::string& id : role.keys)
-      ids += (ids.empty() ? "" : ", ") + quoted(id);
+      ids += (ids.empty() ? "" : ", ") + in_quotes(id);
     return member("role", name_of(role.role)) + ", " + member("threshold", role.threshold) + ", \"keys\": [" +
            ids + "]";
   });

@@ -14,14 +14,14 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return "'" + std::string(text) + "'";
 }
 
 Verdict check_product(std::string_view product, std::string_view document) {
   if (product == kProduct) return {};
   return {Refusal::wrong_product, "the " + std::string(document) + " document is of the product " +
-                                      quoted(product) + ", not of " + quoted(kProduct) +
+                                      in_quotes(product) + ", not of " + in_quotes(kProduct) +
                                       ": is release_base the right one?"};
 }
 
@@ -128,8 +128,8 @@ Verdict Trust::check_number(std::uint64_t number, const std::string& sha256) con
 
 Result<Offer> Trust::choose(const Timestamp& timestamp, const Machine& machine, std::string_view version) {
   if (!version.empty() && !is_version(version))
-    return refuse(Refusal::bad_version,
-                  quoted(version.substr(0, 80)) + " is not a version: it must be like 1.4.0 or 1.4.0-rc.1");
+    return refuse(Refusal::bad_version, in_quotes(version.substr(0, 80)) +
+                                            " is not a version: it must be like 1.4.0 or 1.4.0-rc.1");
   const Offer *found = nullptr, *elsewhere = nullptr;
   for (const Offer& offer : timestamp.offers) {
     if (!version.empty() && offer.version != version) continue;
@@ -139,13 +139,13 @@ Result<Offer> Trust::choose(const Timestamp& timestamp, const Machine& machine, 
   const std::string wanted = version.empty() ? "no release" : "version " + std::string(version);
   if (!found && elsewhere && !version.empty())
     return refuse(Refusal::wrong_channel, wanted + " is on offer in the channel " +
-                                              quoted(elsewhere->channel) + ", and this machine follows " +
-                                              quoted(machine.channel) +
+                                              in_quotes(elsewhere->channel) + ", and this machine follows " +
+                                              in_quotes(machine.channel) +
                                               ": publish it there, or set the option channel");
   if (!found)
     return refuse(Refusal::version_unknown,
                   wanted + " is " + (version.empty() ? "on offer" : "not on offer") + " in the channel " +
-                      quoted(machine.channel) +
+                      in_quotes(machine.channel) +
                       ": it was never published or has been withdrawn ('opsctl release list')");
   if (Verdict number = check_number(found->number, found->sha256); !number) return refuse(std::move(number));
   refusal_ = Refusal::none;
@@ -156,8 +156,8 @@ Verdict Trust::check_release(const Release& release, const Offer& offer, const M
                              Instant now) const {
   if (Verdict product = check_product(release.product, "release"); !product) return product;
   if (release.channel != machine.channel || offer.channel != machine.channel)
-    return {Refusal::wrong_channel, "the release document is of the channel " + quoted(release.channel) +
-                                        ", and this machine follows " + quoted(machine.channel) +
+    return {Refusal::wrong_channel, "the release document is of the channel " + in_quotes(release.channel) +
+                                        ", and this machine follows " + in_quotes(machine.channel) +
                                         ": publish it there, or set the option channel"};
   if (release.version != offer.version)
     return {Refusal::version_unknown, "the release document is of version " + release.version +
@@ -175,7 +175,7 @@ Verdict Trust::check_release(const Release& release, const Offer& offer, const M
     return fresh;
   if (release.min_from.empty() || machine.version.empty()) return {};
   if (!is_version(machine.version))
-    return {Refusal::bad_version, quoted(machine.version) +
+    return {Refusal::bad_version, in_quotes(machine.version) +
                                       ", which runs here, is not a version, and the release wants at least " +
                                       release.min_from + ": install a released version first"};
   if (compare_versions(machine.version, release.min_from) < 0)

@@ -9,7 +9,7 @@ namespace agent::cli {
 namespace {
 
 // For the inside of single quotes of all three shells; our texts have no backslashes.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'')
@@ -32,7 +32,7 @@ constexpr std::string_view kStateNames = "$(opsagent states --quiet 2>/dev/null)
 // ---- bash
 
 std::string bash_words(ValueKind kind, std::string_view choices) {
-  if (!choices.empty()) return "COMPREPLY=($(compgen -W " + quoted(choices) + " -- \"$cur\"))";
+  if (!choices.empty()) return "COMPREPLY=($(compgen -W " + in_quotes(choices) + " -- \"$cur\"))";
   if (kind == ValueKind::file) return "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$cur\"))";
   if (kind == ValueKind::folder) return "compopt -o filenames; COMPREPLY=($(compgen -d -- \"$cur\"))";
   return "COMPREPLY=()";
@@ -46,7 +46,7 @@ std::string bash_script() {
       "  COMPREPLY=()\n"
       "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
       "    COMPREPLY=($(compgen -W " +
-      quoted(command_list() + " --help --version") + " -- \"$cur\"))\n    return\n  fi\n  case $prev in\n";
+      in_quotes(command_list() + " --help --version") + " -- \"$cur\"))\n    return\n  fi\n  case $prev in\n";
   for (const OptionRow& row : option_rows())
     if (row.kind != ValueKind::none)
       script += "    --" + std::string(row.name) + ") " + bash_words(row.kind, row.choices) + "; return ;;\n";
@@ -57,7 +57,7 @@ std::string bash_script() {
       if (row.applies_to(command.command))
         options += (options.empty() ? "--" : " --") + std::string(row.name);
     script += "    " + std::string(command.name) +
-              ")\n      if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W " + quoted(options) +
+              ")\n      if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W " + in_quotes(options) +
               " -- \"$cur\"))\n      else ";
     if (command.command == CommandName::states)
       script += "COMPREPLY=($(compgen -W \"" + std::string(kStateNames) + "\" -- \"$cur\"))";
@@ -88,7 +88,7 @@ std::string zsh_text(std::string_view text) {
 std::string zsh_script() {
   std::string script = "#compdef opsagent\n_opsagent() {\n  local -a commands\n  commands=(\n";
   for (const CommandRow& command : command_rows())
-    script += "    " + quoted(std::string(command.name) + ":" + zsh_text(command.summary)) + "\n";
+    script += "    " + in_quotes(std::string(command.name) + ":" + zsh_text(command.summary)) + "\n";
   script +=
       "  )\n  if (( CURRENT == 2 )); then\n    _describe command commands\n    return\n  fi\n"
       "  local command=$words[2]\n  shift words\n  (( CURRENT-- ))\n  case $command in\n";
@@ -100,13 +100,13 @@ std::string zsh_script() {
           (row.repeatable ? "*--" : "--") + std::string(row.name) + "[" + zsh_text(row.doc) + "]";
       if (row.kind != ValueKind::none)
         spec += ":" + std::string(row.placeholder) + ":" + zsh_action(row.kind, row.choices);
-      script += " \\\n        " + quoted(spec);
+      script += " \\\n        " + in_quotes(spec);
     }
     if (command.command == CommandName::states)
       script += " \\\n        \"1:NAME:(" + std::string(kStateNames) + ")\"";
     else if (!command.argument.empty())
-      script += " \\\n        " + quoted("1:" + std::string(command.argument) + ":" +
-                                         zsh_action(command.argument_kind, command.argument_choices));
+      script += " \\\n        " + in_quotes("1:" + std::string(command.argument) + ":" +
+                                            zsh_action(command.argument_kind, command.argument_choices));
     script += "\n      ;;\n";
   }
   return script +
@@ -120,7 +120,7 @@ std::string fish_script() {
   std::string script = "# fish completion for opsagent\ncomplete -c opsagent -f\n";
   for (const CommandRow& command : command_rows()) {
     script += "complete -c opsagent -n __fish_use_subcommand -a " + std::string(command.name) + " -d " +
-              quoted(command.summary) + "\n";
+              in_quotes(command.summary) + "\n";
     const std::string here =
         "complete -c opsagent -n '__fish_seen_subcommand_from " + std::string(command.name) + "'";
     for (const OptionRow& row : option_rows()) {
@@ -128,17 +128,17 @@ std::string fish_script() {
       script += here + " -l " + std::string(row.name);
       if (row.letter) script += std::string(" -s ") + row.letter;
       if (!row.choices.empty())
-        script += " -x -a " + quoted(row.choices);
+        script += " -x -a " + in_quotes(row.choices);
       else if (row.kind == ValueKind::folder)
         script += " -x -a '(__fish_complete_directories)'";
       else if (row.kind != ValueKind::none)
         script += row.kind == ValueKind::file ? " -r -F" : " -x";
-      script += " -d " + quoted(row.doc) + "\n";
+      script += " -d " + in_quotes(row.doc) + "\n";
     }
     if (command.command == CommandName::states)
       script += here + " -a '(opsagent states --quiet)'\n";
     else if (!command.argument_choices.empty())
-      script += here + " -a " + quoted(command.argument_choices) + "\n";
+      script += here + " -a " + in_quotes(command.argument_choices) + "\n";
     else if (command.argument_kind == ValueKind::file)
       script += here + " -F\n";
   }

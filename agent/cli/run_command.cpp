@@ -21,7 +21,7 @@ namespace agent::cli {
 
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return "'" + std::string(text) + "'";
 }
 
@@ -39,7 +39,7 @@ class EventLog {
     // Of a pipe there is nothing more to come, and waiting for it would be deaf to all signals.
     struct stat st {};
     if (::stat(options_.recipe.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) {
-      log_.error("the recipe cannot be read again: " + quoted(options_.recipe) +
+      log_.error("the recipe cannot be read again: " + in_quotes(options_.recipe) +
                  " is not a regular file; the old one stays");
       return std::nullopt;
     }
@@ -65,11 +65,11 @@ class EventLog {
                 std::to_string(event.states));
   }
   void on(const engine::StateStarted& event) {
-    log_.debug("starting " + quoted(event.id) + ": " + event.message);
+    log_.debug("starting " + in_quotes(event.id) + ": " + event.message);
   }
   void on(const engine::StateOutput&) {}  // it is in the result, bounded
   void on(const engine::StateResult& result) {
-    const std::string text = std::string(engine::outcome_name(result.outcome)) + " " + quoted(result.id) +
+    const std::string text = std::string(engine::outcome_name(result.outcome)) + " " + in_quotes(result.id) +
                              " (" + result.module + "): " + result.comment +
                              (result.resumed ? " (by a run that was interrupted)" : "");
     if (!engine::is_success(result.outcome)) {
@@ -252,7 +252,7 @@ int run_command(const Options& options, Console& console) {
   if (!log) return fail(log.error().message());
 
   if (settings.recipe)
-    log->info("keeping " + quoted(options.recipe) +
+    log->info("keeping " + in_quotes(options.recipe) +
               " true: " + states_text(settings.recipe->recipe->states().size()) + ", a round every " +
               std::to_string(options.round_delay.count()) + " s");
   EventLog events(options, *log);

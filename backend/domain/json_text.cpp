@@ -26,7 +26,7 @@ std::string bracketed(char open, char close, const Items& items, const Write& wr
   return out + close;
 }
 
-// Null when it is not JSON.
+// Null when it is not JSON. Callers keep it in a name of its own while they go through what it holds.
 Value parsed(std::string_view json, base::Arena& arena) {
   const auto read = base::parse_json(json, arena);
   const auto* value = std::get_if<Value>(&read);
@@ -102,8 +102,9 @@ std::string to_json(std::span<const protocol::Change> changes) {
 Tags read_tags(std::string_view json) {
   if (json == "{}") return {};  // most of them
   base::Arena arena;
+  const Value document = parsed(json, arena);
   Tags tags;
-  for (const base::Member& member : parsed(json, arena).members())
+  for (const base::Member& member : document.members())
     tags.emplace(member.key, member.value.text());
   return tags;
 }
@@ -111,16 +112,18 @@ Tags read_tags(std::string_view json) {
 std::vector<std::string> read_texts(std::string_view json) {
   if (json == "[]") return {};
   base::Arena arena;
+  const Value document = parsed(json, arena);
   std::vector<std::string> texts;
-  for (const Value& item : parsed(json, arena).items())
+  for (const Value& item : document.items())
     texts.emplace_back(item.text());
   return texts;
 }
 
 std::map<std::string, std::uint64_t> read_counts(std::string_view json) {
   base::Arena arena;
+  const Value document = parsed(json, arena);
   std::map<std::string, std::uint64_t> counts;
-  for (const base::Member& member : parsed(json, arena).members())
+  for (const base::Member& member : document.members())
     counts.emplace(member.key, static_cast<std::uint64_t>(member.value.as_integer().value_or(0)));
   return counts;
 }

@@ -15,7 +15,7 @@ from measure import is_due  # noqa: E402  (nothing is to be written next to the 
 RUN = Path(__file__).resolve().parent / "run"
 
 # Stands in for opsagent: understands both forms of the recipe as far as needed to do honest work.
-HONEST = """#!/usr/bin/env python3
+HONEST = """#!/usr/bin/python3
 import json, os, sys
 if sys.argv[1] == "--version":
     sys.exit(print("stand-in 1"))

@@ -57,6 +57,8 @@ base::Result<std::string> AptCache::ask(std::string_view what, std::span<const s
   command.on_output = [](base::Stream, std::string_view) {};
   const bool as_nobody = access_ == Access::read_only && ::geteuid() == 0;
   if (as_nobody) command.identity = kNobody;
+  // Without a current cache apt unpacks the signed lists of each source into a temporary file.
+  command.private_tmp = access_ == Access::read_only;
   command.argv.insert(command.argv.end(), {std::string(what), "--"});
   command.argv.insert(command.argv.end(), names.begin(), names.end());
 

@@ -7,7 +7,7 @@ import unittest
 
 from booted import Booted
 from fleet import MARK, MARK_TEXT, Fleet
-from machine import root_of
+from machine import SUITES, root_of
 from support import wait_until
 
 LOG = "var/log/opsagent-bootstrap.log"
@@ -24,7 +24,7 @@ class BootTest(unittest.TestCase):
         cls.fleet = Fleet(cls.archive, **cls.fleet_options)
         cls.addClassCleanup(cls.fleet.close)
 
-    def machine(self, suite="bookworm"):
+    def machine(self, suite=SUITES[0]):
         machine = Booted(root_of(suite))
         self.addCleanup(machine.close)
         return machine

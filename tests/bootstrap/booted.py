@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 
-from machine import Machine
+from machine import CONTAINER, Machine
 from support import wait_until
 
 HOST = "10.77.0.1"
@@ -33,14 +33,9 @@ def make_network():
 
 
 def cgroup_parents():
-    """Where systemd keeps its tree: cgroup v2, and v1's hierarchy of that name. See tests/container/scratch.sh."""
-    own = dict(re.findall(r"^\d+:([^:]*):(.*)$", pathlib.Path("/proc/self/cgroup").read_text(), re.M))
-    for line in pathlib.Path("/proc/mounts").read_text().splitlines():
-        _, place, kind, options, *_ = line.split()
-        if kind == "cgroup2":
-            yield pathlib.Path(place + own.get("", "/").rstrip("/"))
-        elif kind == "cgroup" and "name=systemd" in options:
-            yield pathlib.Path(place + own.get("name=systemd", "/").rstrip("/"))
+    """Where systemd keeps its tree, a folder for each hierarchy: see tests/container/cgroups.sh."""
+    found = subprocess.run(["bash", "-c", '. "$0" && cgroup_parents', CONTAINER / "cgroups.sh"], check=True, stdout=subprocess.PIPE, text=True)
+    return [pathlib.Path(line) for line in found.stdout.splitlines()]
 
 
 class Booted(Machine):

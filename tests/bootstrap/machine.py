@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import os
 import pathlib
+import platform
 import stat
 import subprocess
 import sys
@@ -14,6 +15,9 @@ import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 CONTAINER = SOURCE / "tests" / "container"
+# A release runs on the Debian that it was built on and on later ones: glibc's rule.
+_OURS = platform.freedesktop_os_release().get("VERSION_CODENAME")
+SUITES = ("trixie",) if _OURS == "trixie" else ("bookworm", "trixie")
 _roots = {}  # by suite: the folder, and the lock that is held as long as the test runs
 
 
@@ -27,7 +31,7 @@ def own_namespaces():
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 
 
-def root_of(suite):
+def root_of(suite=SUITES[0]):
     """The Debian of that name with cloud-init; made when it is missing."""
     if suite not in _roots:
         found = subprocess.run([CONTAINER / "root", "--suite", suite, "--packages", CONTAINER / "packages-cloud"], check=True, text=True,

@@ -45,7 +45,7 @@ FILES = {"bin/opsagent": STAND_IN.encode(), "bin/opsagent-launch": b"#!/bin/sh\n
 class ScriptTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.root_folder = root_of("bookworm")
+        cls.root_folder = root_of()
         cls.archive = signing.archive(FILES)
 
     def setUp(self):

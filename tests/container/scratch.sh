@@ -9,6 +9,8 @@
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source_dir=$(cd "$here/../.." && pwd)
 readonly here source_dir
+# shellcheck source-path=SCRIPTDIR source=cgroups.sh
+. "$here/cgroups.sh"
 
 program=${0##*/}
 readonly program
@@ -46,51 +48,16 @@ parse_arguments() {
   fi
 }
 
-# The folders of the cgroup hierarchies in which systemd keeps its tree: cgroup v2, and v1's "systemd".
-cgroup_parents() {
-  local mount type options path
-  while read -r _ mount type options _; do
-    case $type,$options in
-      cgroup2,*) path=$(sed -n 's/^0:://p' /proc/self/cgroup) ;;
-      cgroup,*name=systemd*) path=$(sed -n 's/^[0-9]*:name=systemd://p' /proc/self/cgroup) ;;
-      *) continue ;;
-    esac
-    echo "${mount}${path%/}"
-  done </proc/mounts
-}
-
-# Each container needs a cgroup to itself: two of them in one would both take its root for their own.
-# Sets: cgroups (one a line).
-make_cgroups() {
-  local parent stale
-  cgroups=
-  for parent in $(cgroup_parents); do
-    for stale in "$parent"/opsagent-test-*; do
-      if [ -d "$stale" ] && [ ! -d "/proc/${stale##*-}" ]; then remove_cgroup "$stale"; fi
-    done
-    if mkdir "$parent/opsagent-test-$$" 2>/dev/null; then cgroups+="$parent/opsagent-test-$$"$'\n'; fi
-  done
-}
-
-# Processes that were killed a moment ago may still be on their way out.
-remove_cgroup() {
-  local attempt
-  for attempt in {1..40}; do
-    find "$1" -depth -type d -exec rmdir {} + 2>/dev/null || true
-    if [ ! -d "$1" ]; then return 0; fi
-    sleep 0.05
-  done
-}
-
 # Runs this script again, with --inside and the given arguments, in namespaces of its own; ends with its exit status.
 isolate() {
-  local root cgroup inner=
+  local root cgroup cgroups inner=
   root=$("$here/root" "${root_options[@]}") || exit "$status_testbed"
   exec 7>>"$root.lock"
   flock --shared 7
   touch "$root.lock"
 
-  make_cgroups
+  # Each container needs a cgroup to itself: two of them in one would both take its root for their own.
+  cgroups=$(make_cgroups opsagent-test)
   trap 'trap "" INT TERM HUP
         exec 2>/dev/null  # the shell would announce the kill
         if [ -n "$inner" ]; then kill -KILL "$inner"; wait "$inner" || true; fi
