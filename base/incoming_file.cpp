@@ -12,7 +12,7 @@ namespace base {
 
 namespace {
 
-constexpr mode_t kPrivate = 0600;
+constexpr mode_t kScratchMode = 0600;
 
 // Gives a name to a file that has none. 0, or -1 with errno.
 int link_nameless(int fd, int folder, const std::string& name) {
@@ -39,11 +39,11 @@ IncomingFile::~IncomingFile() {
 }
 
 Result<void> IncomingFile::open(std::optional<mode_t> mode) {
-  fd_.reset(::openat(folder_, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode.value_or(kPrivate)));
+  fd_.reset(::openat(folder_, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode.value_or(kScratchMode)));
   if (fd_) return {};
   constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   auto created =
-      create_scratch(folder_, scratch_, [&] { return ::openat(folder_, scratch_.c_str(), kNew, kPrivate); });
+      create_scratch(folder_, scratch_, [&] { return ::openat(folder_, scratch_.c_str(), kNew, kScratchMode); });
   if (!created) return std::move(created).error();
   fd_.reset(*created);
   is_named_ = true;

@@ -77,4 +77,9 @@ std::string md5_hex(std::string_view bytes) {
   return hex(digest.data(), size);
 }
 
+bool is_sha256_hex(std::string_view text) {
+  constexpr std::size_t kDigits = 64;
+  return text.size() == kDigits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 }  // namespace base

@@ -26,6 +26,8 @@ class Sha256 {
 };
 
 std::string sha256_hex(std::string_view bytes);
+// Whether the text has the form of one: 64 hexadecimal digits, lower case.
+bool is_sha256_hex(std::string_view text);
 
 // 32 hexadecimal digits; only to read the watch records of the original agent.
 std::string md5_hex(std::string_view bytes);

@@ -15,6 +15,10 @@ endfunction()
 # people work on the code.
 option(OPSAGENT_BATCHES "Compile several files together" OFF)
 set(OPSAGENT_BATCH_BYTES 48000)  # of source: a few seconds each, so that two processors end at the same time
+if(OPSAGENT_BATCHES)
+  # A class in an included .cpp file that uses an anonymous namespace looks to g++ like one in a header.
+  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endif()
 
 # opsagent_batches(OUTPUT NAME [BY_FOLDER] FILE...)
 #   OUTPUT: what a target compiles in the place of the files: batches that include them. Paths in them are relative to the project,
@@ -63,9 +67,10 @@ endfunction()
 #   Makes the static library NAME from every .cpp of the calling folder, and, from its *_test.cpp, the
 #   program NAME_tests, run by CTest under the folder's name. Unit tests sit beside the code they test.
 #   ROOMS: also take the .cpp files of the folders below (one folder per state; the rooms of agent/ and backend/).
+#   BATCH_TESTS: the tests, too, are compiled in batches; names in files of one folder must differ then.
 #   PRECOMPILE: headers that many files of this folder include and that seldom change.
 function(opsagent_library name)
-  cmake_parse_arguments(ARG "ROOMS" "" "USES;EXTRA;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(ARG "ROOMS;BATCH_TESTS" "" "USES;EXTRA;PRECOMPILE" ${ARGN})
   set(glob GLOB)
   if(ARG_ROOMS)
     set(glob GLOB_RECURSE)
@@ -81,7 +86,10 @@ function(opsagent_library name)
   opsagent_precompile(${name} ${ARG_PRECOMPILE})
 
   if(test_sources)
-    opsagent_batches(batches ${name}_tests BY_FOLDER ${test_sources})
+    set(batches ${test_sources})
+    if(ARG_BATCH_TESTS)
+      opsagent_batches(batches ${name}_tests BY_FOLDER ${test_sources})
+    endif()
     add_executable(${name}_tests ${batches} ${PROJECT_SOURCE_DIR}/tests/doctest_main.cpp)
     set_target_properties(${name}_tests PROPERTIES OPSAGENT_TEST_SOURCES "${test_sources}")
     target_link_libraries(${name}_tests PRIVATE ${name})

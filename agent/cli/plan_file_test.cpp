@@ -6,6 +6,8 @@
 
 #include "tests/support/state_harness.hpp"
 
+using namespace agent;
+
 namespace {
 
 using agent::cli::make_plan_file;
@@ -34,7 +36,7 @@ TEST_CASE("a plan is the same after it was saved and loaded") {
   const tests::StateHarness scratch;
   const std::string path = scratch.root() + "/web.plan";
   const PlanFile plan = make_plan_file(example(), "/srv/web.yaml", "d1g3st", "/mnt");
-  REQUIRE(save(plan, path));
+  REQUIRE(agent::cli::save(plan, path));
   CHECK(scratch.mode("/web.plan") == 0600);
   CHECK(agent::cli::is_plan_file(path));
   auto loaded = agent::cli::load_plan_file(path);
@@ -49,17 +51,17 @@ TEST_CASE("a plan is the same after it was saved and loaded") {
 }
 
 TEST_CASE("a saved plan holds no values, messages or diffs") {
-  CHECK(to_text(make_plan_file(example(), "/r", "d", "")).find("secret") == std::string::npos);
+  CHECK(agent::cli::to_text(make_plan_file(example(), "/r", "d", "")).find("secret") == std::string::npos);
 }
 
 TEST_CASE("a plan replaces an older one and leaves no temporary behind") {
   tests::StateHarness scratch;
   scratch.write("/p", "old", 0644);
-  REQUIRE(save(make_plan_file(example(), "/r", "d", ""), scratch.root() + "/p"));
+  REQUIRE(agent::cli::save(make_plan_file(example(), "/r", "d", ""), scratch.root() + "/p"));
   CHECK(scratch.mode("/p") == 0600);
   const auto entries = std::filesystem::directory_iterator(scratch.root());
   CHECK(std::distance(begin(entries), end(entries)) == 1);
-  CHECK_FALSE(save(make_plan_file(example(), "/r", "d", ""), scratch.root() + "/missing/p"));
+  CHECK_FALSE(agent::cli::save(make_plan_file(example(), "/r", "d", ""), scratch.root() + "/missing/p"));
 }
 
 TEST_CASE("recipes are not mistaken for plans, and damaged plans say what to do") {
@@ -68,7 +70,7 @@ TEST_CASE("recipes are not mistaken for plans, and damaged plans say what to do"
   CHECK_FALSE(agent::cli::is_plan_file(scratch.root() + "/recipe.json"));
   CHECK_FALSE(agent::cli::is_plan_file(scratch.root() + "/missing"));
   CHECK_FALSE(agent::cli::is_plan_file("/dev/zero"));
-  scratch.write("/cut.plan", to_text(make_plan_file(example(), "/r", "d", "")).substr(0, 80));
+  scratch.write("/cut.plan", agent::cli::to_text(make_plan_file(example(), "/r", "d", "")).substr(0, 80));
   CHECK(agent::cli::is_plan_file(scratch.root() + "/cut.plan"));
   auto cut = agent::cli::load_plan_file(scratch.root() + "/cut.plan");
   REQUIRE_FALSE(cut);

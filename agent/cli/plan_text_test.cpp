@@ -4,6 +4,8 @@
 
 #include "agent/cli/wrap.hpp"
 
+using namespace agent;
+
 namespace {
 
 using agent::cli::Paint;

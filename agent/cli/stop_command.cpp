@@ -14,7 +14,7 @@ namespace {
 using control::ControlClient;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kPatience{5};
+constexpr std::chrono::seconds kStatusPatience{5};
 // A state that is cancelled gets TERM, 5 s, KILL; the rest is writing down what there is.
 constexpr std::chrono::seconds kLongestStop{60};
 constexpr std::chrono::hours kForever{24 * 365};
@@ -48,7 +48,7 @@ bool wait_for_start(const std::string& state_dir) {
   const Clock::time_point deadline = Clock::now() + kLongestStart;
   while (Clock::now() < deadline) {
     if (auto client = ControlClient::connect(state_dir))
-      if (client->ask(R"({"command":"status"})", kPatience)) return true;
+      if (client->ask(R"({"command":"status"})", kStatusPatience)) return true;
     ::poll(nullptr, 0, kPollMs);
   }
   return false;
@@ -74,7 +74,7 @@ int stop_command(const Options& options, Console& console) {
   if (!client) return fail(client.error().message());
   auto answer = client->ask(R"({"command":"stop","when":")" + std::string(request.when) + R"(","restart":)" +
                                 (request.restart ? "true" : "false") + "}",
-                            kPatience);
+                            kStatusPatience);
   if (!answer) return fail(answer.error().message());
   if (const std::string error = error_in(*answer); !error.empty()) return fail(error);
   const std::chrono::milliseconds patience =

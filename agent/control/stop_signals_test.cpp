@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+using namespace agent;
 using agent::control::kStopGrace;
 using agent::control::StopRequests;
 using agent::engine::Stop;

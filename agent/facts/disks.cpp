@@ -12,8 +12,8 @@ namespace agent::facts {
 
 namespace {
 
-constexpr std::size_t kLargest = 4 * 1024 * 1024;
-constexpr std::size_t kMost = 64;
+constexpr std::size_t kLargestMounts = 4 * 1024 * 1024;
+constexpr std::size_t kMostDisks = 64;
 
 // "\040" of /proc/mounts as a blank.
 std::string unescaped(std::string_view text) {
@@ -33,7 +33,7 @@ std::string unescaped(std::string_view text) {
 }  // namespace
 
 std::string disks() {
-  const auto mounts = base::read_file("/proc/self/mounts", kLargest);
+  const auto mounts = base::read_file("/proc/self/mounts", kLargestMounts);
   if (!mounts) return {};
   std::map<std::string, std::string> by_mount;
   std::map<std::string, bool> seen;  // a device that is mounted twice (bind mounts) counts once
@@ -43,7 +43,7 @@ std::string disks() {
     const std::string device = unescaped(words[0]);
     const std::string mount = unescaped(words[1]);
     struct statvfs st {};
-    if (by_mount.size() >= kMost || seen[device] || ::statvfs(mount.c_str(), &st) != 0) continue;
+    if (by_mount.size() >= kMostDisks || seen[device] || ::statvfs(mount.c_str(), &st) != 0) continue;
     seen[device] = true;
     constexpr std::uint64_t kMib = 1024 * 1024;
     by_mount[mount] = base::JsonText()

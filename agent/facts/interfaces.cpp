@@ -18,7 +18,7 @@ namespace agent::facts {
 
 namespace {
 
-constexpr std::size_t kMost = 64;
+constexpr std::size_t kMostInterfaces = 64;
 
 // Addresses of the link itself change with every boot of some machines and say nothing.
 std::string address_text(const sockaddr& address) {
@@ -42,7 +42,7 @@ std::string interfaces() {
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> list(first, &::freeifaddrs);
   std::map<std::string, std::set<std::string>> found;
   for (const ifaddrs* each = list.get(); each; each = each->ifa_next) {
-    if ((each->ifa_flags & IFF_LOOPBACK) != 0 || found.size() >= kMost) continue;
+    if ((each->ifa_flags & IFF_LOOPBACK) != 0 || found.size() >= kMostInterfaces) continue;
     std::set<std::string>& addresses = found[each->ifa_name];
     if (!each->ifa_addr) continue;
     if (const std::string text = address_text(*each->ifa_addr); !text.empty()) addresses.insert(text);

@@ -12,7 +12,7 @@ namespace agent::facts {
 
 namespace {
 
-constexpr std::size_t kLargest = 4 * 1024 * 1024;
+constexpr std::size_t kLargestInfo = 4 * 1024 * 1024;
 
 // The value of the first "key : value" line of a /proc file.
 std::string value_in(std::string_view text, std::string_view key) {
@@ -65,13 +65,13 @@ std::string kernel() {
 std::string cpu() {
   base::JsonText json;
   json.begin_object().member("count", ::sysconf(_SC_NPROCESSORS_ONLN));
-  if (const auto info = base::read_file("/proc/cpuinfo", kLargest))
+  if (const auto info = base::read_file("/proc/cpuinfo", kLargestInfo))
     if (const std::string model = value_in(*info, "model name"); !model.empty()) json.member("model", model);
   return json.end_object().take();
 }
 
 std::string memory() {
-  const auto info = base::read_file("/proc/meminfo", kLargest);
+  const auto info = base::read_file("/proc/meminfo", kLargestInfo);
   if (!info) return {};
   const auto mebibytes = [&](std::string_view key) {
     const std::string text = value_in(*info, key);

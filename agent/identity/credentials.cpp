@@ -19,7 +19,7 @@ using base::ErrorCode;
 using base::Result;
 
 // Two chains of the largest size that pki/ reads.
-constexpr std::size_t kLargest = 1024 * 1024;
+constexpr std::size_t kLargestCredentials = 1024 * 1024;
 
 constexpr std::string_view kHeading =
     "# This machine's identity, written by opsagent: its key, its certificate, and below whom it trusts.\n";
@@ -43,7 +43,7 @@ Result<Credentials> parse(const std::string& text) {
 
 // The file's text; nothing when there is no such file.
 Result<std::optional<std::string>> read_if_there(const std::string& path) {
-  auto text = base::read_file(path, kLargest);
+  auto text = base::read_file(path, kLargestCredentials);
   if (text) return std::optional(std::move(*text));
   if (text.error().code() == ErrorCode::not_found) return std::optional<std::string>();
   return std::move(text).error();

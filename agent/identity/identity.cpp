@@ -21,7 +21,7 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
-constexpr std::size_t kLargest = 64 * 1024;
+constexpr std::size_t kLargestIdentity = 64 * 1024;
 constexpr std::size_t kTokenBytes = 32;
 
 bool is_letter_or_digit(char c) {
@@ -30,7 +30,7 @@ bool is_letter_or_digit(char c) {
 
 // The file's one line; nothing when there is no such file.
 Result<std::string> read_line(const std::string& path) {
-  auto text = base::read_file(path, kLargest);
+  auto text = base::read_file(path, kLargestIdentity);
   if (!text) {
     if (text.error().code() == ErrorCode::not_found) return std::string();
     return std::move(text).error();
@@ -101,7 +101,7 @@ Result<Identity> load_identity(const IdentityOptions& options) {
   if (auto done = keep(identity.instance_id, instance_id(options)); !done) return std::move(done).error();
   if (auto done = keep(identity.token, read_or_make(token_file, kTokenBytes)); !done)
     return std::move(done).error();
-  if (const auto boot = base::read_file("/proc/sys/kernel/random/boot_id", kLargest))
+  if (const auto boot = base::read_file("/proc/sys/kernel/random/boot_id", kLargestIdentity))
     identity.boot_id = base::trim(*boot);
   return identity;
 }

@@ -15,7 +15,7 @@ namespace {
 
 using base::Result;
 
-constexpr std::size_t kLargestFile = 64 * 1024;
+constexpr std::size_t kLargestSourceFile = 64 * 1024;
 constexpr const char* kFile = "/identity_source";
 
 // The signals are blocked by now, for the loop to take.
@@ -85,7 +85,7 @@ Result<SourceIdentity> ask_source_identity(const metadata::SourceOptions& source
 }
 
 std::optional<SourceIdentity> load_source_identity(const std::string& state_dir) {
-  const auto text = base::read_file(state_dir + kFile, kLargestFile);
+  const auto text = base::read_file(state_dir + kFile, kLargestSourceFile);
   if (!text) return std::nullopt;
   SourceIdentity kept;
   for (const std::string_view line : base::split(*text, '\n')) {

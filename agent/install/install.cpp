@@ -13,6 +13,7 @@
 #include "agent/install/service.hpp"
 #include "agent/updater/trust_file.hpp"
 #include "base/file_read.hpp"
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "update/journal.hpp"
 
@@ -47,13 +48,10 @@ Result<Manifest> verified(const std::string& release) {
   return manifest;
 }
 
-bool is_hash(std::string_view text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
 // "<version>-<sha8>": from the archive's hash, or of a release that has its place already.
 Result<std::string> name_of(const InstallOptions& options, const Manifest& manifest) {
-  if (is_hash(options.sha256)) return update::Layout::folder_name(manifest.version, options.sha256);
+  if (base::is_sha256_hex(options.sha256))
+    return update::Layout::folder_name(manifest.version, options.sha256);
   if (!options.sha256.empty())
     return Error(ErrorCode::invalid, "--sha256 must be the archive's SHA-256: 64 digits, 0-9 and a-f");
   const std::string name = options.release.substr(options.release.rfind('/') + 1);

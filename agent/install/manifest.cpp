@@ -24,11 +24,6 @@ using base::Result;
 
 constexpr std::size_t kLargestManifest = 1024 * 1024;
 constexpr std::size_t kMostFiles = 4096;  // as many as an archive may have
-constexpr std::size_t kHashDigits = 64;
-
-bool is_hash(std::string_view text) {
-  return text.size() == kHashDigits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
 
 bool stays_below(std::string_view path) {
   if (path.empty() || path.front() == '/' || path.back() == '/') return false;
@@ -38,7 +33,7 @@ bool stays_below(std::string_view path) {
 }
 
 std::optional<ManifestFile> parse_file(const std::vector<std::string_view>& words) {
-  if (words.size() != 5 || !is_hash(words[1]) || !stays_below(words[4])) return std::nullopt;
+  if (words.size() != 5 || !base::is_sha256_hex(words[1]) || !stays_below(words[4])) return std::nullopt;
   const auto size = base::parse_integer(words[3]);
   if (!size || *size < 0 || (words[2] != "0755" && words[2] != "0644")) return std::nullopt;
   return ManifestFile{.sha256 = std::string(words[1]),

@@ -17,7 +17,6 @@
 
 namespace {
 
-using namespace agent;
 using namespace agent::reports;
 namespace fs = std::filesystem;
 using Entry = Spool::Entry;

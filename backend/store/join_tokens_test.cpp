@@ -10,6 +10,8 @@
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/store_bench.hpp"
 
+using namespace backend;
+
 namespace {
 
 using backend::domain::Enrolled;

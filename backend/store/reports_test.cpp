@@ -9,6 +9,8 @@
 
 #include "tests/support/store_bench.hpp"
 
+using namespace backend;
+
 namespace {
 
 using backend::domain::Report;

@@ -6,6 +6,8 @@
 #include "backend/store/sqlite/sqlite.hpp"
 #include "tests/support/store_bench.hpp"
 
+using namespace backend;
+
 namespace {
 
 using backend::domain::Admission;
