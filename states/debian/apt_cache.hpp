@@ -2,8 +2,8 @@
 //
 // Pins, priorities and compressed lists are apt's business, so apt is asked and its lists are not parsed
 // here. A plan must not write, and apt-cache renews its own cache files when it may: for plans it runs as
-// nobody, and with a /tmp of its own in memory, for the temporary files that it wants when its cache is old or
-// missing. Its output goes to us, not to the state's live output.
+// nobody, and with a /tmp of its own in memory, for the temporary files that it wants when its cache is old
+// or missing. Its output goes to us, not to the state's live output.
 #pragma once
 
 #include <map>
