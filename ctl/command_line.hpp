@@ -1,22 +1,16 @@
 // From argv and environment to Options.
 #pragma once
 
-#include <functional>
-#include <string>
-#include <vector>
-
 #include "ctl/options.hpp"
+#include "terminal/command_parser.hpp"
 
 namespace ctl {
 
-// Where options come from; tests give their own.
-struct OptionSources {
-  std::vector<std::string> arguments;  // without the program's name
-  std::function<const char*(const char*)> environment;
-};
+// The commands and options of opsctl.
+const terminal::CommandTable& command_table();
 
 // Command line over environment. The error says everything that is wrong, one problem per line, with the
 // nearest known name and what to do next.
-base::Result<Options> parse_options(const OptionSources& sources);
+base::Result<Options> parse_options(const terminal::OptionSources& sources);
 
 }  // namespace ctl

@@ -6,6 +6,8 @@
 
 #include "base/text.hpp"
 #include "ctl/commands.hpp"
+#include "terminal/command_help.hpp"
+#include "terminal/completion.hpp"
 
 namespace {
 
@@ -78,22 +80,22 @@ TEST_CASE("help needs no arguments") {
 }
 
 TEST_CASE("every option that a command names exists, and every option belongs to a command") {
-  for (const ctl::CommandRow& command : ctl::command_rows()) {
+  const terminal::CommandTable& table = ctl::command_table();
+  for (const terminal::CommandRow& command : table.commands) {
     for (const std::string_view name : base::split_words(command.options))
-      CHECK_MESSAGE(ctl::find_option(name), command.name << ": " << name);
-    CHECK_MESSAGE((command.run != nullptr) != (command.run_local != nullptr), command.name);
+      CHECK_MESSAGE(table.find_option(name), command.name << ": " << name);
+    CHECK_MESSAGE((command.run != nullptr), command.name);
     CHECK_MESSAGE(command.least <= command.most, command.name);
   }
-  for (const ctl::OptionRow& row : ctl::option_rows()) {
-    const auto rows = ctl::command_rows();
-    CHECK_MESSAGE(
-        std::any_of(rows.begin(), rows.end(), [&](const auto& command) { return command.has_option(row); }),
-        row.name);
-  }
+  for (const terminal::OptionRow& row : table.options)
+    CHECK_MESSAGE((row.scope == terminal::Scope::top ||
+                   std::ranges::any_of(table.commands,
+                                       [&](const auto& command) { return table.applies(row, &command); })),
+                  row.name);
 }
 
 TEST_CASE("the examples of the help are accepted") {
-  for (const ctl::CommandRow& command : ctl::command_rows())
+  for (const terminal::CommandRow& command : ctl::command_rows())
     for (const std::string_view example : base::split(command.examples, '\n')) {
       if (example.find_first_of("'|>$<;") != std::string_view::npos || !example.starts_with("opsctl "))
         continue;
@@ -105,19 +107,21 @@ TEST_CASE("the examples of the help are accepted") {
 }
 
 TEST_CASE("help, completion and reference know every command and option") {
+  const terminal::CommandTable& table = ctl::command_table();
   const std::string reference = ctl::reference_page();
-  for (const ctl::CommandRow& command : ctl::command_rows()) {
-    CHECK_MESSAGE(ctl::help_text(nullptr).find("  " + std::string(command.name) + " ") != std::string::npos,
-                  command.name);
+  const std::string top_help = terminal::help_text(table, nullptr);
+  for (const terminal::CommandRow& command : table.commands) {
+    CHECK_MESSAGE(top_help.find("  " + std::string(command.name) + " ") != std::string::npos, command.name);
     CHECK_MESSAGE(reference.find("## " + std::string(command.name) + "\n") != std::string::npos,
                   command.name);
-    for (const ctl::OptionRow& row : ctl::option_rows())
-      CHECK((ctl::help_text(&command).find("--" + std::string(row.name)) != std::string::npos) >=
-            command.has_option(row));
+    const std::string help = terminal::help_text(table, &command);
+    for (const terminal::OptionRow& row : table.options)
+      CHECK((help.find("--" + std::string(row.name)) != std::string::npos) >= table.applies(row, &command));
   }
   for (const char* shell : {"bash", "zsh", "fish"})
-    for (const ctl::OptionRow& row : ctl::option_rows())
-      CHECK_MESSAGE(ctl::completion_script(shell).find(std::string(row.name)) != std::string::npos,
-                    shell << " " << row.name);
-  CHECK(ctl::completion_script("tcsh").empty());
+    for (const terminal::OptionRow& row : table.options)
+      CHECK_MESSAGE(
+          terminal::completion_script(table, shell)->find(std::string(row.name)) != std::string::npos,
+          shell << " " << row.name);
+  CHECK_FALSE(terminal::completion_script(table, "tcsh"));
 }

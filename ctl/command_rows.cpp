@@ -1,14 +1,18 @@
+// The rows of most commands, and the table of opsctl.
 #include <algorithm>
 #include <array>
 
-#include "base/text.hpp"
+#include "ctl/command_line.hpp"
 #include "ctl/commands.hpp"
 
 namespace ctl {
 
 namespace {
 
-constexpr std::array kCommands{
+using terminal::CommandRow;
+using terminal::ValueKind;
+
+constexpr std::array kMostCommands{
     CommandRow{
         .name = "login",
         .arguments = "[URL]",
@@ -23,13 +27,13 @@ constexpr std::array kCommands{
             "opsctl login https://127.0.0.1:8963 --token-file /var/lib/opsbackend/admin.token --ca "
             "/var/lib/opsbackend/ca.crt\n"
             "ssh backend cat admin.token | opsctl login https://ops.example --token-file - --ca ca.pem",
-        .run_local = login_command},
+        .run = local<login_command>},
     CommandRow{.name = "app list",
                .options = "limit",
                .summary = "list the apps",
                .description = "An app is a group of machines that belong together.",
                .examples = "opsctl app list",
-               .run = app_list_command},
+               .run = with_server<app_list_command>},
     CommandRow{
         .name = "app create",
         .arguments = "APP",
@@ -44,7 +48,7 @@ constexpr std::array kCommands{
         .examples = "opsctl app create shop\n"
                     "opsctl app create shop --report changes\n"
                     "opsctl app create shop --agent-version 1.4.0",
-        .run = app_create_command},
+        .run = with_server<app_create_command>},
     CommandRow{.name = "agents",
                .options = "app selector instance online offline limit",
                .summary = "list the machines",
@@ -52,7 +56,7 @@ constexpr std::array kCommands{
                .examples = "opsctl agents\n"
                            "opsctl agents -l 'role=db and not fact.os.id=debian' --online\n"
                            "opsctl agents -o json | jq -r '.items[].instance_id'",
-               .run = agents_command},
+               .run = with_server<agents_command>},
     CommandRow{.name = "agent show",
                .arguments = "INSTANCE",
                .least = 1,
@@ -63,7 +67,7 @@ constexpr std::array kCommands{
                .description = "INSTANCE is the machine's id, or APP/ID.",
                .examples = "opsctl agent show web1\n"
                            "opsctl agent show shop/web1 -o yaml",
-               .run = agent_show_command},
+               .run = with_server<agent_show_command>},
     CommandRow{
         .name = "agent tag",
         .arguments = "INSTANCE KEY=VALUE|KEY- …",
@@ -76,7 +80,7 @@ constexpr std::array kCommands{
             "KEY=VALUE sets a tag, KEY- removes it. They win over the tags that the agent brings along.",
         .examples = "opsctl agent tag web1 role=web zone=a\n"
                     "opsctl agent tag web1 zone-",
-        .run = agent_tag_command},
+        .run = with_server<agent_tag_command>},
     CommandRow{.name = "agent forget",
                .arguments = "INSTANCE",
                .least = 1,
@@ -86,7 +90,7 @@ constexpr std::array kCommands{
                .summary = "remove a machine that is gone",
                .description = "Not possible while it is connected. A machine that comes back is new.",
                .examples = "opsctl agent forget web1",
-               .run = agent_forget_command},
+               .run = with_server<agent_forget_command>},
     CommandRow{.name = "agent revoke",
                .arguments = "INSTANCE",
                .least = 1,
@@ -98,7 +102,7 @@ constexpr std::array kCommands{
                    "The machine is not let in again until it is enrolled with a join token that names "
                    "it. What it has been given stays on it.",
                .examples = "opsctl agent revoke web1 --reason stolen",
-               .run = agent_revoke_command},
+               .run = with_server<agent_revoke_command>},
     CommandRow{.name = "recipe push",
                .arguments = "[NAME] FILE",
                .least = 1,
@@ -113,7 +117,7 @@ constexpr std::array kCommands{
                               "be - for standard input, with a NAME.",
                .examples = "opsctl recipe push web.yaml\n"
                            "opsctl recipe push web site/web.yaml --wait",
-               .run = recipe_push_command},
+               .run = with_server<recipe_push_command>},
     CommandRow{.name = "recipe list",
                .arguments = "[NAME]",
                .most = 1,
@@ -123,7 +127,7 @@ constexpr std::array kCommands{
                .description = "",
                .examples = "opsctl recipe list\n"
                            "opsctl recipe list web",
-               .run = recipe_list_command},
+               .run = with_server<recipe_list_command>},
     CommandRow{.name = "recipe show",
                .arguments = "NAME",
                .least = 1,
@@ -134,7 +138,7 @@ constexpr std::array kCommands{
                .description = "",
                .examples = "opsctl recipe show web\n"
                            "opsctl recipe show web --revision 3 > web-3.yaml",
-               .run = recipe_show_command},
+               .run = with_server<recipe_show_command>},
     CommandRow{.name = "recipe diff",
                .arguments = "NAME [FROM] [TO]",
                .least = 1,
@@ -148,13 +152,13 @@ constexpr std::array kCommands{
                .examples = "opsctl recipe diff web\n"
                            "opsctl recipe diff web web.yaml\n"
                            "opsctl recipe diff web 2 5",
-               .run = recipe_diff_command},
+               .run = with_server<recipe_diff_command>},
     CommandRow{.name = "assign list",
                .options = "app limit",
                .summary = "which machines get which recipes",
                .description = "",
                .examples = "opsctl assign list",
-               .run = assign_list_command},
+               .run = with_server<assign_list_command>},
     CommandRow{.name = "assign create",
                .arguments = "RECIPE",
                .least = 1,
@@ -169,7 +173,7 @@ constexpr std::array kCommands{
                               "would wait for each other.",
                .examples = "opsctl assign create base -l '*'\n"
                            "opsctl assign create web -l role=web --order 10 --wait",
-               .run = assign_create_command},
+               .run = with_server<assign_create_command>},
     CommandRow{.name = "assign edit",
                .arguments = "ID",
                .least = 1,
@@ -180,7 +184,7 @@ constexpr std::array kCommands{
                .description = "What is not given stays as it is.",
                .examples = "opsctl assign edit 3 --revision 7\n"
                            "opsctl assign edit 3 --revision newest --wait",
-               .run = assign_edit_command},
+               .run = with_server<assign_edit_command>},
     CommandRow{.name = "assign remove",
                .arguments = "ID",
                .least = 1,
@@ -189,7 +193,7 @@ constexpr std::array kCommands{
                .summary = "take an assignment back",
                .description = "The machines no longer run the recipe; what it has done stays done.",
                .examples = "opsctl assign remove 3",
-               .run = assign_remove_command},
+               .run = with_server<assign_remove_command>},
     CommandRow{.name = "plan",
                .arguments = "[FILE|NAME]",
                .most = 1,
@@ -206,7 +210,7 @@ constexpr std::array kCommands{
                .examples = "opsctl plan web.yaml -l role=web\n"
                            "opsctl plan web --revision 3 -i web1\n"
                            "opsctl plan",
-               .run = plan_command},
+               .run = with_server<plan_command>},
     CommandRow{.name = "run",
                .arguments = "MODULE [KEY=TEXT|KEY:=JSON …]",
                .least = 1,
@@ -220,7 +224,7 @@ constexpr std::array kCommands{
                               "Exit status: 0 it succeeded everywhere, 1 it did not.",
                .examples = "opsctl run linux.cmd cmd='systemctl restart nginx' -l role=web\n"
                            "opsctl run linux.file path=/etc/motd content=hello mode=0644 -i web1",
-               .run = run_command},
+               .run = with_server<run_command>},
     CommandRow{.name = "cancel",
                .arguments = "RUN",
                .least = 1,
@@ -230,7 +234,7 @@ constexpr std::array kCommands{
                .summary = "end a run",
                .description = "RUN is the id that 'opsctl run' shows.",
                .examples = "opsctl cancel 0190f3c2",
-               .run = cancel_command},
+               .run = with_server<cancel_command>},
     CommandRow{.name = "query",
                .arguments = "INSTANCE KIND [KEY=TEXT|KEY:=JSON …]",
                .least = 2,
@@ -242,7 +246,7 @@ constexpr std::array kCommands{
                .examples = "opsctl query web1 facts\n"
                            "opsctl query web1 journal unit=nginx.service --limit 50\n"
                            "opsctl query web1 file_hash path=/etc/motd",
-               .run = query_command},
+               .run = with_server<query_command>},
     CommandRow{.name = "watch",
                .options = "app instance types output",
                .summary = "show what happens, as it happens",
@@ -252,26 +256,26 @@ constexpr std::array kCommands{
                .examples = "opsctl watch\n"
                            "opsctl watch -i web1 --output\n"
                            "opsctl watch --types result,round -o json",
-               .run = watch_command},
+               .run = with_server<watch_command>},
     CommandRow{.name = "results",
                .options = "app instance state outcome since run limit verbose",
                .summary = "results of states, newest first",
                .description = "",
                .examples = "opsctl results --outcome failed --since 1h\n"
                            "opsctl results -i web1 --state motd --verbose",
-               .run = results_command},
+               .run = with_server<results_command>},
     CommandRow{.name = "rounds",
                .options = "app instance since limit",
                .summary = "rounds, newest first",
                .description = "A round is one pass of a machine through its recipe.",
                .examples = "opsctl rounds -i web1",
-               .run = rounds_command},
+               .run = with_server<rounds_command>},
     CommandRow{.name = "waits",
                .options = "app limit",
                .summary = "which machines wait for what",
                .description = "",
                .examples = "opsctl waits",
-               .run = waits_command},
+               .run = with_server<waits_command>},
     CommandRow{.name = "settings",
                .options = "app selector instance ws-uri heartbeat round-delay timeout",
                .summary = "give agents settings to try",
@@ -280,14 +284,14 @@ constexpr std::array kCommands{
                    "them if they are welcomed there.",
                .examples = "opsctl settings -l '*' --ws-uri wss://new.example:8963/agent/\n"
                            "opsctl settings -i web1 --heartbeat 60 --round-delay 1800",
-               .run = settings_command},
+               .run = with_server<settings_command>},
     CommandRow{.name = "top",
                .options = "app interval",
                .summary = "the fleet at a glance",
                .description = "Counts, what failed, and what happened last; on a terminal refreshed until "
                               "Ctrl-C, otherwise once.",
                .examples = "opsctl top",
-               .run = top_command},
+               .run = with_server<top_command>},
     CommandRow{.name = "completion",
                .arguments = "SHELL",
                .least = 1,
@@ -299,12 +303,12 @@ constexpr std::array kCommands{
                .examples = "source <(opsctl completion bash)\n"
                            "opsctl completion zsh > ~/.zfunc/_opsctl\n"
                            "opsctl completion fish > ~/.config/fish/completions/opsctl.fish",
-               .run_local = completion_command},
+               .run = local<completion_command>},
     CommandRow{.name = "version",
                .summary = "show the version",
                .description = "",
                .examples = "opsctl version",
-               .run_local = version_command},
+               .run = local<version_command>},
     CommandRow{.name = "help",
                .arguments = "[COMMAND …]",
                .most = 2,
@@ -313,13 +317,13 @@ constexpr std::array kCommands{
                .summary = "explain a command",
                .description = "",
                .examples = "opsctl help recipe push",
-               .run_local = help_command},
+               .run = local<help_command>},
 };
 
 // Those about access stand before the last few, which are about opsctl itself.
 const std::vector<CommandRow>& all_rows() {
   static const std::vector<CommandRow> kAll = [] {
-    std::vector<CommandRow> rows(kCommands.begin(), kCommands.end());
+    std::vector<CommandRow> rows(kMostCommands.begin(), kMostCommands.end());
     const auto access = access_command_rows();
     rows.insert(std::ranges::find(rows, "top", &CommandRow::name), access.begin(), access.end());
     const auto userdata = userdata_command_rows();
@@ -333,41 +337,36 @@ const std::vector<CommandRow>& all_rows() {
   return kAll;
 }
 
-std::string_view first_word(std::string_view name) {
-  return name.substr(0, name.find(' '));
-}
-
 }  // namespace
-
-bool CommandRow::has_option(const OptionRow& row) const {
-  if (row.global) return true;
-  const auto names = base::split_words(options);
-  return std::ranges::find(names, row.name) != names.end();
-}
 
 std::span<const CommandRow> command_rows() {
   return all_rows();
 }
 
-const CommandRow* find_command(std::string_view name) {
-  const auto found = std::ranges::find(all_rows(), name, &CommandRow::name);
-  return found == all_rows().end() ? nullptr : &*found;
-}
-
-std::vector<std::string_view> command_groups() {
-  std::vector<std::string_view> groups;
-  for (const CommandRow& row : all_rows())
-    if (std::ranges::find(groups, first_word(row.name)) == groups.end())
-      groups.push_back(first_word(row.name));
-  return groups;
-}
-
-std::vector<std::string_view> subcommands(std::string_view group) {
-  std::vector<std::string_view> names;
-  for (const CommandRow& row : all_rows())
-    if (first_word(row.name) == group && row.name.size() > group.size())
-      names.push_back(row.name.substr(group.size() + 1));
-  return names;
+const terminal::CommandTable& command_table() {
+  static const terminal::CommandTable kTable{
+      .program = "opsctl",
+      .options = option_rows(),
+      .commands = command_rows(),
+      .help = {.about = "opsctl shows and changes what the machines of a backend run.\n\n"
+                        "Usage: opsctl COMMAND [OPTIONS]\n",
+               .closing =
+                   "Examples:\n"
+                   "  opsctl top                                   the fleet at a glance\n"
+                   "  opsctl plan web.yaml -l role=web             what would change?\n"
+                   "  opsctl recipe push web.yaml --wait           upload it, and wait for the machines\n"
+                   "  opsctl assign create web -l role=web         give it to machines\n"
+                   "\nExit status: 0 fine, 1 failed, 2 wrong usage, 3 the backend cannot be reached.\n"
+                   "'opsctl COMMAND --help' explains a command.\n",
+               .command_column = 21,
+               .option_column = 28,
+               .summary_first = true,
+               .top_hint = "explains the commands",
+               .command_hint = "explains it",
+               .commands_hint = "explains the commands"},
+      .options_before_command = true,
+      .counts_arguments_last = true};
+  return kTable;
 }
 
 }  // namespace ctl

@@ -7,7 +7,10 @@ namespace ctl {
 
 namespace {
 
-constexpr std::array kCommands{
+using terminal::CommandRow;
+using terminal::ValueKind;
+
+constexpr std::array kAccessCommands{
     CommandRow{.name = "join-token create",
                .options = "app instance tag uses ttl",
                .summary = "make a token with which machines join",
@@ -17,13 +20,13 @@ constexpr std::array kCommands{
                    "before needs a token that names it.",
                .examples = "opsctl join-token create --app shop --tag role=web --uses 20 --ttl 1h\n"
                            "opsctl join-token create --app shop --instance web1",
-               .run = join_token_create_command},
+               .run = with_server<join_token_create_command>},
     CommandRow{.name = "join-token list",
                .options = "limit",
                .summary = "list the join tokens",
                .description = "",
                .examples = "opsctl join-token list",
-               .run = join_token_list_command},
+               .run = with_server<join_token_list_command>},
     CommandRow{.name = "join-token revoke",
                .arguments = "ID",
                .least = 1,
@@ -32,7 +35,7 @@ constexpr std::array kCommands{
                .summary = "make a join token useless",
                .description = "Machines that have joined with it stay.",
                .examples = "opsctl join-token revoke 0190f3c2a1b2c3d4",
-               .run = join_token_revoke_command},
+               .run = with_server<join_token_revoke_command>},
     CommandRow{
         .name = "token create",
         .arguments = "NAME",
@@ -47,13 +50,13 @@ constexpr std::array kCommands{
                        "of that selector.",
         .examples = "opsctl token create ann --role operator > ann.token\n"
                     "opsctl token create ci --role operator --scope 'role=web and zone=test' --ttl 90d",
-        .run = token_create_command},
+        .run = with_server<token_create_command>},
     CommandRow{.name = "token list",
                .options = "limit",
                .summary = "list the access tokens",
                .description = "",
                .examples = "opsctl token list",
-               .run = token_list_command},
+               .run = with_server<token_list_command>},
     CommandRow{.name = "token revoke",
                .arguments = "NAME",
                .least = 1,
@@ -62,7 +65,7 @@ constexpr std::array kCommands{
                .summary = "make an access token useless, at once",
                .description = "",
                .examples = "opsctl token revoke ann",
-               .run = token_revoke_command},
+               .run = with_server<token_revoke_command>},
     CommandRow{.name = "audit",
                .arguments = "[verify]",
                .most = 1,
@@ -76,13 +79,13 @@ constexpr std::array kCommands{
                    "given as --head later, it shows that nothing was removed from the end either.",
                .examples = "opsctl audit -n 20\n"
                            "opsctl audit verify --head \"$(cat head.noted)\"",
-               .run = audit_command},
+               .run = with_server<audit_command>},
 };
 
 }  // namespace
 
 std::span<const CommandRow> access_command_rows() {
-  return kCommands;
+  return kAccessCommands;
 }
 
 }  // namespace ctl

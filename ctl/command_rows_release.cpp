@@ -7,7 +7,10 @@ namespace ctl {
 
 namespace {
 
-constexpr std::array kCommands{
+using terminal::CommandRow;
+using terminal::ValueKind;
+
+constexpr std::array kReleaseCommands{
     CommandRow{.name = "release key",
                .arguments = "create|show FILE",
                .least = 2,
@@ -22,7 +25,7 @@ constexpr std::array kCommands{
                    "the key's id and its public text.",
                .examples = "opsctl release key create root.key\n"
                            "opsctl release key show root.key.pub",
-               .run_local = release_key_command},
+               .run = local<release_key_command>},
     CommandRow{
         .name = "release root",
         .arguments = "create|rotate FOLDER",
@@ -41,7 +44,7 @@ constexpr std::array kCommands{
         .examples = "opsctl release root create base --root-key root.key --release-key release.key.pub "
                     "--timestamp-key ts.key.pub\n"
                     "opsctl release root rotate base --timestamp-key new.key.pub --key root.key",
-        .run_local = release_root_command},
+        .run = local<release_root_command>},
     CommandRow{.name = "release sign",
                .arguments = "DOCUMENT",
                .least = 1,
@@ -55,7 +58,7 @@ constexpr std::array kCommands{
                    "without --key that is all that is done.",
                .examples = "opsctl release sign base/2.root.json.draft --key root-2.key\n"
                            "opsctl release sign base/2.root.json.draft",
-               .run_local = release_sign_command},
+               .run = local<release_sign_command>},
     CommandRow{.name = "release publish",
                .arguments = "FOLDER ARCHIVE …",
                .least = 2,
@@ -70,7 +73,7 @@ constexpr std::array kCommands{
                    "Without a timestamp key the release is not on offer yet: see 'opsctl release timestamp'.",
                .examples = "opsctl release publish base opsagent-1.4.0-linux-*.tar.gz --version 1.4.0 "
                            "--release-key release.key --timestamp-key ts.key",
-               .run_local = release_publish_command},
+               .run = local<release_publish_command>},
     CommandRow{.name = "release timestamp",
                .arguments = "FOLDER",
                .least = 1,
@@ -85,7 +88,7 @@ constexpr std::array kCommands{
                               "a release on offer has expired; the timestamp is renewed all the same.",
                .examples = "opsctl release timestamp base --timestamp-key ts.key --passphrase-file ts.pass\n"
                            "opsctl release timestamp base --timestamp-key ts.key --offer 1.4.0",
-               .run_local = release_timestamp_command},
+               .run = local<release_timestamp_command>},
     CommandRow{.name = "release withdraw",
                .arguments = "FOLDER VERSION",
                .least = 2,
@@ -95,7 +98,7 @@ constexpr std::array kCommands{
                .summary = "do not offer a version any more",
                .description = "Agents that run it keep it; no other agent takes it. Its files stay.",
                .examples = "opsctl release withdraw base 1.4.0 --timestamp-key ts.key",
-               .run_local = release_withdraw_command},
+               .run = local<release_withdraw_command>},
     CommandRow{.name = "release list",
                .arguments = "FOLDER",
                .least = 1,
@@ -104,7 +107,7 @@ constexpr std::array kCommands{
                .summary = "list the releases of a release base",
                .description = "",
                .examples = "opsctl release list base",
-               .run_local = release_list_command},
+               .run = local<release_list_command>},
     CommandRow{.name = "release check",
                .arguments = "FOLDER",
                .least = 1,
@@ -115,13 +118,13 @@ constexpr std::array kCommands{
                .description = "Exit status 1 when something would be refused, or expires soon.",
                .examples = "opsctl release check base\n"
                            "opsctl release check base --root /var/lib/opsagent/update/root.json",
-               .run_local = release_check_command},
+               .run = local<release_check_command>},
 };
 
 }  // namespace
 
 std::span<const CommandRow> release_command_rows() {
-  return kCommands;
+  return kReleaseCommands;
 }
 
 }  // namespace ctl

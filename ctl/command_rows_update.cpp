@@ -7,7 +7,10 @@ namespace ctl {
 
 namespace {
 
-constexpr std::array kCommands{
+using terminal::CommandRow;
+using terminal::ValueKind;
+
+constexpr std::array kUpdateCommands{
     CommandRow{.name = "update",
                .arguments = "VERSION",
                .least = 1,
@@ -23,13 +26,13 @@ constexpr std::array kCommands{
                               "Exit status with --wait: 0 it is done, 1 it has stopped or was aborted.",
                .examples = "opsctl update 1.4.0 --to '*'\n"
                            "opsctl update 1.4.0 --to role=web --canary zone=test --pause 15m --wait",
-               .run = update_command},
+               .run = with_server<update_command>},
     CommandRow{.name = "rollout list",
                .options = "app limit",
                .summary = "list the rollouts, newest first",
                .description = "What 'opsctl update' has started, and the pinned versions of apps.",
                .examples = "opsctl rollout list",
-               .run = rollout_list_command},
+               .run = with_server<rollout_list_command>},
     CommandRow{.name = "rollout show",
                .arguments = "ID",
                .least = 1,
@@ -39,7 +42,7 @@ constexpr std::array kCommands{
                .summary = "how a rollout goes, ring by ring and machine by machine",
                .description = "With --wait it is followed until it ends; exit status 1 when it has stopped.",
                .examples = "opsctl rollout show 0190f3c2",
-               .run = rollout_show_command},
+               .run = with_server<rollout_show_command>},
     CommandRow{.name = "rollout pause",
                .arguments = "ID",
                .least = 1,
@@ -48,7 +51,7 @@ constexpr std::array kCommands{
                .summary = "tell nobody else for now",
                .description = "Machines that were told go on.",
                .examples = "opsctl rollout pause 0190f3c2",
-               .run = rollout_pause_command},
+               .run = with_server<rollout_pause_command>},
     CommandRow{.name = "rollout resume",
                .arguments = "ID",
                .least = 1,
@@ -57,7 +60,7 @@ constexpr std::array kCommands{
                .summary = "go on after a pause or a stop",
                .description = "What made it stop does not count from here on.",
                .examples = "opsctl rollout resume 0190f3c2",
-               .run = rollout_resume_command},
+               .run = with_server<rollout_resume_command>},
     CommandRow{.name = "rollout abort",
                .arguments = "ID",
                .least = 1,
@@ -66,13 +69,13 @@ constexpr std::array kCommands{
                .summary = "tell nobody else, for good",
                .description = "Machines that were told go on.",
                .examples = "opsctl rollout abort 0190f3c2",
-               .run = rollout_abort_command},
+               .run = with_server<rollout_abort_command>},
 };
 
 }  // namespace
 
 std::span<const CommandRow> update_command_rows() {
-  return kCommands;
+  return kUpdateCommands;
 }
 
 }  // namespace ctl

@@ -7,7 +7,10 @@ namespace ctl {
 
 namespace {
 
-constexpr std::array kCommands{
+using terminal::CommandRow;
+using terminal::ValueKind;
+
+constexpr std::array kUserdataCommands{
     CommandRow{
         .name = "userdata",
         .options = "app tag backend release-base root channel version join-token uses ttl release-ca "
@@ -23,13 +26,13 @@ constexpr std::array kCommands{
                     "opsctl userdata --root root.json --app shop --uses 10 --ttl 2h --out web.userdata\n"
                     "opsctl userdata --root root.json --backend wss://ops.example.com/agent/ "
                     "--release-base https://dl.example.com/opsagent --join-token web.token --cloud-config",
-        .run_local = userdata_command},
+        .run = local<userdata_command>},
 };
 
 }  // namespace
 
 std::span<const CommandRow> userdata_command_rows() {
-  return kCommands;
+  return kUserdataCommands;
 }
 
 }  // namespace ctl

@@ -58,14 +58,23 @@ base::Result<int> release_withdraw_command(const Options& options, terminal::Con
 base::Result<int> release_list_command(const Options& options, terminal::Console& console);
 base::Result<int> release_check_command(const Options& options, terminal::Console& console);
 
-// The text of `opsctl --help` (null) or of `opsctl COMMAND --help`.
-std::string help_text(const CommandRow* command);
-// The commands that start with a word, "recipe"; empty when none does.
-std::string group_help(std::string_view group);
 // docs/opsctl.md.
 std::string reference_page();
-// The script for "bash", "zsh" or "fish"; empty for others.
-std::string completion_script(std::string_view shell);
+
+// How rows run them: with a server, or without. An error is shown with what the user can do about it.
+int run_with_server(base::Result<int> (*command)(Session&), const Options& options,
+                    terminal::Console& console);
+int run_local(base::Result<int> (*command)(const Options&, terminal::Console&), const Options& options,
+              terminal::Console& console);
+
+template <auto Command>
+int with_server(const terminal::CommandLine& line, terminal::Console& console) {
+  return run_with_server(Command, static_cast<const Options&>(line), console);
+}
+template <auto Command>
+int local(const terminal::CommandLine& line, terminal::Console& console) {
+  return run_local(Command, static_cast<const Options&>(line), console);
+}
 
 // The whole program: what argv asks for, from parsing to exit status.
 int run_program(int argc, const char* const* argv);

@@ -8,10 +8,14 @@
 namespace ctl {
 
 using terminal::must_be;
+using terminal::OptionRow;
+using terminal::Scope;
+using terminal::store_by;
 using terminal::store_flag;
 using terminal::store_more;
 using terminal::store_number;
 using terminal::store_text;
+using terminal::ValueKind;
 
 namespace {
 
@@ -83,13 +87,13 @@ Result<void> store_outcome(Options& options, std::string_view value) {
 
 constexpr std::int64_t kMonth = 30LL * 24 * 3600;
 
-constexpr std::array kOptions{
+constexpr std::array kOwnOptions{
     OptionRow{.name = "app",
               .letter = 'a',
               .kind = ValueKind::text,
               .placeholder = "APP",
               .doc = "machines of this app (default: 'default'; lists: all apps)",
-              .environment = true,
+              .configurable = true,
               .store = store_text<&Options::app>},
     OptionRow{
         .name = "selector",
@@ -116,7 +120,7 @@ constexpr std::array kOptions{
               .kind = ValueKind::text,
               .placeholder = "NUMBER",
               .doc = "at most so many rows; pages are followed until then",
-              .store = store_limit},
+              .store = store_by<store_limit>},
     OptionRow{.name = "state",
               .kind = ValueKind::text,
               .placeholder = "ID",
@@ -127,7 +131,7 @@ constexpr std::array kOptions{
               .placeholder = "OUTCOME",
               .doc = "only results that ended so: kept, changed, failed, skipped, cancelled, timed_out",
               .choices = kOutcomes,
-              .store = store_outcome},
+              .store = store_by<store_outcome>},
     OptionRow{.name = "since",
               .kind = ValueKind::text,
               .placeholder = "WHEN",
@@ -150,7 +154,7 @@ constexpr std::array kOptions{
               .placeholder = "WHAT",
               .doc = "what its machines report: all results (default), or changes only",
               .choices = "all changes",
-              .store = store_report},
+              .store = store_by<store_report>},
     OptionRow{.name = "recipe",
               .kind = ValueKind::text,
               .placeholder = "NAME",
@@ -160,7 +164,7 @@ constexpr std::array kOptions{
               .kind = ValueKind::text,
               .placeholder = "N",
               .doc = "this revision; newest follows the recipe (default)",
-              .store = store_revision},
+              .store = store_by<store_revision>},
     OptionRow{.name = "order",
               .kind = ValueKind::text,
               .placeholder = "N",
@@ -171,7 +175,7 @@ constexpr std::array kOptions{
               .placeholder = "HOW",
               .doc = "what a new version does to the state that is running: finish (default) or kill",
               .choices = "finish kill",
-              .store = store_on_change},
+              .store = store_by<store_on_change>},
     OptionRow{.name = "round-delay",
               .kind = ValueKind::text,
               .placeholder = "SECONDS",
@@ -204,7 +208,7 @@ constexpr std::array kOptions{
               .placeholder = "ROLE",
               .doc = "what it may do: viewer (default), operator or admin",
               .choices = "viewer operator admin",
-              .store = store_role},
+              .store = store_by<store_role>},
     OptionRow{.name = "scope",
               .kind = ValueKind::text,
               .placeholder = "SELECTOR",
@@ -235,7 +239,7 @@ constexpr std::array kOptions{
               .kind = ValueKind::text,
               .placeholder = "HASH",
               .doc = "verify: a head that was noted earlier must be in the chain",
-              .store = store_head},
+              .store = store_by<store_head>},
     OptionRow{.name = "to",
               .kind = ValueKind::text,
               .placeholder = "SELECTOR",
@@ -308,8 +312,8 @@ constexpr std::array kGlobalOptions{
               .kind = ValueKind::text,
               .placeholder = "URL",
               .doc = "the backend (https://127.0.0.1:8963, or what 'opsctl login' stored)",
-              .global = true,
-              .environment = true,
+              .scope = Scope::every,
+              .configurable = true,
               .store = store_text<&Options::server>},
     OptionRow{
         .name = "token-file",
@@ -317,8 +321,8 @@ constexpr std::array kGlobalOptions{
         .placeholder = "FILE",
         .doc = "a file with the access token (what 'opsctl login' stored, else ./opsbackend-data/admin.token "
                "for a backend on this machine)",
-        .global = true,
-        .environment = true,
+        .scope = Scope::every,
+        .configurable = true,
         .store = store_text<&Options::token_file>},
     OptionRow{
         .name = "ca",
@@ -326,8 +330,8 @@ constexpr std::array kGlobalOptions{
         .placeholder = "FILE",
         .doc = "the certificates that may vouch for the backend, for https (what 'opsctl login' stored, else "
                "./opsbackend-data/ca.crt for a backend on this machine)",
-        .global = true,
-        .environment = true,
+        .scope = Scope::every,
+        .configurable = true,
         .store = store_text<&Options::ca>},
     OptionRow{.name = "format",
               .letter = 'o',
@@ -335,48 +339,39 @@ constexpr std::array kGlobalOptions{
               .placeholder = "FORMAT",
               .doc = "table (default, for people), json or yaml",
               .choices = "table json yaml",
-              .global = true,
-              .environment = true,
-              .store = store_format},
+              .scope = Scope::every,
+              .configurable = true,
+              .store = store_by<store_format>},
     OptionRow{.name = "color",
               .doc = "colours, even if this is no terminal",
-              .global = true,
+              .scope = Scope::every,
               .store = store_flag<&Options::color>},
     OptionRow{.name = "no-color",
               .doc = "no colours, even on a terminal (NO_COLOR in the environment does the same)",
-              .global = true,
+              .scope = Scope::every,
               .store = store_flag<&Options::color, false>},
     OptionRow{.name = "help",
               .letter = 'h',
               .doc = "show this text",
-              .global = true,
+              .scope = Scope::every,
               .store = store_flag<&Options::help>},
+    OptionRow{.name = "version",
+              .doc = "show the version",
+              .scope = Scope::top,
+              .store = store_flag<&Options::version>},
 };
 
 }  // namespace
 
 std::span<const OptionRow> option_rows() {
   static const std::vector<OptionRow> all = [] {
-    std::vector<OptionRow> rows(kOptions.begin(), kOptions.end());
+    std::vector<OptionRow> rows(kOwnOptions.begin(), kOwnOptions.end());
     const auto release = release_option_rows();
     rows.insert(rows.end(), release.begin(), release.end());
     rows.insert(rows.end(), kGlobalOptions.begin(), kGlobalOptions.end());
     return rows;
   }();
   return all;
-}
-
-const OptionRow* find_option(std::string_view name) {
-  const auto rows = option_rows();
-  const auto found = std::ranges::find(rows, name, &OptionRow::name);
-  return found == rows.end() ? nullptr : &*found;
-}
-
-std::string environment_name(const OptionRow& row) {
-  std::string name = "OPSCTL_";
-  for (const char c : row.name)
-    name += c == '-' ? '_' : static_cast<char>(c - 'a' + 'A');
-  return name;
 }
 
 }  // namespace ctl

@@ -6,11 +6,12 @@
 
 namespace ctl {
 
-using terminal::must_be;
+using terminal::OptionRow;
+using terminal::store_by;
 using terminal::store_flag;
 using terminal::store_more;
-using terminal::store_number;
 using terminal::store_text;
+using terminal::ValueKind;
 
 namespace {
 
@@ -32,13 +33,13 @@ Result<void> store_userdata_backend(Options& options, std::string_view value) {
 }
 
 Result<void> store_cloud_config(Options& options, std::string_view value) {
-  const auto given = value.empty() ? std::optional(true) : base::Value::string(value).as_bool();
-  if (!given) return must_be("true or false", value);
+  const auto given = terminal::flag_value(value);
+  if (!given) return given.error();
   options.userdata.cloud_config = *given;
   return {};
 }
 
-constexpr std::array kOptions{
+constexpr std::array kReleaseOptions{
     // opsctl userdata
     OptionRow{.name = "backend",
               .kind = ValueKind::text,
@@ -46,36 +47,36 @@ constexpr std::array kOptions{
               .doc = "the backend as the machines see it, wss://host:port/agent/ (this server); may be given "
                      "several times",
               .repeatable = true,
-              .store = store_userdata_backend},
+              .store = store_by<store_userdata_backend>},
     OptionRow{.name = "release-base",
               .kind = ValueKind::text,
               .placeholder = "URL",
               .doc = "where the machines find releases (/releases of the backend)",
-              .store = store_userdata<&UserdataOptions::release_base>},
+              .store = store_by<store_userdata<&UserdataOptions::release_base>>},
     OptionRow{.name = "join-token",
               .kind = ValueKind::text,
               .placeholder = "TOKEN",
               .doc = "what 'opsctl join-token create' printed, or a file that holds it (a new one is made)",
-              .store = store_userdata<&UserdataOptions::join_token>},
+              .store = store_by<store_userdata<&UserdataOptions::join_token>>},
     OptionRow{.name = "release-ca",
               .kind = ValueKind::file,
               .placeholder = "FILE",
               .doc = "the certificates that may vouch for the release base (the backend's, if it is the "
                      "backend; else the machine's own list)",
-              .store = store_userdata<&UserdataOptions::release_ca>},
+              .store = store_by<store_userdata<&UserdataOptions::release_ca>>},
     OptionRow{.name = "identity-source",
               .kind = ValueKind::text,
               .placeholder = "SOURCE",
               .doc = "where the machine's agent learns its name (the agent's default)",
-              .store = store_userdata<&UserdataOptions::identity_source>},
+              .store = store_by<store_userdata<&UserdataOptions::identity_source>>},
     OptionRow{.name = "cloud-config",
               .doc = "as a #cloud-config that writes and runs the script",
-              .store = store_cloud_config},
+              .store = store_by<store_cloud_config>},
     OptionRow{.name = "out",
               .kind = ValueKind::file,
               .placeholder = "FILE",
               .doc = "write to this file, that only its owner can read, and not to standard output",
-              .store = store_userdata<&UserdataOptions::out>},
+              .store = store_by<store_userdata<&UserdataOptions::out>>},
     // opsctl release
     OptionRow{.name = "key",
               .kind = ValueKind::file,
@@ -164,7 +165,7 @@ constexpr std::array kOptions{
 }  // namespace
 
 std::span<const OptionRow> release_option_rows() {
-  return kOptions;
+  return kReleaseOptions;
 }
 
 }  // namespace ctl

@@ -1,5 +1,4 @@
-// The command line of opsctl as data: every command and every option is one row, from which parsing, help,
-// completion, the reference page and the environment's names all follow.
+// The options of opsctl: what was asked for, and the rows that say how. See terminal/command_table.hpp.
 #pragma once
 
 #include <chrono>
@@ -11,12 +10,11 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "terminal/command_table.hpp"
 #include "terminal/console.hpp"
 
 namespace ctl {
 
-struct CommandRow;
-struct Options;
 class Api;
 
 inline constexpr int kOk = 0;
@@ -39,13 +37,7 @@ struct UserdataOptions {
 };
 
 // What was asked for. Constant after parsing.
-struct Options {
-  const CommandRow* command = nullptr;
-  std::string group;  // "recipe", of "recipe --help"
-  std::vector<std::string> arguments;
-  bool help = false;
-  bool version = false;
-
+struct Options : terminal::CommandLine {
   // for all commands
   std::string server;
   std::string token_file;
@@ -138,56 +130,13 @@ struct Session {
   Api& api;
 };
 
-enum class ValueKind { none, text, file };  // none: a flag
-
-struct OptionRow {
-  std::string_view name;
-  char letter = 0;
-  ValueKind kind = ValueKind::none;
-  std::string_view placeholder;
-  std::string_view doc;
-  std::string_view choices = {};  // the accepted words, separated by blanks
-  bool repeatable = false;
-  bool global = false;       // for every command, and may stand before it
-  bool environment = false;  // OPSCTL_SERVER
-  // Notes the value; the error says what is accepted. Flags get "" or a word for true or false.
-  base::Result<void> (*store)(Options&, std::string_view value) = nullptr;
-};
-
-struct CommandRow {
-  std::string_view name;       // "recipe push"
-  std::string_view arguments;  // "[NAME] FILE"; "" if it takes none
-  std::size_t least = 0;       // arguments
-  std::size_t most = 0;
-  ValueKind argument_kind = ValueKind::none;
-  std::string_view argument_choices = {};
-  std::string_view options = {};  // names of its own options, separated by blanks
-  std::string_view summary;
-  std::string_view description;
-  std::string_view examples;
-  // One of these: with the server, or without.
-  base::Result<int> (*run)(Session&) = nullptr;
-  base::Result<int> (*run_local)(const Options&, terminal::Console&) = nullptr;
-
-  bool has_option(const OptionRow& row) const;
-};
-
-std::span<const OptionRow> option_rows();
-std::span<const OptionRow> release_option_rows();  // of them: userdata and release
-std::span<const CommandRow> command_rows();
+std::span<const terminal::OptionRow> option_rows();
+std::span<const terminal::OptionRow> release_option_rows();  // of them: userdata and release
+std::span<const terminal::CommandRow> command_rows();
 // By what they are about, each in a file of its own (command_rows_*.cpp).
-std::span<const CommandRow> access_command_rows();
-std::span<const CommandRow> release_command_rows();
-std::span<const CommandRow> update_command_rows();
-std::span<const CommandRow> userdata_command_rows();
-const CommandRow* find_command(std::string_view name);
-const OptionRow* find_option(std::string_view name);
-
-// The first words of commands ("recipe"), each once, in order.
-std::vector<std::string_view> command_groups();
-// The second words below one ("push", "list" …); none when it is a command itself.
-std::vector<std::string_view> subcommands(std::string_view group);
-
-std::string environment_name(const OptionRow& row);
+std::span<const terminal::CommandRow> access_command_rows();
+std::span<const terminal::CommandRow> release_command_rows();
+std::span<const terminal::CommandRow> update_command_rows();
+std::span<const terminal::CommandRow> userdata_command_rows();
 
 }  // namespace ctl

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
 
 #include "ctl/api.hpp"
 #include "ctl/command_line.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/login_file.hpp"
+#include "terminal/command_help.hpp"
 
 namespace ctl {
 
@@ -20,7 +20,23 @@ int show_error(const base::Error& error, bool unreachable, terminal::Console& co
   return error.code() == base::ErrorCode::invalid ? kUsage : kFailed;
 }
 
-int run_with_server(const Options& options, terminal::Console& console) {
+int run_chosen_command(const Options& options, terminal::Console& console) {
+  if (options.version) return *version_command(options, console);
+  if (!options.group.empty()) {
+    console.out.write(terminal::group_help(command_table(), options.group));
+    return kOk;
+  }
+  if (options.help || !options.command) {
+    (options.help ? console.out : console.err).write(terminal::help_text(command_table(), options.command));
+    return options.help ? kOk : kUsage;
+  }
+  return options.command->run(options, console);
+}
+
+}  // namespace
+
+int run_with_server(base::Result<int> (*command)(Session&), const Options& options,
+                    terminal::Console& console) {
   auto login = choose_login(options, login_path());
   if (!login) return show_error(login.error(), false, console);
   if (!login->token.empty()) console.redactor->add(login->token);
@@ -34,34 +50,21 @@ int run_with_server(const Options& options, terminal::Console& console) {
                         .answer_timeout = answer_timeout});
   if (!api) return show_error(api.error(), false, console);
   Session session{.options = options, .console = console, .api = **api};
-  auto status = options.command->run(session);
+  auto status = command(session);
   return status ? *status : show_error(status.error(), (*api)->unreachable(), console);
 }
 
-int run_chosen_command(const Options& options, terminal::Console& console) {
-  if (options.version) return *version_command(options, console);
-  if (!options.group.empty()) {
-    console.out.write(group_help(options.group));
-    return kOk;
-  }
-  if (options.help || !options.command) {
-    (options.help ? console.out : console.err).write(help_text(options.command));
-    return options.help ? kOk : kUsage;
-  }
-  if (options.command->run) return run_with_server(options, console);
-  auto status = options.command->run_local(options, console);
+int run_local(base::Result<int> (*command)(const Options&, terminal::Console&), const Options& options,
+              terminal::Console& console) {
+  auto status = command(options, console);
   return status ? *status : show_error(status.error(), false, console);
 }
-
-}  // namespace
 
 int run_program(int argc, const char* const* argv) {
   std::signal(SIGPIPE,
               SIG_IGN);  // a reader that goes away ends the output, and is told apart from a lost backend
   auto redactor = std::make_shared<base::Redactor>();
-  auto options =
-      parse_options({.arguments = std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc),
-                     .environment = [](const char* name) -> const char* { return std::getenv(name); }});
+  auto options = parse_options(terminal::process_sources(argc, argv));
   if (!options) {
     terminal::Console({.program = "opsctl", .colour = {}}, redactor).complain(options.error().message());
     return kUsage;

@@ -1,52 +1,69 @@
-// How rows of options store what was given, in whatever struct a program has for that: `.store =
-// store_text<&Options::file>`. The error says what is accepted. Pure.
+// How rows of options store what was given, in the options that a program has: `.store =
+// store_text<&Options::file>`, or `.store = store_by<store_color>` with a function of the program's own. The
+// error says what is accepted. Pure.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/result.hpp"
-#include "base/text.hpp"
-#include "base/value.hpp"
+#include "terminal/command_table.hpp"
 
 namespace terminal {
 
-inline base::Error must_be(std::string_view what, std::string_view value) {
-  return base::Error(base::ErrorCode::invalid,
-                     "must be " + std::string(what) + ", not '" + std::string(value) + "'");
+base::Error must_be(std::string_view what, std::string_view value);
+
+// What values mean. Text must not be empty; a flag is true unless a word says otherwise.
+base::Result<std::string_view> text_value(std::string_view value);
+base::Result<bool> flag_value(std::string_view value);
+base::Result<std::int64_t> number_value(std::string_view value, std::int64_t least, std::int64_t most);
+
+template <class Options, class Field>
+Options& options_with(Field Options::*, CommandLine& line) {
+  return static_cast<Options&>(line);
 }
 
-template <auto Member, class Options>
-base::Result<void> store_text(Options& options, std::string_view value) {
-  if (value.empty()) return base::Error(base::ErrorCode::invalid, "needs a value");
-  options.*Member = value;
+template <auto Member>
+base::Result<void> store_text(CommandLine& line, std::string_view value) {
+  const auto text = text_value(value);
+  if (!text) return text.error();
+  options_with(Member, line).*Member = *text;
   return {};
 }
 
-template <auto Member, class Options>
-base::Result<void> store_more(Options& options, std::string_view value) {
-  if (value.empty()) return base::Error(base::ErrorCode::invalid, "needs a value");
-  (options.*Member).emplace_back(value);
+template <auto Member>
+base::Result<void> store_more(CommandLine& line, std::string_view value) {
+  const auto text = text_value(value);
+  if (!text) return text.error();
+  (options_with(Member, line).*Member).emplace_back(*text);
   return {};
 }
 
-template <auto Member, bool Meaning = true, class Options>
-base::Result<void> store_flag(Options& options, std::string_view value) {
-  const auto given = value.empty() ? std::optional(true) : base::Value::string(value).as_bool();
-  if (!given) return must_be("true or false", value);
-  options.*Member = *given == Meaning;
+template <auto Member, bool Meaning = true>
+base::Result<void> store_flag(CommandLine& line, std::string_view value) {
+  const auto given = flag_value(value);
+  if (!given) return given.error();
+  options_with(Member, line).*Member = *given == Meaning;
   return {};
 }
 
-template <auto Member, std::int64_t Least, std::int64_t Most, class Options>
-base::Result<void> store_number(Options& options, std::string_view value) {
-  const auto number = base::parse_integer(value);
-  if (!number || *number < Least || *number > Most)
-    return must_be("a number from " + std::to_string(Least) + " to " + std::to_string(Most), value);
-  options.*Member = *number;
+template <auto Member, std::int64_t Least, std::int64_t Most>
+base::Result<void> store_number(CommandLine& line, std::string_view value) {
+  const auto number = number_value(value, Least, Most);
+  if (!number) return number.error();
+  options_with(Member, line).*Member = *number;
   return {};
+}
+
+template <class Options>
+base::Result<void> store_with(base::Result<void> (*store)(Options&, std::string_view), CommandLine& line,
+                              std::string_view value) {
+  return store(static_cast<Options&>(line), value);
+}
+template <auto Store>
+base::Result<void> store_by(CommandLine& line, std::string_view value) {
+  return store_with(Store, line, value);
 }
 
 }  // namespace terminal

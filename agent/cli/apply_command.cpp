@@ -16,13 +16,13 @@ struct Target {
   std::vector<std::string> expected_plans;
 };
 
-std::optional<Target> load_target(const Options& options, Console& console) {
-  if (!is_plan_file(options.argument)) {
-    auto recipe = load_recipe(options.argument, options, console);
+std::optional<Target> load_target(const Options& options, terminal::Console& console) {
+  if (!is_plan_file(options.argument())) {
+    auto recipe = load_recipe(options.argument(), options, console);
     if (!recipe) return std::nullopt;
     return Target{.recipe = std::move(recipe), .root = options.root};
   }
-  auto plan = load_plan_file(options.argument);
+  auto plan = load_plan_file(options.argument());
   if (!plan) {
     console.complain(plan.error().message());
     return std::nullopt;
@@ -46,7 +46,7 @@ std::optional<Target> load_target(const Options& options, Console& console) {
 
 }  // namespace
 
-int apply_command(const Options& options, Console& console) {
+int apply_command(const Options& options, terminal::Console& console) {
   // A reader that goes away ("| head") must not end the run in the middle of a change.
   std::signal(SIGPIPE, SIG_IGN);
   auto target = load_target(options, console);

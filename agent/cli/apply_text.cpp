@@ -6,8 +6,8 @@
 
 #include "agent/cli/apply_view.hpp"
 #include "agent/cli/plan_text.hpp"
-#include "agent/cli/wrap.hpp"
 #include "base/text.hpp"
+#include "terminal/wrap.hpp"
 
 namespace agent::cli {
 
@@ -22,29 +22,31 @@ constexpr std::size_t kLongestPartialLine = 4096;
 
 struct Mark {
   char symbol;
-  Style style;
+  terminal::Style style;
 };
 
 Mark mark_of(const engine::StateResult& result) {
   switch (result.outcome) {
     case engine::Outcome::kept:
-      return {'=', Style::dim};
+      return {'=', terminal::Style::dim};
     case engine::Outcome::skipped:
-      return {'.', Style::dim};
+      return {'.', terminal::Style::dim};
     case engine::Outcome::changed:
       break;
     case engine::Outcome::failed:
     case engine::Outcome::cancelled:
     case engine::Outcome::timed_out:
-      return {'x', Style::red};
+      return {'x', terminal::Style::red};
   }
   const char symbol = change_symbol(result.changes);
-  return {symbol, symbol == '+' ? Style::green : symbol == '-' ? Style::red : Style::yellow};
+  return {symbol, symbol == '+'   ? terminal::Style::green
+                  : symbol == '-' ? terminal::Style::red
+                                  : terminal::Style::yellow};
 }
 
 class TextView final : public ApplyView {
  public:
-  TextView(const Options& options, Console& console) : options_(options), console_(console) {}
+  TextView(const Options& options, terminal::Console& console) : options_(options), console_(console) {}
   ~TextView() override { erase(); }
 
   void show(const engine::Event& event) override {
@@ -64,9 +66,9 @@ class TextView final : public ApplyView {
 
   void stopping(engine::Stop::When when) override {
     if (when == engine::Stop::When::now) return print("Stopping now.\n");
-    print("Stopping" + (running_ ? " when '" + printable(running_->id) + "' is done" : std::string()) +
-          ", in " + std::to_string(control::kStopGrace.count()) +
-          " s at the latest; once more to stop now.\n");
+    print("Stopping" +
+          (running_ ? " when '" + terminal::printable(running_->id) + "' is done" : std::string()) + ", in " +
+          std::to_string(control::kStopGrace.count()) + " s at the latest; once more to stop now.\n");
   }
 
   std::optional<std::chrono::milliseconds> patience() const override {
@@ -84,8 +86,8 @@ class TextView final : public ApplyView {
     running_ = event;
     started_at_ = Clock::now();
     if (options_.verbose)
-      print(console_.paint(Style::dim, "> ") + title(event.id, event.module) + ": " +
-            printable(event.message) + "\n");
+      print(console_.paint(terminal::Style::dim, "> ") + title(event.id, event.module) + ": " +
+            terminal::printable(event.message) + "\n");
   }
 
   void on(const engine::StateOutput& event) {
@@ -95,7 +97,7 @@ class TextView final : public ApplyView {
     std::size_t end = 0;
     while ((end = partial_.find('\n')) != std::string::npos || partial_.size() > kLongestPartialLine) {
       end = std::min(end, partial_.size());
-      print("    | " + printable(std::string_view(partial_).substr(0, end)) + "\n");
+      print("    | " + terminal::printable(std::string_view(partial_).substr(0, end)) + "\n");
       partial_.erase(0, end + 1);
     }
   }
@@ -121,9 +123,9 @@ class TextView final : public ApplyView {
     if (options_.quiet) return;
     const bool stopped = end.counts[static_cast<std::size_t>(engine::Outcome::failed)] == 0 &&
                          end.counts[static_cast<std::size_t>(engine::Outcome::timed_out)] == 0;
-    const std::string title = converged() ? console_.paint(Style::green, "Done:")
-                              : stopped   ? console_.paint(Style::red, "Stopped:")
-                                          : console_.paint(Style::red, "Failed:");
+    const std::string title = converged() ? console_.paint(terminal::Style::green, "Done:")
+                              : stopped   ? console_.paint(terminal::Style::red, "Stopped:")
+                                          : console_.paint(terminal::Style::red, "Failed:");
     print(title + " " + round_summary(end) + ".\n");
   }
 
@@ -131,8 +133,9 @@ class TextView final : public ApplyView {
 
   void on(const engine::Notice& notice) {
     erase();
-    if (notice.level == engine::Notice::Level::warning) return console_.warn(printable(notice.text));
-    if (!options_.quiet) print(printable(notice.text) + "\n");
+    if (notice.level == engine::Notice::Level::warning)
+      return console_.warn(terminal::printable(notice.text));
+    if (!options_.quiet) print(terminal::printable(notice.text) + "\n");
   }
 
   void on(const engine::Stopped&) {
@@ -141,7 +144,8 @@ class TextView final : public ApplyView {
   }
 
   std::string title(std::string_view id, std::string_view module) const {
-    return console_.paint(Style::bold, printable(id)) + "  " + console_.paint(Style::dim, module);
+    return console_.paint(terminal::Style::bold, terminal::printable(id)) + "  " +
+           console_.paint(terminal::Style::dim, module);
   }
 
   std::string comment_text(const engine::StateResult& result) const {
@@ -150,7 +154,7 @@ class TextView final : public ApplyView {
     if (result.outcome == engine::Outcome::timed_out || result.outcome == engine::Outcome::cancelled)
       text.insert(0, result.outcome == engine::Outcome::timed_out ? "timed out: " : "cancelled: ");
     if (result.resumed) text += " (by an earlier run that was interrupted)";
-    return join_lines(printable(text, true), "\n    ");
+    return terminal::join_lines(terminal::printable(text, true), "\n    ");
   }
 
   // The end of what its programs printed: where the reason usually is.
@@ -163,12 +167,12 @@ class TextView final : public ApplyView {
     if (first > 0)
       text += "    | … " + std::to_string(first) + " lines before; all of them with --verbose or --json\n";
     for (std::size_t i = first; i < lines.size(); ++i)
-      text += "    | " + printable(lines[i]) + "\n";
+      text += "    | " + terminal::printable(lines[i]) + "\n";
     return text;
   }
 
   void finish_output() {
-    if (!partial_.empty()) print("    | " + printable(partial_) + "\n");
+    if (!partial_.empty()) print("    | " + terminal::printable(partial_) + "\n");
     partial_.clear();
   }
 
@@ -190,20 +194,20 @@ class TextView final : public ApplyView {
               std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - started_at_).count()) +
               " s";
     }
-    text = printable(text);
-    const std::size_t width = terminal_width(STDOUT_FILENO);
-    if (display_width(text) >= width) {
+    text = terminal::printable(text);
+    const std::size_t width = terminal::terminal_width(STDOUT_FILENO);
+    if (terminal::display_width(text) >= width) {
       std::size_t end = 0;
       for (std::size_t columns = 0; end < text.size() && columns + 2 < width; ++columns)
         end += std::max<std::size_t>(base::utf8_length(text, end), 1);
       text = text.substr(0, end) + "…";
     }
-    console_.out.write(console_.paint(Style::cyan, text));
+    console_.out.write(console_.paint(terminal::Style::cyan, text));
     drawn_ = true;
   }
 
   const Options& options_;
-  Console& console_;
+  terminal::Console& console_;
   std::size_t total_ = 0;
   std::size_t done_ = 0;
   std::optional<engine::StateStarted> running_;
@@ -216,7 +220,7 @@ class TextView final : public ApplyView {
 
 }  // namespace
 
-std::unique_ptr<ApplyView> make_text_view(const Options& options, Console& console) {
+std::unique_ptr<ApplyView> make_text_view(const Options& options, terminal::Console& console) {
   return std::make_unique<TextView>(options, console);
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 class JsonView final : public ApplyView {
  public:
-  explicit JsonView(Console& console) : console_(console) {}
+  explicit JsonView(terminal::Console& console) : console_(console) {}
 
   void show(const engine::Event& event) override {
     note(event);
@@ -26,7 +26,7 @@ class JsonView final : public ApplyView {
   }
 
  private:
-  Console& console_;
+  terminal::Console& console_;
 };
 
 }  // namespace
@@ -39,7 +39,7 @@ void ApplyView::note(const engine::Event& event) {
     if (end->counts[i] > 0 && !engine::is_success(static_cast<engine::Outcome>(i))) converged_ = false;
 }
 
-std::unique_ptr<ApplyView> make_json_view(Console& console) {
+std::unique_ptr<ApplyView> make_json_view(terminal::Console& console) {
   return std::make_unique<JsonView>(console);
 }
 

@@ -3,8 +3,9 @@
 
 #include <memory>
 
-#include "agent/cli/console.hpp"
+#include "agent/cli/options.hpp"
 #include "agent/cli/pump.hpp"
+#include "terminal/console.hpp"
 
 namespace agent::cli {
 
@@ -20,8 +21,8 @@ class ApplyView : public EventView {
   bool converged_ = false;
 };
 
-std::unique_ptr<ApplyView> make_text_view(const Options& options, Console& console);
-std::unique_ptr<ApplyView> make_json_view(Console& console);
+std::unique_ptr<ApplyView> make_text_view(const Options& options, terminal::Console& console);
+std::unique_ptr<ApplyView> make_json_view(terminal::Console& console);
 
 // "2 changed, 7 kept, 1 not reached in 1.23 s"
 std::string round_summary(const engine::RoundEnd& end);

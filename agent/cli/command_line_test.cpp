@@ -5,11 +5,12 @@
 
 #include <doctest/doctest.h>
 
+#include "base/text.hpp"
+#include "terminal/command_help.hpp"
 #include "tests/support/state_harness.hpp"
 
 namespace {
 
-using agent::cli::CommandName;
 using agent::cli::Options;
 
 // A command line with an environment and a config file of its own.
@@ -48,15 +49,15 @@ TEST_CASE("options may stand before and behind the recipe") {
         std::vector<std::string>{"plan", "--json", "--root=/mnt", "web.yaml"},
         std::vector<std::string>{"plan", "--root", "/mnt", "--json", "--", "web.yaml"}}) {
     const Options options = CommandLine{.arguments = arguments}.options();
-    CHECK(options.command == CommandName::plan);
-    CHECK(options.argument == "web.yaml");
+    CHECK(options.command->name == "plan");
+    CHECK(options.argument() == "web.yaml");
     CHECK(options.json);
     CHECK(options.root == "/mnt");
   }
 }
 
 TEST_CASE("a lone dash is a recipe on standard input") {
-  CHECK(CommandLine{.arguments = {"validate", "-"}}.options().argument == "-");
+  CHECK(CommandLine{.arguments = {"validate", "-"}}.options().argument() == "-");
 }
 
 TEST_CASE("the command line wins over the environment, which wins over the config file") {
@@ -79,7 +80,7 @@ TEST_CASE("options that may be given several times merge") {
                          .environment = {{"OPSAGENT_ASSUME_DONE", "c"}},
                          .config = "--assume-done=d\nassume_done = e\n"};
   const Options options = line.options();
-  CHECK(options.argument == "x.yaml");
+  CHECK(options.argument() == "x.yaml");
   CHECK(options.assume_done == std::vector<std::string>{"d", "e", "c", "a", "b"});
 }
 
@@ -134,16 +135,32 @@ TEST_CASE("help and version need nothing else to be right") {
   CHECK(
       CommandLine{.arguments = {"plan", "--help"}, .environment = {}, .config = "nonsense\n"}.options().help);
   CHECK(CommandLine{.arguments = {"--version"}}.options().version);
-  CHECK(CommandLine{.arguments = {"help", "apply"}}.options().command == CommandName::apply);
+  CHECK(CommandLine{.arguments = {"help", "apply"}}.options().command->name == "apply");
 }
 
 TEST_CASE("every command's help names its options and shows examples") {
-  for (const agent::cli::CommandRow& row : agent::cli::command_rows()) {
-    const std::string help = agent::cli::help_text(row.command);
+  const terminal::CommandTable& table = agent::cli::command_table();
+  for (const terminal::CommandRow& row : table.commands) {
+    const std::string help = terminal::help_text(table, &row);
     CHECK(help.find("Usage: opsagent " + std::string(row.name)) == 0);
     CHECK(help.find("Examples:") != std::string::npos);
-    for (const agent::cli::OptionRow& option : agent::cli::option_rows())
-      CHECK((help.find("--" + std::string(option.name)) != std::string::npos ||
-             !option.applies_to(row.command)));
+    for (const terminal::OptionRow& option : table.options)
+      CHECK(
+          (help.find("--" + std::string(option.name)) != std::string::npos || !table.applies(option, &row)));
   }
+}
+
+TEST_CASE("every option that a command of opsagent names exists, and every option belongs to a command") {
+  const terminal::CommandTable& table = agent::cli::command_table();
+  for (const terminal::CommandRow& row : table.commands) {
+    for (const std::string_view name : base::split_words(row.options))
+      CHECK_MESSAGE(table.find_option(name), row.name << ": " << name);
+    CHECK_MESSAGE((row.run != nullptr), row.name);
+    CHECK_MESSAGE((row.least > 0) == !row.question.empty(), row.name);
+  }
+  for (const terminal::OptionRow& option : table.options)
+    CHECK_MESSAGE(
+        (option.scope == terminal::Scope::top ||
+         std::ranges::any_of(table.commands, [&](const auto& row) { return table.applies(option, &row); })),
+        option.name);
 }

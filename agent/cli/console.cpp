@@ -10,9 +10,10 @@ std::optional<bool> colour(ColorWhen when) {
 
 }  // namespace
 
-Console::Console(const Options& options, std::shared_ptr<base::Redactor> the_redactor)
-    : terminal::Console(
-          {.program = "opsagent", .colour = colour(options.color), .live = !options.json && !options.quiet},
-          std::move(the_redactor)) {}
+terminal::Console make_console(const Options& options, std::shared_ptr<base::Redactor> redactor) {
+  return terminal::Console(
+      {.program = "opsagent", .colour = colour(options.color), .live = !options.json && !options.quiet},
+      std::move(redactor));
+}
 
 }  // namespace agent::cli

@@ -1,4 +1,4 @@
-// The console of `opsagent`: see terminal/console.hpp.
+// The console that the options of opsagent ask for.
 #pragma once
 
 #include "agent/cli/options.hpp"
@@ -6,13 +6,6 @@
 
 namespace agent::cli {
 
-using terminal::Output;
-using terminal::Paint;
-using terminal::Style;
-using terminal::terminal_width;
-
-struct Console : terminal::Console {
-  Console(const Options& options, std::shared_ptr<base::Redactor> the_redactor);
-};
+terminal::Console make_console(const Options& options, std::shared_ptr<base::Redactor> redactor);
 
 }  // namespace agent::cli

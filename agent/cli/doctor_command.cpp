@@ -2,8 +2,8 @@
 
 #include "agent/cli/commands.hpp"
 #include "agent/cli/doctor_checks.hpp"
-#include "agent/cli/json_text.hpp"
-#include "agent/cli/wrap.hpp"
+#include "base/json_text.hpp"
+#include "terminal/wrap.hpp"
 
 namespace agent::cli {
 
@@ -13,18 +13,18 @@ std::string_view health_name(Health health) {
   return health == Health::ok ? "ok" : health == Health::warn ? "warn" : "fail";
 }
 
-void print(const Finding& finding, Console& console) {
-  const Style style = finding.health == Health::ok     ? Style::green
-                      : finding.health == Health::warn ? Style::yellow
-                                                       : Style::red;
+void print(const Finding& finding, terminal::Console& console) {
+  const terminal::Style style = finding.health == Health::ok     ? terminal::Style::green
+                                : finding.health == Health::warn ? terminal::Style::yellow
+                                                                 : terminal::Style::red;
   std::string word(health_name(finding.health));
   word.resize(5, ' ');
-  console.out.line(console.paint(style, word) + finding.about + ": " + printable(finding.text));
-  if (!finding.advice.empty()) console.out.line("     " + printable(finding.advice));
+  console.out.line(console.paint(style, word) + finding.about + ": " + terminal::printable(finding.text));
+  if (!finding.advice.empty()) console.out.line("     " + terminal::printable(finding.advice));
 }
 
 std::string to_json(const Findings& findings, bool is_healthy) {
-  JsonText json;
+  base::JsonText json;
   json.begin_object().member("ok", is_healthy).key("checks").begin_list();
   for (const Finding& finding : findings) {
     json.begin_object().member("health", health_name(finding.health)).member("about", finding.about);
@@ -35,7 +35,7 @@ std::string to_json(const Findings& findings, bool is_healthy) {
 
 }  // namespace
 
-int doctor_command(const Options& options, Console& console) {
+int doctor_command(const Options& options, terminal::Console& console) {
   Findings findings;
   const auto add = [&](Findings more) { std::ranges::move(more, std::back_inserter(findings)); };
   add(check_configuration(options));

@@ -1,14 +1,14 @@
 #include "agent/cli/event_json.hpp"
 
-#include "agent/cli/json_text.hpp"
 #include "agent/cli/plan_counts.hpp"
+#include "base/json_text.hpp"
 #include "base/utc_text.hpp"
 
 namespace agent::cli {
 
 namespace {
 
-void add_changes(JsonText& json, const std::vector<states::Change>& changes) {
+void add_changes(base::JsonText& json, const std::vector<states::Change>& changes) {
   json.key("changes").begin_list();
   for (const states::Change& change : changes) {
     json.begin_object()
@@ -21,7 +21,7 @@ void add_changes(JsonText& json, const std::vector<states::Change>& changes) {
   json.end_list();
 }
 
-void add_problems(JsonText& json, std::string_view name, std::string_view file,
+void add_problems(base::JsonText& json, std::string_view name, std::string_view file,
                   const std::vector<recipe::Problem>& problems) {
   json.key(name).begin_list();
   for (const recipe::Problem& problem : problems) {
@@ -87,15 +87,15 @@ class EventWriter {
   std::string finish() { return json_.end_object().take(); }
 
  private:
-  JsonText& begin(std::string_view name) { return json_.begin_object().member("event", name); }
-  JsonText json_;
+  base::JsonText& begin(std::string_view name) { return json_.begin_object().member("event", name); }
+  base::JsonText json_;
 };
 
 }  // namespace
 
 std::string plan_json(const engine::PlanResult& plan, std::string_view recipe, std::string_view digest,
                       std::string_view root) {
-  JsonText json;
+  base::JsonText json;
   json.begin_object().member("recipe", recipe).member("digest", digest).member("root", root);
   const PlanCounts counts = count(plan);
   json.key("counts").begin_object().member("change", counts.change).member("unknown", counts.unknown);
@@ -120,7 +120,7 @@ std::string event_json(const engine::Event& event) {
 
 std::string problems_json(std::string_view file, const std::vector<recipe::Problem>& problems,
                           const std::vector<recipe::Problem>& warnings) {
-  JsonText json;
+  base::JsonText json;
   json.begin_object().member("ok", problems.empty());
   add_problems(json, "problems", file, problems);
   add_problems(json, "warnings", file, warnings);

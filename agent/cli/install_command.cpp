@@ -2,9 +2,9 @@
 #include <unistd.h>
 
 #include "agent/cli/commands.hpp"
-#include "agent/cli/wrap.hpp"
 #include "agent/install/install.hpp"
 #include "agent/install/uninstall.hpp"
+#include "terminal/wrap.hpp"
 
 namespace agent::cli {
 
@@ -18,29 +18,29 @@ install::Site site_of(const Options& options) {
 }
 
 // Of an image whoever may write to it can be the owner.
-bool may_proceed(const Options& options, Console& console) {
+bool may_proceed(const Options& options, terminal::Console& console) {
   if (!options.root.empty() || ::geteuid() == 0) return true;
   console.complain("this changes the system: run it as root (sudo opsagent " +
-                   std::string(command_row(options.command).name) + " …)");
+                   std::string(options.command->name) + " …)");
   return false;
 }
 
-install::Say progress(const Options& options, Console& console) {
+install::Say progress(const Options& options, terminal::Console& console) {
   return [&](const std::string& step) {
     if (options.quiet) return;
-    console.out.line(printable(step));
+    console.out.line(terminal::printable(step));
     console.out.flush();
   };
 }
 
-int fail(const base::Error& error, Console& console) {
+int fail(const base::Error& error, terminal::Console& console) {
   console.complain(error.message());
   return kFailure;
 }
 
 }  // namespace
 
-int install_command(const Options& options, Console& console) {
+int install_command(const Options& options, terminal::Console& console) {
   if (!may_proceed(options, console)) return kFailure;
   const auto release = install::own_release();
   if (!release) {
@@ -57,23 +57,27 @@ int install_command(const Options& options, Console& console) {
                                            .number = static_cast<std::uint64_t>(options.release)},
                                           progress(options, console));
   if (!installed) return fail(installed.error(), console);
-  if (!options.quiet) console.out.line("installed " + printable(*installed));
+  if (!options.quiet) console.out.line("installed " + terminal::printable(*installed));
   return kOk;
 }
 
-int uninstall_command(const Options& options, Console& console) {
+int uninstall_command(const Options& options, terminal::Console& console) {
   if (!may_proceed(options, console)) return kFailure;
   const auto kept = install::uninstall({.site = site_of(options), .keep_state = options.keep_state},
                                        progress(options, console));
   if (!kept) return fail(kept.error(), console);
   for (const std::string& each : *kept)
-    console.warn("kept " + printable(each));
+    console.warn("kept " + terminal::printable(each));
   if (!options.quiet) console.out.line("uninstalled");
   return kOk;
 }
 
-int clean_command(const Options& options, Console& console) {
-  if (options.argument.empty()) return uninstall_command(options, console);
+int clean_command(const Options& options, terminal::Console& console) {
+  if (!options.argument().empty() && options.argument() != "reinstall") {
+    console.complain("what is to be cleaned? opsagent clean, or opsagent clean reinstall");
+    return kFailure;
+  }
+  if (options.argument().empty()) return uninstall_command(options, console);
   if (!may_proceed(options, console)) return kFailure;
   const auto done = install::reinstall(site_of(options), !options.no_start, progress(options, console));
   if (!done) return fail(done.error(), console);

@@ -1,14 +1,15 @@
 #include "agent/cli/markdown.hpp"
 
-#include "agent/cli/wrap.hpp"
 #include "base/text.hpp"
+#include "terminal/wrap.hpp"
 
 namespace agent::cli {
 
 namespace {
 
 // Words between two marks, painted; a mark without its partner is text.
-std::string painted_spans(std::string_view text, std::string_view mark, Style style, const Paint& paint) {
+std::string painted_spans(std::string_view text, std::string_view mark, terminal::Style style,
+                          const terminal::Paint& paint) {
   std::string out;
   while (true) {
     const std::size_t first = text.find(mark);
@@ -28,7 +29,7 @@ bool is_item(std::string_view line) {
 
 class Renderer {
  public:
-  Renderer(const Paint& paint, std::size_t width) : paint_(paint), width_(width) {}
+  Renderer(const terminal::Paint& paint, std::size_t width) : paint_(paint), width_(width) {}
 
   void line(std::string_view line) {
     const std::string_view text = base::trim(line);
@@ -36,13 +37,13 @@ class Renderer {
       flush();
       in_code_ = !in_code_;
     } else if (in_code_) {
-      out_ += "    " + paint_(Style::dim, line) + "\n";
+      out_ += "    " + paint_(terminal::Style::dim, line) + "\n";
     } else if (text.empty()) {
       flush();
       out_ += "\n";
     } else if (text.starts_with('#')) {
       flush();
-      out_ += paint_(Style::bold, base::trim(text.substr(text.find_first_not_of('#')))) + "\n";
+      out_ += paint_(terminal::Style::bold, base::trim(text.substr(text.find_first_not_of('#')))) + "\n";
     } else if (text.starts_with('|')) {
       flush();
       out_ += std::string(text) + "\n";
@@ -60,13 +61,13 @@ class Renderer {
  private:
   void flush() {
     if (paragraph_.empty()) return;
-    const std::string text =
-        painted_spans(painted_spans(paragraph_, "`", Style::cyan, paint_), "**", Style::bold, paint_);
-    out_ += wrap(text, "", is_item(paragraph_) ? "  " : "", width_) + "\n";
+    const std::string text = painted_spans(painted_spans(paragraph_, "`", terminal::Style::cyan, paint_),
+                                           "**", terminal::Style::bold, paint_);
+    out_ += terminal::wrap(text, "", is_item(paragraph_) ? "  " : "", width_) + "\n";
     paragraph_.clear();
   }
 
-  const Paint& paint_;
+  const terminal::Paint& paint_;
   const std::size_t width_;
   std::string out_;
   std::string paragraph_;
@@ -75,7 +76,7 @@ class Renderer {
 
 }  // namespace
 
-std::string render_markdown(std::string_view text, const Paint& paint, std::size_t width) {
+std::string render_markdown(std::string_view text, const terminal::Paint& paint, std::size_t width) {
   Renderer renderer(paint, width);
   for (const std::string_view line : base::split(base::trim(text), '\n'))
     renderer.line(line);

@@ -12,6 +12,7 @@ namespace agent::cli {
 using base::Error;
 using base::ErrorCode;
 using base::Result;
+using terminal::must_be;
 
 Result<void> store_color(Options& options, std::string_view value) {
   if (value == "auto")
@@ -27,13 +28,13 @@ Result<void> store_color(Options& options, std::string_view value) {
 
 Result<void> store_log_level(Options& options, std::string_view value) {
   if (value == "debug")
-    options.log_level = LogLevel::debug;
+    options.log_level = terminal::LogLevel::debug;
   else if (value == "info")
-    options.log_level = LogLevel::info;
+    options.log_level = terminal::LogLevel::info;
   else if (value == "warning")
-    options.log_level = LogLevel::warning;
+    options.log_level = terminal::LogLevel::warning;
   else if (value == "error")
-    options.log_level = LogLevel::error;
+    options.log_level = terminal::LogLevel::error;
   else
     return must_be("debug, info, warning or error", value);
   return {};

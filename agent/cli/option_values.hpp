@@ -16,11 +16,6 @@ namespace agent::cli {
 inline constexpr std::string_view kAllowable =
     "run query query:file query:journal query:processes query:unit";
 
-using terminal::must_be;
-using terminal::store_flag;
-using terminal::store_more;
-using terminal::store_text;
-
 base::Result<void> store_color(Options& options, std::string_view value);
 base::Result<void> store_log_level(Options& options, std::string_view value);
 base::Result<void> store_on_change(Options& options, std::string_view value);
@@ -40,7 +35,7 @@ base::Result<void> store_update_time(Options& options, std::string_view value) {
   constexpr std::int64_t kLongest = 3600;
   const auto seconds = base::parse_integer(value);
   if (!seconds || *seconds < least || *seconds > kLongest)
-    return must_be("a number of seconds from " + std::to_string(least) + " to 3600", value);
+    return terminal::must_be("a number of seconds from " + std::to_string(least) + " to 3600", value);
   options.*Member = std::chrono::seconds(*seconds);
   return {};
 }

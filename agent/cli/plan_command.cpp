@@ -10,7 +10,7 @@ namespace agent::cli {
 
 namespace {
 
-void show(const engine::PlannedState& state, const Options& options, Console& console) {
+void show(const engine::PlannedState& state, const Options& options, terminal::Console& console) {
   const bool is_calm = state.skipped || state.verdict == states::Verdict::kept;
   if (is_calm ? !options.verbose : options.quiet && state.verdict != states::Verdict::fail) return;
   console.out.write(is_calm ? kept_line(state, console.paint) : plan_block(state, console.paint) + "\n");
@@ -18,15 +18,15 @@ void show(const engine::PlannedState& state, const Options& options, Console& co
 
 base::Result<void> save_plan(const engine::PlanResult& plan, const recipe::Recipe& recipe,
                              const std::string& root, const Options& options) {
-  auto path = absolute_path(options.argument);
+  auto path = absolute_path(options.argument());
   if (!path) return std::move(path).error();
   return save(make_plan_file(plan, std::move(*path), recipe.digest(), root), options.out);
 }
 
 }  // namespace
 
-int plan_command(const Options& options, Console& console) {
-  if (!options.out.empty() && options.argument == "-") {
+int plan_command(const Options& options, terminal::Console& console) {
+  if (!options.out.empty() && options.argument() == "-") {
     console.complain("a saved plan names its recipe's file; give a file instead of standard input");
     return kFailure;
   }
@@ -35,7 +35,7 @@ int plan_command(const Options& options, Console& console) {
     console.complain(host.error().message());
     return kFailure;
   }
-  const auto recipe = load_recipe(options.argument, options, console);
+  const auto recipe = load_recipe(options.argument(), options, console);
   if (!recipe) return kFailure;
   engine::follow_secrets(nullptr, *recipe, *console.redactor);
 
@@ -50,7 +50,7 @@ int plan_command(const Options& options, Console& console) {
                                                       });
   const PlanCounts counts = count(plan);
   if (options.json)
-    console.out.line(plan_json(plan, options.argument, recipe->digest(), host->root));
+    console.out.line(plan_json(plan, options.argument(), recipe->digest(), host->root));
   else if (!options.quiet)
     console.out.line(counts_line(counts, console.paint));
 

@@ -9,8 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "agent/cli/json_text.hpp"
 #include "base/file_read.hpp"
+#include "base/json_text.hpp"
 #include "base/unique_fd.hpp"
 
 namespace agent::cli {
@@ -54,7 +54,7 @@ PlanFile make_plan_file(const engine::PlanResult& plan, std::string recipe, std:
 }
 
 std::string to_text(const PlanFile& plan) {
-  JsonText json;
+  base::JsonText json;
   json.begin_object().member("opsagent_plan", 1).member("recipe", plan.recipe).member("digest", plan.digest);
   json.member("root", plan.root).key("states").begin_list();
   for (const PlanFile::State& state : plan.states)

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "agent/cli/wrap.hpp"
 #include "base/text.hpp"
 #include "terminal/diff_text.hpp"
+#include "terminal/wrap.hpp"
 
 namespace agent::cli {
 
@@ -15,41 +15,46 @@ constexpr std::string_view kDiffIndent = "        ";
 
 struct Mark {
   char symbol;
-  Style style;
+  terminal::Style style;
 };
 
 Mark mark_of(const engine::PlannedState& state) {
-  if (state.skipped) return {'.', Style::dim};
+  if (state.skipped) return {'.', terminal::Style::dim};
   switch (state.verdict) {
     case states::Verdict::kept:
-      return {'=', Style::dim};
+      return {'=', terminal::Style::dim};
     case states::Verdict::fail:
-      return {'x', Style::red};
+      return {'x', terminal::Style::red};
     case states::Verdict::unknown:
-      return {'?', Style::cyan};
+      return {'?', terminal::Style::cyan};
     case states::Verdict::change:
       break;
   }
   const char symbol = change_symbol(state.changes);
-  return {symbol, symbol == '+' ? Style::green : symbol == '-' ? Style::red : Style::yellow};
+  return {symbol, symbol == '+'   ? terminal::Style::green
+                  : symbol == '-' ? terminal::Style::red
+                                  : terminal::Style::yellow};
 }
 
-std::string heading(const engine::PlannedState& state, const Paint& paint) {
+std::string heading(const engine::PlannedState& state, const terminal::Paint& paint) {
   const Mark mark = mark_of(state);
-  return paint(mark.style, std::string(1, mark.symbol)) + " " + paint(Style::bold, printable(state.id)) +
-         "  " + paint(Style::dim, state.module);
+  return paint(mark.style, std::string(1, mark.symbol)) + " " +
+         paint(terminal::Style::bold, terminal::printable(state.id)) + "  " +
+         paint(terminal::Style::dim, state.module);
 }
 
 bool is_nothing(std::string_view side) {
   return side.empty() || side == "absent";
 }
 
-std::string change_line(const states::Change& change, const Paint& paint) {
-  std::string text = printable(change.what);
+std::string change_line(const states::Change& change, const terminal::Paint& paint) {
+  std::string text = terminal::printable(change.what);
   if (change.before.empty() && change.after.empty()) return text;
   text += ": ";
-  if (!change.before.empty()) text += paint(Style::red, printable(change.before)) + " -> ";
-  return text + paint(Style::green, change.after.empty() ? "absent" : printable(change.after));
+  if (!change.before.empty())
+    text += paint(terminal::Style::red, terminal::printable(change.before)) + " -> ";
+  return text +
+         paint(terminal::Style::green, change.after.empty() ? "absent" : terminal::printable(change.after));
 }
 
 }  // namespace
@@ -65,7 +70,7 @@ char change_symbol(const std::vector<states::Change>& changes) {
   return '~';
 }
 
-std::string changes_text(const std::vector<states::Change>& changes, const Paint& paint) {
+std::string changes_text(const std::vector<states::Change>& changes, const terminal::Paint& paint) {
   std::string text;
   for (const states::Change& change : changes) {
     text.append(kIndent).append(change_line(change, paint)).append("\n");
@@ -74,36 +79,38 @@ std::string changes_text(const std::vector<states::Change>& changes, const Paint
   return text;
 }
 
-std::string plan_block(const engine::PlannedState& state, const Paint& paint) {
+std::string plan_block(const engine::PlannedState& state, const terminal::Paint& paint) {
   std::string text = heading(state, paint) + "\n";
   if (!state.message.empty()) {
-    const std::string message = printable(state.message, true);
+    const std::string message = terminal::printable(state.message, true);
     for (const std::string_view line : base::split(message, '\n'))
       text.append(kIndent)
-          .append(state.verdict == states::Verdict::fail ? paint(Style::red, line) : std::string(line))
+          .append(state.verdict == states::Verdict::fail ? paint(terminal::Style::red, line)
+                                                         : std::string(line))
           .append("\n");
   }
   if (!state.depends_on.empty())
-    text.append(kIndent).append("known once '" + printable(state.depends_on) + "' is applied\n");
+    text.append(kIndent).append("known once '" + terminal::printable(state.depends_on) + "' is applied\n");
   return text + changes_text(state.changes, paint);
 }
 
-std::string kept_line(const engine::PlannedState& state, const Paint& paint) {
-  return heading(state, paint) + (state.message.empty() ? "" : ": " + printable(state.message)) + "\n";
+std::string kept_line(const engine::PlannedState& state, const terminal::Paint& paint) {
+  return heading(state, paint) + (state.message.empty() ? "" : ": " + terminal::printable(state.message)) +
+         "\n";
 }
 
-std::string counts_line(const PlanCounts& counts, const Paint& paint) {
+std::string counts_line(const PlanCounts& counts, const terminal::Paint& paint) {
   std::vector<std::string> parts;
-  const auto add = [&](std::size_t number, Style style, std::string_view what) {
+  const auto add = [&](std::size_t number, terminal::Style style, std::string_view what) {
     if (number > 0) parts.push_back(paint(style, std::to_string(number) + " " + std::string(what)));
   };
-  add(counts.change, Style::yellow, "to change");
-  add(counts.unknown, Style::cyan, "not known yet");
-  add(counts.fail, Style::red, "cannot work");
-  add(counts.kept, Style::dim, "kept");
-  add(counts.skipped, Style::dim, "skipped");
+  add(counts.change, terminal::Style::yellow, "to change");
+  add(counts.unknown, terminal::Style::cyan, "not known yet");
+  add(counts.fail, terminal::Style::red, "cannot work");
+  add(counts.kept, terminal::Style::dim, "kept");
+  add(counts.skipped, terminal::Style::dim, "skipped");
   if (counts.change + counts.unknown + counts.fail == 0) parts.insert(parts.begin(), "nothing to do");
-  return paint(Style::bold, "Plan:") + " " + base::join(parts, ", ") + ".";
+  return paint(terminal::Style::bold, "Plan:") + " " + base::join(parts, ", ") + ".";
 }
 
 PlanCounts count(const engine::PlanResult& plan) {

@@ -4,25 +4,25 @@
 #include <string>
 #include <vector>
 
-#include "agent/cli/console.hpp"
 #include "agent/cli/plan_counts.hpp"
 #include "agent/engine/messages.hpp"
+#include "terminal/console.hpp"
 
 namespace agent::cli {
 
 // A block for one planned state; ends with a newline.
-std::string plan_block(const engine::PlannedState& state, const Paint& paint);
+std::string plan_block(const engine::PlannedState& state, const terminal::Paint& paint);
 
 // One line for one that is kept or skipped.
-std::string kept_line(const engine::PlannedState& state, const Paint& paint);
+std::string kept_line(const engine::PlannedState& state, const terminal::Paint& paint);
 
 // The changes, indented, with their diffs.
-std::string changes_text(const std::vector<states::Change>& changes, const Paint& paint);
+std::string changes_text(const std::vector<states::Change>& changes, const terminal::Paint& paint);
 
 // "+" for what appears, "-" for what disappears, "~" for the rest.
 char change_symbol(const std::vector<states::Change>& changes);
 
 // "Plan: 2 to change, 1 not known yet, 7 kept."
-std::string counts_line(const PlanCounts& counts, const Paint& paint);
+std::string counts_line(const PlanCounts& counts, const terminal::Paint& paint);
 
 }  // namespace agent::cli

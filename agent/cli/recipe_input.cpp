@@ -6,8 +6,8 @@
 #include <cstdlib>
 
 #include "agent/cli/event_json.hpp"
-#include "agent/cli/wrap.hpp"
 #include "builtins/builtins.hpp"
+#include "terminal/wrap.hpp"
 
 namespace agent::cli {
 
@@ -15,19 +15,19 @@ states::Registry make_registry() {
   return states::Registry({states::native_states(), builtins::builtin_states()});
 }
 
-void show_problems(const recipe::Loaded& loaded, const std::string& path, Console& console) {
+void show_problems(const recipe::Loaded& loaded, const std::string& path, terminal::Console& console) {
   const std::string name = path == "-" ? "<stdin>" : path;
   console.out.flush();
   for (const recipe::Problem& warning : loaded.warnings)
-    console.err.line(console.paint_errors(Style::yellow, "warning:") + " " +
-                     printable(describe(warning, name)));
+    console.err.line(console.paint_errors(terminal::Style::yellow, "warning:") + " " +
+                     terminal::printable(describe(warning, name)));
   for (const recipe::Problem& problem : loaded.problems)
-    console.err.line(printable(describe(problem, name)));
+    console.err.line(terminal::printable(describe(problem, name)));
   console.err.flush();
 }
 
 std::shared_ptr<const recipe::Recipe> load_recipe(const std::string& path, const Options& options,
-                                                  Console& console) {
+                                                  terminal::Console& console) {
   recipe::Loaded loaded = recipe::load_file(path, make_registry());
   if (options.json && !loaded.recipe)
     console.out.line(problems_json(path, loaded.problems, loaded.warnings));

@@ -4,9 +4,10 @@
 #include <memory>
 #include <string>
 
-#include "agent/cli/console.hpp"
+#include "agent/cli/options.hpp"
 #include "recipe/recipe.hpp"
 #include "states/context.hpp"
+#include "terminal/console.hpp"
 
 namespace agent::cli {
 
@@ -15,10 +16,10 @@ states::Registry make_registry();
 
 // Null when there are problems; they have been shown then, as warnings have in any case.
 std::shared_ptr<const recipe::Recipe> load_recipe(const std::string& path, const Options& options,
-                                                  Console& console);
+                                                  terminal::Console& console);
 
 // "error: …" and "warning: …" lines as compilers print them, on standard error.
-void show_problems(const recipe::Loaded& loaded, const std::string& path, Console& console);
+void show_problems(const recipe::Loaded& loaded, const std::string& path, terminal::Console& console);
 
 // The machine itself, or the files below `root`, which must be a folder.
 base::Result<states::Host> make_host(const std::string& root, const std::string& state_dir);

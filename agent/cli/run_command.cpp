@@ -8,13 +8,13 @@
 
 #include "agent/cli/apply_view.hpp"
 #include "agent/cli/commands.hpp"
-#include "agent/cli/log.hpp"
 #include "agent/cli/recipe_input.hpp"
 #include "agent/cli/version.hpp"
 #include "agent/control/stop_signals.hpp"
 #include "agent/daemon/daemon.hpp"
 #include "base/file_read.hpp"
 #include "base/text.hpp"
+#include "terminal/log.hpp"
 #include "update/journal.hpp"
 
 namespace agent::cli {
@@ -28,7 +28,7 @@ std::string in_quotes(std::string_view text) {
 // Writes what the worker does to the log.
 class EventLog {
  public:
-  EventLog(const Options& options, Log& log) : options_(options), log_(log) {}
+  EventLog(const Options& options, terminal::Log& log) : options_(options), log_(log) {}
 
   void show(const engine::Event& event) {
     std::visit([this](const auto& each) { on(each); }, event);
@@ -76,7 +76,9 @@ class EventLog {
       log_.error(text);
       log_output(result.output);
     } else {
-      log_.write(result.outcome == engine::Outcome::changed ? LogLevel::info : LogLevel::debug, text);
+      log_.write(
+          result.outcome == engine::Outcome::changed ? terminal::LogLevel::info : terminal::LogLevel::debug,
+          text);
     }
   }
   void on(const engine::RoundEnd& end) {
@@ -84,11 +86,12 @@ class EventLog {
     std::string text = "round " + std::to_string(end.round) + ": " + round_summary(end);
     if (end.next) text += "; next in " + duration_text(*end.next);
     const bool calm = end.round > 1 && end.not_reached == 0 && is_calm(end);
-    log_.write(calm ? LogLevel::debug : LogLevel::info, text);
+    log_.write(calm ? terminal::LogLevel::debug : terminal::LogLevel::info, text);
   }
   void on(const engine::PlanResult&) {}
   void on(const engine::Notice& notice) {
-    log_.write(notice.level == engine::Notice::Level::warning ? LogLevel::warning : LogLevel::info,
+    log_.write(notice.level == engine::Notice::Level::warning ? terminal::LogLevel::warning
+                                                              : terminal::LogLevel::info,
                notice.text);
   }
   void on(const engine::Stopped&) { log_.info("stopped"); }
@@ -111,7 +114,7 @@ class EventLog {
   }
 
   const Options& options_;
-  Log& log_;
+  terminal::Log& log_;
   std::int64_t version_ = 1;
 };
 
@@ -119,18 +122,18 @@ class EventLog {
 
 namespace {
 
-LogLevel level_of(Level level) {
+terminal::LogLevel level_of(Level level) {
   switch (level) {
     case Level::debug:
-      return LogLevel::debug;
+      return terminal::LogLevel::debug;
     case Level::info:
-      return LogLevel::info;
+      return terminal::LogLevel::info;
     case Level::warning:
-      return LogLevel::warning;
+      return terminal::LogLevel::warning;
     case Level::error:
       break;
   }
-  return LogLevel::error;
+  return terminal::LogLevel::error;
 }
 
 std::string environment(const char* name) {
@@ -198,7 +201,7 @@ std::optional<std::string> program_path() {
 }
 
 // Becomes the program anew, with the arguments that it was started with.
-int start_anew(Log& log) {
+int start_anew(terminal::Log& log) {
   const auto text = base::read_file("/proc/self/cmdline", 1024 * 1024);
   std::vector<std::string> arguments;
   if (text)
@@ -225,12 +228,16 @@ transport::ProxySettings proxy_settings(const Options& options) {
           .no_proxy = environment("no_proxy")};
 }
 
-int run_command(const Options& options, Console& console) {
+int run_command(const Options& options, terminal::Console& console) {
   const control::SignalFd hang_ups({SIGHUP});  // one that comes while the recipe is read is heard afterwards
   const auto fail = [&](const std::string& text) {
     console.complain(text);
     return kFailure;
   };
+  if (options.recipe.empty() && options.ws_uris.empty())
+    return fail("for whom? opsagent run --ws-uri URI, or without a backend: opsagent run --recipe FILE");
+  if (!options.recipe.empty() && !options.ws_uris.empty())
+    return fail("--recipe is for a daemon without backend; with --ws-uri the backend sends the recipe");
   auto host = make_host(options.root, options.state_dir);
   if (!host) return fail(host.error().message());
   runtime::DaemonSettings settings{.host = std::move(*host),
@@ -248,7 +255,7 @@ int run_command(const Options& options, Console& console) {
     if (!recipe) return kFailure;
     settings.recipe = engine::RunRecipe{.recipe = std::move(recipe), .on_change = options.on_change};
   }
-  auto log = Log::open(options.log_level, options.log_file, console.redactor);
+  auto log = terminal::Log::open(options.log_level, options.log_file, console.redactor);
   if (!log) return fail(log.error().message());
 
   if (settings.recipe)

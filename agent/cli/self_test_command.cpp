@@ -5,11 +5,11 @@
 
 #include "agent/cli/command_line.hpp"
 #include "agent/cli/commands.hpp"
-#include "agent/cli/json_text.hpp"
 #include "agent/cli/recipe_input.hpp"
 #include "agent/cli/version.hpp"
-#include "agent/cli/wrap.hpp"
 #include "agent/install/self_check.hpp"
+#include "base/json_text.hpp"
+#include "terminal/wrap.hpp"
 
 namespace agent::cli {
 
@@ -21,7 +21,7 @@ bool is_hidden_configuration() {
 }
 
 std::string to_json(const std::vector<install::Check>& checks, bool is_fine) {
-  JsonText json;
+  base::JsonText json;
   json.begin_object().member("ok", is_fine).member("version", kVersion).key("checks").begin_list();
   for (const install::Check& check : checks)
     json.begin_object()
@@ -34,7 +34,7 @@ std::string to_json(const std::vector<install::Check>& checks, bool is_fine) {
 
 }  // namespace
 
-int self_test_command(const Options& options, Console& console) {
+int self_test_command(const Options& options, terminal::Console& console) {
   const std::vector<install::Check> checks =
       install::self_test({.version = std::string(kVersion),
                           .state_dir = options.state_dir,
@@ -45,7 +45,7 @@ int self_test_command(const Options& options, Console& console) {
     console.out.line(to_json(checks, is_fine));
   } else {
     for (const install::Check& check : checks) {
-      const std::string line = check.about + ": " + printable(check.text);
+      const std::string line = check.about + ": " + terminal::printable(check.text);
       if (!check.ok)
         console.complain(line);
       else if (!options.quiet)

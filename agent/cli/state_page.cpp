@@ -1,8 +1,8 @@
 #include "agent/cli/state_page.hpp"
 
 #include "agent/cli/markdown.hpp"
-#include "agent/cli/wrap.hpp"
 #include "base/text.hpp"
+#include "terminal/wrap.hpp"
 
 namespace agent::cli {
 
@@ -63,19 +63,22 @@ std::vector<std::string> state_remarks(const StateType& type) {
   return remarks;
 }
 
-std::string state_for_terminal(const states::RegistryEntry& entry, const Paint& paint, std::size_t width) {
+std::string state_for_terminal(const states::RegistryEntry& entry, const terminal::Paint& paint,
+                               std::size_t width) {
   const StateType& type = *entry.type;
-  std::string text = paint(Style::bold, type.name) + "  " + std::string(type.summary) + "\n";
+  std::string text = paint(terminal::Style::bold, type.name) + "  " + std::string(type.summary) + "\n";
   if (const std::string aliases = joined(type.aliases, ""); !aliases.empty())
     text += "Also called " + aliases + ".\n";
-  text += "\n" + paint(Style::bold, "Parameters") + "\n";
+  text += "\n" + paint(terminal::Style::bold, "Parameters") + "\n";
   if (type.params.empty()) text += "  none\n";
   for (const Param& param : type.params) {
-    text += "  " + paint(Style::cyan, param.name) + "  " + paint(Style::dim, wire_name(param.wire));
-    if (param.is_required) text += "  " + paint(Style::yellow, "required");
-    text += "\n" + wrap(description(param, ""), "      ", "      ", width) + "\n";
+    text += "  " + paint(terminal::Style::cyan, param.name) + "  " +
+            paint(terminal::Style::dim, wire_name(param.wire));
+    if (param.is_required) text += "  " + paint(terminal::Style::yellow, "required");
+    text += "\n" + terminal::wrap(description(param, ""), "      ", "      ", width) + "\n";
     if (!param.is_required && !param.fallback_text.empty())
-      text += wrap("default: " + std::string(param.fallback_text), "      ", "      ", width) + "\n";
+      text +=
+          terminal::wrap("default: " + std::string(param.fallback_text), "      ", "      ", width) + "\n";
   }
   text += "\n" + render_markdown(entry.page, paint, width);
   if (!text.ends_with("\n\n")) text += "\n";
@@ -116,7 +119,7 @@ std::string states_index(std::span<const states::RegistryEntry> entries) {
   return text;
 }
 
-void add_state(JsonText& json, const states::RegistryEntry& entry) {
+void add_state(base::JsonText& json, const states::RegistryEntry& entry) {
   const StateType& type = *entry.type;
   json.begin_object().member("name", type.name).key("aliases").begin_list();
   for (const std::string_view alias : type.aliases)

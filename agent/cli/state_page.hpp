@@ -3,15 +3,16 @@
 
 #include <string>
 
-#include "agent/cli/console.hpp"
-#include "agent/cli/json_text.hpp"
+#include "base/json_text.hpp"
 #include "states/state.hpp"
+#include "terminal/console.hpp"
 
 namespace agent::cli {
 
-std::string state_for_terminal(const states::RegistryEntry& entry, const Paint& paint, std::size_t width);
+std::string state_for_terminal(const states::RegistryEntry& entry, const terminal::Paint& paint,
+                               std::size_t width);
 std::string state_as_markdown(const states::RegistryEntry& entry);
-void add_state(JsonText& json, const states::RegistryEntry& entry);
+void add_state(base::JsonText& json, const states::RegistryEntry& entry);
 
 // The page of docs/states/ that lists all of them.
 std::string states_index(std::span<const states::RegistryEntry> entries);

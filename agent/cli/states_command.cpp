@@ -33,9 +33,9 @@ base::Result<void> write_reference(const states::Registry& registry, const std::
   return write_page(folder + "/README.md", states_index(registry.entries()));
 }
 
-void list(const states::Registry& registry, const Options& options, Console& console) {
+void list(const states::Registry& registry, const Options& options, terminal::Console& console) {
   if (options.json) {
-    JsonText json;
+    base::JsonText json;
     json.begin_object().key("states").begin_list();
     for (const states::RegistryEntry& entry : registry.entries())
       add_state(json, entry);
@@ -49,39 +49,39 @@ void list(const states::Registry& registry, const Options& options, Console& con
     if (options.quiet)
       console.out.line(name);
     else
-      console.out.line(console.paint(Style::bold, name) + std::string(widest + 2 - name.size(), ' ') +
-                       std::string(entry.type->summary));
+      console.out.line(console.paint(terminal::Style::bold, name) +
+                       std::string(widest + 2 - name.size(), ' ') + std::string(entry.type->summary));
   }
 }
 
 }  // namespace
 
-int states_command(const Options& options, Console& console) {
+int states_command(const Options& options, terminal::Console& console) {
   const states::Registry registry = make_registry();
   if (!options.markdown.empty()) {
     auto written = write_reference(registry, options.markdown);
     if (!written) console.complain(written.error().message());
     return written ? kOk : kFailure;
   }
-  if (options.argument.empty()) {
+  if (options.argument().empty()) {
     list(registry, options, console);
     return kOk;
   }
-  const states::RegistryEntry* entry = registry.find(options.argument);
+  const states::RegistryEntry* entry = registry.find(options.argument());
   if (!entry) {
-    const auto close = registry.nearest(options.argument);
-    console.complain("there is no state '" + options.argument + "'" +
+    const auto close = registry.nearest(options.argument());
+    console.complain("there is no state '" + options.argument() + "'" +
                      (close ? "; did you mean '" + std::string(*close) + "'?" : "") +
                      "\n'opsagent states' lists them");
     return kFailure;
   }
   if (options.json) {
-    JsonText json;
+    base::JsonText json;
     add_state(json, *entry);
     console.out.line(json.take());
   } else {
-    console.out.write(
-        state_for_terminal(*entry, console.paint, std::min(terminal_width(STDOUT_FILENO), kWidest)));
+    console.out.write(state_for_terminal(*entry, console.paint,
+                                         std::min(terminal::terminal_width(STDOUT_FILENO), kWidest)));
   }
   return kOk;
 }

@@ -1,8 +1,8 @@
 // `opsagent status`: what the daemon says of itself.
 #include "agent/cli/commands.hpp"
-#include "agent/cli/wrap.hpp"
 #include "agent/control/control_client.hpp"
 #include "base/json.hpp"
+#include "terminal/wrap.hpp"
 
 namespace agent::cli {
 
@@ -18,11 +18,11 @@ std::string text_at(const Value& object, std::string_view key, std::string_view 
   return value->is_text() ? std::string(value->text()) : base::to_json(*value);
 }
 
-void print(const Value& status, Console& console) {
+void print(const Value& status, terminal::Console& console) {
   const auto row = [&](std::string name, const std::string& text) {
     constexpr std::size_t kColumn = 13;
     name.resize(kColumn, ' ');
-    console.out.line(console.paint(Style::bold, name) + printable(text));
+    console.out.line(console.paint(terminal::Style::bold, name) + terminal::printable(text));
   };
   row("daemon", "process " + text_at(status, "pid") + ", version " + text_at(status, "version") + ", since " +
                     text_at(status, "started"));
@@ -48,7 +48,7 @@ void print(const Value& status, Console& console) {
 
 }  // namespace
 
-int status_command(const Options& options, Console& console) {
+int status_command(const Options& options, terminal::Console& console) {
   auto client = control::ControlClient::connect(options.state_dir);
   auto answer = client ? client->ask(R"({"command":"status"})", kPatience)
                        : base::Result<std::string>(std::move(client).error());

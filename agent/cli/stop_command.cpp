@@ -25,21 +25,11 @@ struct Request {
   bool restart = false;
 };
 
-Request request_of(CommandName command) {
-  switch (command) {
-    case CommandName::stop_wait:
-      return {"wait"};
-    case CommandName::stop_end:
-      return {"end"};
-    case CommandName::restart:
-      return {"now", true};
-    case CommandName::restart_wait:
-      return {"wait", true};
-    case CommandName::restart_end:
-      return {"end", true};
-    default:
-      return {"now"};
-  }
+// "restart-wait" restarts and waits; a name without an ending does it now.
+Request request_of(std::string_view command) {
+  const std::size_t dash = command.find('-');
+  return {.when = dash == command.npos ? "now" : command.substr(dash + 1),
+          .restart = command.starts_with("restart")};
 }
 
 // The new daemon may need a moment before it listens.
@@ -64,8 +54,8 @@ std::string error_in(const std::string& answer) {
 
 }  // namespace
 
-int stop_command(const Options& options, Console& console) {
-  const Request request = request_of(options.command);
+int stop_command(const Options& options, terminal::Console& console) {
+  const Request request = request_of(options.command->name);
   const auto fail = [&](const std::string& text) {
     console.complain(text);
     return kFailure;

@@ -5,15 +5,15 @@
 
 namespace agent::cli {
 
-int validate_command(const Options& options, Console& console) {
-  const recipe::Loaded loaded = recipe::load_file(options.argument, make_registry());
+int validate_command(const Options& options, terminal::Console& console) {
+  const recipe::Loaded loaded = recipe::load_file(options.argument(), make_registry());
   const bool ok = loaded.recipe != nullptr;
   if (options.json) {
-    console.out.line(problems_json(options.argument, loaded.problems, loaded.warnings));
+    console.out.line(problems_json(options.argument(), loaded.problems, loaded.warnings));
   } else {
-    show_problems(loaded, options.argument, console);
+    show_problems(loaded, options.argument(), console);
     if (ok && !options.quiet)
-      console.out.line(options.argument + ": fine, " + states_text(loaded.recipe->states().size()));
+      console.out.line(options.argument() + ": fine, " + states_text(loaded.recipe->states().size()));
   }
   return ok ? kOk : kFailure;
 }

@@ -5,7 +5,7 @@ namespace agent::cli {
 
 const std::string_view kVersion = OPSAGENT_VERSION;
 
-int version_command(Console& console) {
+int version_command(const Options&, terminal::Console& console) {
   console.out.line("opsagent " + std::string(kVersion));
   return kOk;
 }

@@ -1,11 +1,11 @@
+// The options of opsbackend, as rows, and its table.
 #include "backend/server/options.hpp"
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include "base/text.hpp"
-#include "base/value.hpp"
+#include "terminal/completion.hpp"
 #include "terminal/option_store.hpp"
 
 namespace backend::server {
@@ -15,18 +15,17 @@ namespace {
 using base::Error;
 using base::ErrorCode;
 using base::Result;
+using terminal::CommandRow;
 using terminal::must_be;
+using terminal::OptionRow;
+using terminal::Scope;
+using terminal::store_by;
 using terminal::store_flag;
+using terminal::store_number;
 using terminal::store_text;
+using terminal::ValueKind;
 
-template <auto Member>
-Result<void> store_count(Options& options, std::string_view value) {
-  constexpr std::int64_t kLargest = 1'000'000'000;
-  const auto number = base::parse_integer(value);
-  if (!number || *number < 1 || *number > kLargest) return must_be("a number from 1 to 1000000000", value);
-  options.*Member = *number;
-  return {};
-}
+constexpr std::int64_t kLargestCount = 1'000'000'000;
 
 Result<void> store_name(Options& options, std::string_view value) {
   constexpr std::size_t kLongest = 253;  // of a DNS name
@@ -75,100 +74,171 @@ Result<void> store_log_level(Options& options, std::string_view value) {
 
 constexpr std::array kOptions{
     OptionRow{.name = "data",
+              .kind = ValueKind::folder,
               .placeholder = "DIR",
               .doc = "folder of the database, the authority and admin.token (./opsbackend-data)",
+              .scope = Scope::top,
+              .configurable = true,
               .store = store_text<&Options::data>},
     OptionRow{.name = "listen",
+              .kind = ValueKind::text,
               .placeholder = "ADDRESS:PORT",
               .doc = "for agents and the API (127.0.0.1:8963); port 0 lets the system choose",
+              .scope = Scope::top,
+              .configurable = true,
               .store = store_text<&Options::listen>},
     OptionRow{.name = "plain",
               .doc = "no TLS, on loopback only; agents are known by their tokens there",
+              .scope = Scope::top,
+              .configurable = true,
               .store = store_flag<&Options::plain>},
     OptionRow{.name = "allow-v1",
               .doc = "accept agents without a certificate too, as those of version 1 are",
+              .scope = Scope::top,
+              .configurable = true,
               .store = store_flag<&Options::allow_v1>},
     OptionRow{
         .name = "name",
+        .kind = ValueKind::text,
         .placeholder = "HOST",
         .doc = "what agents and people call this server, for its certificate; may be given several times",
+        .scope = Scope::top,
         .repeatable = true,
-        .store = store_name},
+        .configurable = true,
+        .store = store_by<store_name>},
     OptionRow{
         .name = "ca-cert",
+        .kind = ValueKind::file,
         .placeholder = "FILE",
         .doc =
             "an authority of your own instead of DATA/ca.pem: its certificate, then the chain up to its root",
+        .scope = Scope::top,
+        .configurable = true,
         .store = store_text<&Options::ca_cert>},
-    OptionRow{
-        .name = "ca-key", .placeholder = "FILE", .doc = "its key", .store = store_text<&Options::ca_key>},
+    OptionRow{.name = "ca-key",
+              .kind = ValueKind::file,
+              .placeholder = "FILE",
+              .doc = "its key",
+              .scope = Scope::top,
+              .configurable = true,
+              .store = store_text<&Options::ca_key>},
     OptionRow{.name = "certificate-life",
+              .kind = ValueKind::text,
               .placeholder = "SECONDS",
               .doc = "of agents' certificates; they renew at two thirds (604800: a week)",
-              .store = store_certificate_life},
+              .scope = Scope::top,
+              .configurable = true,
+              .store = store_by<store_certificate_life>},
     OptionRow{.name = "report",
+              .kind = ValueKind::text,
               .placeholder = "WHAT",
               .doc = "what agents report unless their app says otherwise: all (default) or changes",
-              .store = store_report},
+              .choices = "all changes",
+              .scope = Scope::top,
+              .configurable = true,
+              .store = store_by<store_report>},
     OptionRow{.name = "heartbeat",
+              .kind = ValueKind::text,
               .placeholder = "SECONDS",
               .doc = "between pings; an agent that misses two is gone (30)",
-              .store = store_heartbeat},
+              .scope = Scope::top,
+              .configurable = true,
+              .store = store_by<store_heartbeat>},
     OptionRow{.name = "retention-days",
+              .kind = ValueKind::text,
               .placeholder = "N",
               .doc = "results and rounds older than that are removed (30)",
-              .store = store_count<&Options::retention_days>},
+              .scope = Scope::top,
+              .configurable = true,
+              .store = store_number<&Options::retention_days, 1, kLargestCount>},
     OptionRow{.name = "retention-results",
+              .kind = ValueKind::text,
               .placeholder = "N",
               .doc = "results kept at most (20000000)",
-              .store = store_count<&Options::retention_results>},
+              .scope = Scope::top,
+              .configurable = true,
+              .store = store_number<&Options::retention_results, 1, kLargestCount>},
     OptionRow{.name = "releases",
+              .kind = ValueKind::folder,
               .placeholder = "DIR",
               .doc = "serve the release folder DIR at /releases/, to everybody",
+              .scope = Scope::top,
+              .configurable = true,
               .store = store_text<&Options::releases>},
     OptionRow{.name = "log-file",
+              .kind = ValueKind::file,
               .placeholder = "FILE",
               .doc = "log to FILE too; kept at 5 files of 10 MiB",
+              .scope = Scope::top,
+              .configurable = true,
               .store = store_text<&Options::log_file>},
     OptionRow{.name = "log-level",
+              .kind = ValueKind::text,
               .placeholder = "LEVEL",
               .doc = "debug, info (default), warning or error",
-              .store = store_log_level},
+              .choices = "debug info warning error",
+              .scope = Scope::top,
+              .configurable = true,
+              .store = store_by<store_log_level>},
     OptionRow{.name = "config",
+              .kind = ValueKind::file,
               .placeholder = "FILE",
               .doc = "options from FILE instead of from /etc/opsbackend.conf",
-              .configurable = false,
+              .scope = Scope::top,
               .store = store_text<&Options::config>},
-    OptionRow{
-        .name = "help", .doc = "show this text", .configurable = false, .store = store_flag<&Options::help>},
+    OptionRow{.name = "help",
+              .letter = 'h',
+              .doc = "show this text",
+              .scope = Scope::every,
+              .store = store_flag<&Options::help>},
     OptionRow{.name = "version",
               .doc = "show the version",
-              .configurable = false,
+              .scope = Scope::top,
               .store = store_flag<&Options::version>},
+};
+
+constexpr std::array kCommands{
+    CommandRow{.name = "completion",
+               .arguments = "SHELL",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .argument_choices = terminal::kCompletionShells,
+               .question = "for which shell? opsbackend completion bash|zsh|fish",
+               .summary = "print the completion script for bash, zsh or fish",
+               .description = "Prints a script that makes the Tab key know the options.",
+               .examples = "source <(opsbackend completion bash)\n"
+                           "opsbackend completion zsh > ~/.zfunc/_opsbackend\n"
+                           "opsbackend completion fish > ~/.config/fish/completions/opsbackend.fish"},
 };
 
 }  // namespace
 
-std::span<const OptionRow> option_rows() {
-  return kOptions;
+const terminal::CommandTable& command_table() {
+  static const terminal::CommandTable kTable{
+      .program = "opsbackend",
+      .default_config = kDefaultConfig,
+      .options = kOptions,
+      .commands = kCommands,
+      .help = {.about = "Usage: opsbackend [OPTION]…\n\n"
+                        "The backend of OpsAgent: agents' websockets, recipes, results and the API, over one "
+                        "SQLite file.\n"
+                        "Needs no configuration.\n",
+               .closing =
+                   "The same names work in the environment (OPSBACKEND_LISTEN) and in the config file "
+                   "(listen = …).\n"
+                   "SIGTERM sends the agents away, stores what has arrived and ends; a second one ends at "
+                   "once.\n"
+                   "'opsbackend completion bash|zsh|fish' prints the script that completes these options.\n",
+               .option_column = 26,
+               .top_hint = "lists the options",
+               .command_hint = "explains it"},
+      .needs_command = false};
+  return kTable;
 }
 
-std::string help_text() {
-  constexpr std::size_t kColumn = 26;
-  std::string text =
-      "Usage: opsbackend [OPTION]…\n\n"
-      "The backend of OpsAgent: agents' websockets, recipes, results and the API, over one SQLite file.\n"
-      "Needs no configuration.\n\nOptions:\n";
-  for (const OptionRow& row : kOptions) {
-    std::string left = "  --" + std::string(row.name);
-    if (!row.is_flag()) left += " " + std::string(row.placeholder);
-    left.resize(std::max(kColumn, left.size() + 2), ' ');
-    text += left + std::string(row.doc) + "\n";
-  }
-  return text +
-         "\nThe same names work in the environment (OPSBACKEND_LISTEN) and in the config file "
-         "(listen = …).\n"
-         "SIGTERM sends the agents away, stores what has arrived and ends; a second one ends at once.\n";
+base::Result<Options> parse_options(const terminal::OptionSources& sources) {
+  return terminal::parse_command_line<Options>(command_table(), sources);
 }
 
 }  // namespace backend::server

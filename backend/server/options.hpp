@@ -1,25 +1,18 @@
-// The options of opsbackend: every one is a row, from which parsing, help, the environment's names and the
-// config file's keys all follow.
+// The options of opsbackend: what was asked for, and the rows that say how. See terminal/command_table.hpp.
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
+#include "terminal/command_parser.hpp"
 #include "terminal/log.hpp"
 
 namespace backend::server {
 
 // What was asked for. Constant after parsing.
-struct Options {
-  bool help = false;
-  bool version = false;
-  std::string config;
-
+struct Options : terminal::CommandLine {
   std::string data = "./opsbackend-data";
   std::string listen = "127.0.0.1:8963";
   bool plain = false;
@@ -35,36 +28,14 @@ struct Options {
   std::string releases;  // folder that is served at /releases/; "": none
   std::string log_file;
   terminal::LogLevel log_level = terminal::LogLevel::info;
-
-  bool configured = false;  // anything at all was set
 };
-
-struct OptionRow {
-  std::string_view name;         // "allow-v1"; OPSBACKEND_ALLOW_V1 in the environment, allow_v1 in the file
-  std::string_view placeholder;  // "DIR"; empty: a flag
-  std::string_view doc;
-  bool configurable = true;  // may stand in the environment and the config file
-  bool repeatable = false;   // each adds to what there is, wherever it stands
-  // Notes the value; the error says what is accepted. Flags get "" or a word for true or false.
-  base::Result<void> (*store)(Options&, std::string_view value) = nullptr;
-
-  bool is_flag() const { return placeholder.empty(); }
-};
-
-std::span<const OptionRow> option_rows();
-std::string help_text();
 
 inline constexpr const char* kDefaultConfig = "/etc/opsbackend.conf";
 
-// Where options come from; tests give their own.
-struct OptionSources {
-  std::vector<std::string> arguments;  // without the program's name
-  std::function<const char*(const char*)> environment;
-  std::string default_config = kDefaultConfig;  // read when --config is not given; may be missing
-};
+const terminal::CommandTable& command_table();
 
 // Command line over environment over config file. The error says everything that is wrong, one problem per
 // line, with the nearest known name.
-base::Result<Options> parse_options(const OptionSources& sources);
+base::Result<Options> parse_options(const terminal::OptionSources& sources);
 
 }  // namespace backend::server

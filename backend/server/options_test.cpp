@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include "terminal/command_help.hpp"
+#include "terminal/completion.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace {
@@ -67,7 +69,25 @@ TEST_CASE("mistakes are all named, with what was probably meant") {
 }
 
 TEST_CASE("the help names every option") {
-  const std::string help = backend::server::help_text();
-  for (const auto& row : backend::server::option_rows())
+  const terminal::CommandTable& table = backend::server::command_table();
+  const std::string help = terminal::help_text(table, nullptr);
+  for (const auto& row : table.options)
     CHECK(help.find("--" + std::string(row.name)) != std::string::npos);
+}
+
+TEST_CASE("completion is a command, and needs no other option to be right") {
+  const auto options = parse({"completion", "zsh"});
+  REQUIRE(options);
+  CHECK(options->command->name == "completion");
+  CHECK(options->argument() == "zsh");
+  CHECK(parse({"completion", "zsh", "--data", "x"})
+            .error()
+            .message()
+            .find("no option '--data' for 'completion'") != std::string::npos);
+  const terminal::CommandTable& table = backend::server::command_table();
+  for (const char* shell : {"bash", "zsh", "fish"})
+    for (const auto& row : table.options)
+      CHECK_MESSAGE(
+          terminal::completion_script(table, shell)->find(std::string(row.name)) != std::string::npos,
+          shell << " " << row.name);
 }

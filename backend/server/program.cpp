@@ -6,13 +6,14 @@
 
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <thread>
 
 #include "backend/server/options.hpp"
 #include "backend/server/server.hpp"
 #include "backend/server/version.hpp"
 #include "base/notify.hpp"
+#include "terminal/command_help.hpp"
+#include "terminal/completion.hpp"
 #include "terminal/log.hpp"
 
 namespace backend::server {
@@ -87,6 +88,17 @@ transport::Task<> start(Server& server, terminal::Log& log, const base::Notify& 
   notify.ready();
 }
 
+// The only command.
+int print_completion(const Options& options) {
+  const auto script = terminal::completion_script(command_table(), options.argument());
+  if (script && std::fputs(script->c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return kOk;
+  const std::string problem = script                       ? "not all output could be written"
+                              : options.argument().empty() ? std::string(options.command->question)
+                                                           : script.error().message();
+  std::fprintf(stderr, "opsbackend: %s\n", problem.c_str());
+  return script ? kFailure : kUsage;
+}
+
 int serve(const Options& options, terminal::Log& log) {
   SignalThread signals;
   const std::size_t descriptors = raise_descriptor_limit();
@@ -119,17 +131,17 @@ int serve(const Options& options, terminal::Log& log) {
 
 int run_program(int argc, const char* const* argv) {
   ::umask(077);
-  const auto options =
-      parse_options({.arguments = std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc),
-                     .environment = [](const char* name) -> const char* { return std::getenv(name); }});
+  const auto options = parse_options(terminal::process_sources(argc, argv));
   if (!options) {
     std::fprintf(stderr, "opsbackend: %s\n", options.error().message().c_str());
     return kUsage;
   }
   if (options->help || options->version) {
-    say(options->help ? help_text() : "opsbackend " + std::string(version()));
+    say(options->help ? terminal::help_text(command_table(), options->command)
+                      : "opsbackend " + std::string(version()));
     return kOk;
   }
+  if (options->command) return print_completion(*options);
   auto log = terminal::Log::open(options->log_level, options->log_file);
   if (!log) {
     std::fprintf(stderr, "opsbackend: %s\n", log.error().message().c_str());
