@@ -2,41 +2,17 @@
 
 #include <algorithm>
 
-#include "base/json.hpp"
+#include "builtins/wait_targets.hpp"
 #include "protocol/ids.hpp"
 
 namespace agent::runtime {
 
 namespace {
 
-using base::Value;
-
-constexpr std::string_view kWaitModule = "meta.wait";
-
-protocol::StateRef to_target(const Value& value) {
-  if (value.is_object()) {
-    const auto text = [&](std::string_view key) {
-      const Value* found = value.find(key);
-      return found ? std::string(found->text()) : std::string();
-    };
-    std::string state = text("state_id");
-    if (state.empty()) state = text("stateid");
-    if (state.empty()) state = text("id");
-    return {text("instance_id"), std::move(state)};
-  }
-  const std::string_view text = value.text();
-  const std::size_t slash = text.find('/');
-  if (slash == std::string_view::npos) return {"", std::string(text)};
-  return {std::string(text.substr(0, slash)), std::string(text.substr(slash + 1))};
-}
-
 std::vector<protocol::StateRef> targets_of(const recipe::State& state) {
   std::vector<protocol::StateRef> targets;
-  const Value* waited = state.parameter.find("state");
-  if (!waited) return targets;
-  if (!waited->is_list()) return {to_target(*waited)};
-  for (const Value& each : waited->items())
-    targets.push_back(to_target(each));
+  for (const builtins::WaitTarget& target : builtins::read_wait_targets(state.parameter))
+    targets.push_back({std::string(target.instance_id), std::string(target.state_id)});
   return targets;
 }
 
@@ -124,7 +100,8 @@ std::vector<protocol::at_agent::OpenWait> ActiveRecipe::open_waits() const {
   std::vector<protocol::at_agent::OpenWait> open;
   if (!recipe_ || !store_.current()) return open;
   for (const recipe::State& state : recipe_->states())
-    if (state.type->name == kWaitModule && !is_done(store_.current()->version, std::string(state.id)))
+    if (state.type->name == builtins::kWaitModule &&
+        !is_done(store_.current()->version, std::string(state.id)))
       open.push_back({std::string(state.id), targets_of(state)});
   return open;
 }

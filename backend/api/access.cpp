@@ -5,6 +5,7 @@
 #include "backend/api/changes.hpp"
 #include "backend/api/reply.hpp"
 #include "backend/domain/operator_token.hpp"
+#include "backend/store/operator_tokens.hpp"
 #include "base/text.hpp"
 
 namespace backend::api {
@@ -40,7 +41,7 @@ Task<base::Result<void>> open_access(Context& context) {
       context.store.write([proof = domain::proof_of_token(context.admin_token)](
                               store::Store& store) -> base::Result<std::vector<domain::OperatorToken>> {
         const domain::Millis now = domain::now_millis();
-        if (auto set = store.set_admin_token(proof.id, proof.secret_hash, now); !set)
+        if (auto set = store::set_admin_token(store, proof.id, proof.secret_hash, now); !set)
           return std::move(set).error();
         return store.live_tokens(now);
       });

@@ -1,3 +1,5 @@
+#include "backend/store/apps.hpp"
+
 #include "backend/api/changes.hpp"
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
@@ -69,7 +71,7 @@ Task<HttpResponse> put(Context& context, const Call& call) {
   auto writing =
       context.store.write([app, edit, actor = call.actor](store::Store& store) -> base::Result<PutApp> {
         const auto before = store.find_app(app.app_id);
-        auto put = store.put_app(app, edit, domain::now_millis());
+        auto put = store::put_app(store, app, edit, domain::now_millis());
         if (!put) return std::move(put).error();
         auto noted = audit(store, actor, before ? "app.edit" : "app.create", app.app_id,
                            "report=" + app.report +

@@ -2,6 +2,7 @@
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
+#include "backend/store/recipes.hpp"
 #include "base/text.hpp"
 
 namespace backend::api {
@@ -151,7 +152,7 @@ Task<HttpResponse> add(Context& context, const Call& call) {
   if (auto refused = fields.problems()) co_return std::move(*refused);
   auto writing = context.store.write(
       [wanted = std::move(wanted), actor = call.actor](store::Store& store) -> base::Result<Assigned> {
-        auto added = store.add_assignment(wanted, domain::now_millis());
+        auto added = store::add_assignment(store, wanted, domain::now_millis());
         if (!added) return std::move(added).error();
         return place_and_note(store, std::move(*added), actor, "assignment.create");
       });
@@ -182,7 +183,7 @@ Task<HttpResponse> edit(Context& context, const Call& call) {
         if (!before) return std::move(before).error();
         if (before->app_id != wanted.app_id)
           return base::Error(base::ErrorCode::invalid, "an assignment stays in its app, " + before->app_id);
-        auto edited = store.edit_assignment(wanted, seen);
+        auto edited = store::edit_assignment(store, wanted, seen);
         if (!edited) return std::move(edited).error();
         return place_and_note(store, std::move(*edited), actor, "assignment.edit");
       });
@@ -201,7 +202,7 @@ Task<HttpResponse> remove(Context& context, const Call& call) {
                                          store::Store& store) -> base::Result<Assigned> {
     auto before = find_own(store, scope, wanted);
     if (!before) return std::move(before).error();
-    auto removed = store.remove_assignment(wanted, seen);
+    auto removed = store::remove_assignment(store, wanted, seen);
     if (!removed) return std::move(removed).error();
     return place_and_note(store, std::move(*before), actor, "assignment.remove");
   });

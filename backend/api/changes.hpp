@@ -7,6 +7,7 @@
 #include "backend/api/caller.hpp"
 #include "backend/domain/instants.hpp"
 #include "backend/fleet/delivery.hpp"
+#include "backend/store/audit.hpp"
 #include "backend/store/store.hpp"
 
 namespace backend::api {
@@ -21,7 +22,7 @@ inline base::Result<void> audit(store::Store& store, const Actor& actor, std::st
   row.object = std::move(object);
   row.detail = std::move(detail);
   row.result = result;
-  return store.add_audit(row);
+  return store::add_audit(store, row);
 }
 
 // What cannot be placed (a wait that can never end) is a conflict (409) whatever edit the client had seen.

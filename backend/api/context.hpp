@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "backend/api/token_book.hpp"
+#include "backend/api/token_cache.hpp"
 #include "backend/domain/rate_limit.hpp"
 #include "backend/fleet/fleet.hpp"
 #include "backend/rollouts/rollouts.hpp"

@@ -1,7 +1,10 @@
+#include "backend/store/instances.hpp"
+
 #include "backend/api/changes.hpp"
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
+#include "backend/store/certificates.hpp"
 
 namespace backend::api {
 
@@ -93,7 +96,7 @@ struct Shown {
 
 base::Result<Shown> read_shown(store::Store& store, base::Result<domain::Instance> instance) {
   if (!instance) return std::move(instance).error();
-  auto enrolment = store.find_enrolment(instance->app_id, instance->instance_id);
+  auto enrolment = store::show_enrolment(store, instance->app_id, instance->instance_id);
   if (!enrolment) return std::move(enrolment).error();
   return Shown{std::move(*instance), std::move(*enrolment)};
 }
@@ -167,7 +170,7 @@ Task<HttpResponse> patch(Context& context, const Call& call) {
                                       actor = call.actor, scope = call.caller.scope,
                                       detail = call.http.body](store::Store& store) -> base::Result<Patched> {
     if (auto found = find_covered(store, scope, app, id); !found) return std::move(found).error();
-    auto patched = store.patch_tags(app, id, tags, edit);
+    auto patched = store::patch_tags(store, app, id, tags, edit);
     if (!patched) return std::move(patched).error();
     auto placed = fleet::place_instance(store, patched->key);
     if (!placed) return std::move(placed).error();
@@ -194,7 +197,7 @@ Task<HttpResponse> forget(Context& context, const Call& call) {
        scope = call.caller.scope](store::Store& store) -> base::Result<domain::InstanceKey> {
         auto instance = find_covered(store, scope, app, id);
         if (!instance) return std::move(instance).error();
-        auto forgotten = store.forget_instance(app, id);
+        auto forgotten = store::forget_instance(store, app, id, domain::now_millis());
         if (!forgotten) return std::move(forgotten).error();
         auto noted = audit(store, actor, "instance.forget", app + "/" + id);
         if (!noted) return std::move(noted).error();
@@ -219,7 +222,7 @@ Task<HttpResponse> revoke(Context& context, const Call& call) {
       context.store.write([app = call.captured[0], id = call.captured[1], reason, actor = call.actor,
                            scope = call.caller.scope](store::Store& store) -> base::Result<Shown> {
         if (auto found = find_covered(store, scope, app, id); !found) return std::move(found).error();
-        auto revoked = read_shown(store, store.revoke(app, id, reason, domain::now_millis()));
+        auto revoked = read_shown(store, store::revoke(store, app, id, reason, domain::now_millis()));
         if (!revoked) return revoked;
         auto noted = audit(store, actor, "instance.revoke", app + "/" + id, reason);
         if (!noted) return std::move(noted).error();

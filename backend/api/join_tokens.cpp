@@ -3,6 +3,7 @@
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
+#include "backend/store/enrolment.hpp"
 #include "pki/join_token.hpp"
 
 namespace backend::api {
@@ -91,7 +92,7 @@ Task<HttpResponse> create(Context& context, const Call& call) {
   wanted.created_by = call.actor.name;
   auto writing = context.store.write([wanted = std::move(wanted), actor = call.actor](
                                          store::Store& store) -> base::Result<domain::JoinToken> {
-    auto added = store.add_join_token(wanted);
+    auto added = store::add_join_token(store, wanted);
     if (!added) return added;
     auto noted = audit(store, actor, "join_token.create", wanted.id, describe(wanted));
     if (!noted) return std::move(noted).error();

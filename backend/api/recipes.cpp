@@ -1,3 +1,5 @@
+#include "backend/store/recipes.hpp"
+
 #include "backend/api/changes.hpp"
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
@@ -115,7 +117,7 @@ Task<HttpResponse> push(Context& context, const Call& call) {
       context.store.write([revision = std::move(revision), actor = call.actor,
                            scope = call.caller.scope](store::Store& store) -> base::Result<Pushed> {
         if (auto own = check_followers(store, scope, revision.name); !own) return std::move(own).error();
-        auto put = store.put_revision(revision, domain::now_millis());
+        auto put = store::put_revision(store, revision, domain::now_millis());
         if (!put) return std::move(put).error();
         if (!put->is_new) return Pushed{std::move(*put), {}};
         auto delivery = place_followers(store, revision.name);

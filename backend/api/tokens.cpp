@@ -4,6 +4,7 @@
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
 #include "backend/domain/operator_token.hpp"
+#include "backend/store/operator_tokens.hpp"
 #include "base/sha256.hpp"
 
 namespace backend::api {
@@ -75,7 +76,7 @@ Task<HttpResponse> create(Context& context, const Call& call) {
   wanted.created_by = call.actor.name;
   auto writing = context.store.write([wanted = std::move(wanted), actor = call.actor](
                                          store::Store& store) -> base::Result<domain::OperatorToken> {
-    auto added = store.add_token(wanted, domain::now_millis());
+    auto added = store::add_token(store, wanted, domain::now_millis());
     if (!added) return added;
     auto noted = audit(store, actor, "token.create", wanted.name,
                        "role=" + wanted.role + (wanted.scope.empty() ? "" : ", scope=" + wanted.scope));
@@ -97,7 +98,7 @@ Task<HttpResponse> create(Context& context, const Call& call) {
 Task<HttpResponse> revoke(Context& context, const Call& call) {
   auto writing = context.store.write([name = call.captured[0], actor = call.actor](
                                          store::Store& store) -> base::Result<domain::OperatorToken> {
-    auto revoked = store.revoke_token(name, domain::now_millis());
+    auto revoked = store::revoke_token(store, name, domain::now_millis());
     if (!revoked) return revoked;
     auto noted = audit(store, actor, "token.revoke", name);
     if (!noted) return std::move(noted).error();

@@ -90,21 +90,56 @@ struct Renewal {
 inline constexpr std::int64_t kMostCertificates = 16;
 
 struct CertificateRow {
-  std::string serial;
+  std::int64_t id = 0;  // the store's; grows with the time of issuing
+  std::string serial, uid, key_hash;
   Millis issued = 0, not_after = 0;
   Millis first_used = 0;  // 0: not yet
   Millis revoked = 0;     // 0: it is not
   std::string why;        // it was revoked
 };
 
-// The newest enrolment of an instance, whether it still holds or not.
+// How an instance got an identity, whether that still holds or not. Enrolments outlive their instance.
 struct Enrolment {
-  std::string uid;
+  std::string app_id, instance_id, uid;
+  std::string key_hash;  // of the newest key that it has used
+  std::string token_id;  // the join token; "": it was revoked without ever being enrolled
   bool current = false;
   Millis enrolled = 0;
   Millis revoked = 0;
   std::string why;
-  std::vector<CertificateRow> certificates;  // newest first
+  std::vector<CertificateRow> certificates;  // newest first; only in store::show_enrolment()
+};
+
+// ---- instances
+
+// An instance as a handshake or an enrolment finds it.
+struct KnownInstance {
+  InstanceKey key = 0;
+  std::string token_hash;  // SHA-256 of its instance_token; "": it has none
+  std::string agent_tags;  // JSON, as last said
+  std::string facts_hash;
+  std::uint64_t epoch = 0;  // 0: enrolled, and not seen yet
+  std::int64_t recipe_version = 0, reported_version = 0;
+  bool unplaced = false;  // its placement is to be looked at at the next handshake
+  Millis revoked = 0;     // 0: it is not
+  std::string revoked_why;
+};
+
+// What a handshake leaves in the row of its instance.
+struct ConnectedAgent {
+  InstanceKey instance = 0;
+  AgentKey agent = 0;
+  int protocol = 1;
+  std::string agent_version, os, arch, boot_id;
+  std::string agent_tags;             // JSON
+  std::optional<std::string> errors;  // JSON; nothing: as they were
+  std::int64_t recipe_version = 0, reported_version = 0;
+};
+
+// One agent_uid of an instance: a stream of reports.
+struct AgentStream {
+  AgentKey key = 0;
+  std::uint64_t last_seq = 0;
 };
 
 }  // namespace backend::domain

@@ -2,6 +2,7 @@
 // rings. docs/backend.md has the rules; rollout_rules.hpp decides by them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -34,6 +35,19 @@ inline constexpr std::string_view kConfirmed = "confirmed";
 inline constexpr std::string_view kRolledBack = "rolled_back";
 inline constexpr std::string_view kFailed = "failed";
 inline constexpr std::string_view kRefused = "refused";
+inline constexpr std::array kClosedPhases{kConfirmed, kRolledBack, kFailed, kRefused};
+// Closed, and not as it should be; or lost.
+inline constexpr std::array kFailedPhases{kRolledBack, kFailed, kRefused, kLost};
+// Not told, given up, or closed: nobody owes an answer in these.
+inline constexpr std::array kAnsweredPhases{kWaiting,    kLost,   kSuperseded, kConfirmed,
+                                            kRolledBack, kFailed, kRefused};
+// Through with the rollout, or never a part of it any more.
+inline constexpr std::array kLeftPhases{kSuperseded, kConfirmed, kRolledBack, kFailed, kRefused};
+// Before the switch to the new version. A machine that is connected and in one of these is not silent: a
+// state that is waited for may take hours, a slow line nearly so. After the switch there is a deadline.
+inline constexpr std::array<std::string_view, 6> kWorkingPhases{"requested", "metadata", "downloading",
+                                                                "verifying", "staged",   "draining"};
+bool is_closed(std::string_view phase);
 
 struct Rollout {
   std::int64_t number = 0;  // the store's
@@ -81,6 +95,20 @@ struct UpdateCaller {
   std::string app_id, instance_id, agent_version;
   bool is_version_1 = false;
   std::string pinned;  // its app's version
+};
+
+// A machine in the newest rollout that has it, as its handshake finds it.
+struct HandshakeTarget {
+  std::int64_t rollout = 0;  // its number
+  std::string action_id, version, url, phase;
+  RolloutState state = RolloutState::ended;
+  Millis due = 0;  // when its turn comes; 0: not yet known
+};
+
+// How far an app's pinned version has come on one machine.
+struct PinAttempt {
+  std::string phase;
+  std::int64_t attempt = 0;  // 0: none yet
 };
 
 // Somebody who is to be told.

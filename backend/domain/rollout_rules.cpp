@@ -97,6 +97,10 @@ std::optional<RolloutState> rollout_state_of(std::string_view name) {
   return found == kStates.end() ? std::nullopt : std::optional(found->first);
 }
 
+bool is_closed(std::string_view phase) {
+  return std::ranges::find(kClosedPhases, phase) != kClosedPhases.end();
+}
+
 std::vector<std::size_t> ring_sizes(std::size_t machines, std::size_t canaries,
                                     std::span<const int> per_cent) {
   std::vector<std::size_t> sizes;

@@ -1,5 +1,6 @@
 #include "backend/domain/rollout_rules.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include <doctest/doctest.h>

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "backend/store/housekeeping.hpp"
 #include "tests/support/store_bench.hpp"
 
 namespace {
@@ -180,7 +181,7 @@ TEST_CASE("waits are the same after a restart, even when retention has removed t
   CHECK(is_open(load(), web));
   const std::vector<Report> reports{StoreBench::log(1, "install"), StoreBench::log(2, "schema")};
   must(bench->store_reports(db, reports, bench.now));
-  must(bench->purge({.oldest = bench.now + 1}));
+  must(backend::store::purge(*bench, {.oldest = bench.now + 1}));
   bench.open();
   REQUIRE(must(bench->list_results({}, {})).items.empty());
   CHECK(load().waits_of(web).at(0).satisfied_at == bench.now);

@@ -3,6 +3,10 @@
 
 #include "backend/domain/instants.hpp"
 #include "backend/fleet/agent_connection.hpp"
+#include "backend/store/admission.hpp"
+#include "backend/store/audit.hpp"
+#include "backend/store/instances.hpp"
+#include "backend/store/update_orders.hpp"
 #include "base/token.hpp"
 
 namespace backend::fleet {
@@ -30,20 +34,20 @@ base::Result<HandshakeDecision> decide_handshake(store::Store& store, const prot
                                                  const std::optional<domain::Credential>& credential,
                                                  int version, const std::string& peer) {
   const domain::Millis now = domain::now_millis();
-  auto admission = store.admit(handshake, credential, now);
+  auto admission = store::admit(store, handshake, credential, now);
   if (!admission) return std::move(admission).error();
   HandshakeDecision decision{.admission = std::move(*admission)};
   const domain::Admission& admitted = decision.admission;
   using Verdict = domain::Admission::Verdict;
   if (admitted.verdict == Verdict::wrong_token || admitted.verdict == Verdict::revoked ||
       admitted.verdict == Verdict::wrong_name) {
-    auto noted = store.add_audit({.at = now,
-                                  .actor = "agent",
-                                  .action = "agent.refused",
-                                  .object = handshake.app_id + "/" + handshake.instance_id,
-                                  .detail = admitted.reason,
-                                  .from = peer,
-                                  .result = std::string(domain::kDenied)});
+    auto noted = store::add_audit(store, {.at = now,
+                                          .actor = "agent",
+                                          .action = "agent.refused",
+                                          .object = handshake.app_id + "/" + handshake.instance_id,
+                                          .detail = admitted.reason,
+                                          .from = peer,
+                                          .result = std::string(domain::kDenied)});
     if (!noted) return std::move(noted).error();
   }
   if (admitted.verdict != domain::Admission::Verdict::admitted) return decision;
@@ -67,13 +71,14 @@ base::Result<HandshakeDecision> decide_handshake(store::Store& store, const prot
     decision.delivery = std::move(*delivery);
     decision.delivery.changed.clear();  // the agent is told with all else
   }
-  auto update = store.update_for({.instance = key,
-                                  .app_id = handshake.app_id,
-                                  .instance_id = handshake.instance_id,
-                                  .agent_version = handshake.agent_version,
-                                  .is_version_1 = version < 2,
-                                  .pinned = admitted.app.agent_version},
-                                 now);
+  auto update = store::update_for(store,
+                                  {.instance = key,
+                                   .app_id = handshake.app_id,
+                                   .instance_id = handshake.instance_id,
+                                   .agent_version = handshake.agent_version,
+                                   .is_version_1 = version < 2,
+                                   .pinned = admitted.app.agent_version},
+                                  now);
   if (!update) return std::move(update).error();
   decision.update = std::move(*update);
   if (decision.instance.placement != 0 && !has_states(handshake, version, decision.instance)) {
@@ -204,7 +209,7 @@ transport::Task<> AgentConnection::store_facts(protocol::Facts facts) {
   if (!facts.full && facts_are_lost_) co_return;
   auto storing = fleet_.store_.write([facts = std::move(facts), key = session_.instance](
                                          store::Store& store) -> base::Result<std::optional<Delivery>> {
-    auto put = store.put_facts(key, facts, "");
+    auto put = store::put_facts(store, key, facts, "");
     if (!put) return std::move(put).error();
     if (!*put) return std::optional<Delivery>();
     auto placed = place_instance(store, key);

@@ -2,6 +2,7 @@
 
 #include "backend/domain/instants.hpp"
 #include "backend/fleet/report_intake.hpp"
+#include "backend/store/audit.hpp"
 #include "base/json_text.hpp"
 #include "base/token.hpp"
 #include "protocol/codec.hpp"
@@ -274,8 +275,8 @@ void AgentConnection::add_audit(std::string action, std::string detail) {
                        .detail = std::move(detail)};
   row.from = socket_->peer();
   row.result = domain::kDenied;
-  auto writing =
-      fleet_.store_.write([row = std::move(row)](store::Store& store) { return store.add_audit(row); });
+  auto writing = fleet_.store_.write(
+      [row = std::move(row)](store::Store& store) { return store::add_audit(store, row); });
   transport::spawn(socket_->executor(), [](transport::Task<base::Result<void>> task) -> transport::Task<> {
     [[maybe_unused]] const auto noted = co_await std::move(task);
   }(std::move(writing)));

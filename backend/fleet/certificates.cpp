@@ -1,6 +1,9 @@
-#include "backend/fleet/certificates.hpp"
+#include "backend/store/certificates.hpp"
 
 #include "backend/domain/instants.hpp"
+#include "backend/fleet/certificates.hpp"
+#include "backend/store/audit.hpp"
+#include "backend/store/enrolment.hpp"
 #include "base/utc_text.hpp"
 #include "pki/certificate.hpp"
 #include "pki/join_token.hpp"
@@ -25,8 +28,8 @@ Result<Signed> issue(store::Store& store, const CertificateTerms& terms, const p
   auto certificate = terms.authority->issue_agent(request, name, now, terms.life);
   if (!certificate) return std::move(certificate).error();
   const domain::Millis ends = domain::millis_of(certificate->not_after());
-  if (auto put = store.put_certificate(instance, name.uid, certificate->serial(), certificate->public_hash(),
-                                       ends, domain::now_millis());
+  if (auto put = store::put_certificate(store, instance, name.uid, certificate->serial(),
+                                        certificate->public_hash(), ends, domain::now_millis());
       !put)
     return std::move(put).error();
   return Signed{.issued = {.chain = certificate->pem() + terms.authority->chain_pem(),
@@ -46,13 +49,14 @@ Result<Signed> enrol_agent(store::Store& store, const CertificateTerms& terms,
   // Before the token is touched: a request that cannot be signed costs no use of it.
   const auto asked = pki::Request::parse(request.csr);
   if (!asked) return refuse("the certificate request: " + asked.error().message());
-  auto enrolled = store.enrol({.token_id = token->id,
-                               .secret_hash = pki::hash_of_secret(token->secret),
-                               .app_id = request.app_id,
-                               .instance_id = request.instance_id,
-                               .key_hash = asked->public_hash(),
-                               .from = peer},
-                              domain::now_millis());
+  auto enrolled = store::enrol(store,
+                               {.token_id = token->id,
+                                .secret_hash = pki::hash_of_secret(token->secret),
+                                .app_id = request.app_id,
+                                .instance_id = request.instance_id,
+                                .key_hash = asked->public_hash(),
+                                .from = peer},
+                               domain::now_millis());
   if (!enrolled) return std::move(enrolled).error();
   if (enrolled->verdict != domain::Enrolled::Verdict::enrolled) return refuse(enrolled->reason);
   auto issued = issue(store, terms, *asked, enrolled->instance,
@@ -67,7 +71,7 @@ Result<Signed> renew_certificate(store::Store& store, const CertificateTerms& te
   if (terms.authority == nullptr) return refuse("this backend has no TLS and issues no certificates");
   const auto asked = pki::Request::parse(request.csr);
   if (!asked) return refuse("the certificate request: " + asked.error().message());
-  auto renewal = store.may_renew(credential, domain::now_millis());
+  auto renewal = store::may_renew(store, credential, domain::now_millis());
   if (!renewal) return std::move(renewal).error();
   domain::AuditRow row{.at = domain::now_millis(),
                        .actor = "agent",
@@ -80,7 +84,7 @@ Result<Signed> renew_certificate(store::Store& store, const CertificateTerms& te
   if (!issued) return issued;
   row.detail = renewal->allowed ? "serial " + issued->serial : renewal->reason;
   if (!renewal->allowed) row.result = domain::kDenied;
-  if (auto noted = store.add_audit(row); !noted) return std::move(noted).error();
+  if (auto noted = store::add_audit(store, row); !noted) return std::move(noted).error();
   return issued;
 }
 

@@ -4,6 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include "backend/store/housekeeping.hpp"
+#include "backend/store/instances.hpp"
+#include "backend/store/recipes.hpp"
 #include "tests/support/store_bench.hpp"
 
 namespace {
@@ -40,7 +43,7 @@ const char* const kB = R"({"id":"b","module":"meta.comment","parameter":{}})";
 
 }  // namespace
 
-TEST_CASE("instances get the recipes that are assigned to them, in order") {
+STORE_TEST_CASE("instances get the recipes that are assigned to them, in order") {
   StoreBench bench;
   bench.join("web1", {{"role", "web"}});
   bench.join("db1", {{"role", "db"}});
@@ -57,7 +60,7 @@ TEST_CASE("instances get the recipes that are assigned to them, in order") {
   CHECK(place(bench).changed.empty());
 }
 
-TEST_CASE("the version grows with what an instance should run, and only then") {
+STORE_TEST_CASE("the version grows with what an instance should run, and only then") {
   StoreBench bench;
   bench.join("web1");
   bench.push("web", comments("a"));
@@ -70,23 +73,23 @@ TEST_CASE("the version grows with what an instance should run, and only then") {
   const std::string digest = find(bench, "web1").recipe_digest;
   auto edited = assignment;
   edited.round_delay_s = 30;
-  must(bench->edit_assignment(edited, {}));
+  must(backend::store::edit_assignment(*bench, edited, {}));
   CHECK(place(bench).changed.at(0).recipe_version == 3);
   CHECK(find(bench, "web1").recipe_digest != digest);  // else an agent that was away would not be sent it
   CHECK(must(bench->find_placement(find(bench, "web1").placement)).round_delay_s == 30);
-  must(bench->remove_assignment(assignment.id, {}));
+  must(backend::store::remove_assignment(*bench, assignment.id, {}));
   CHECK(place(bench).changed.at(0).recipe_version == 4);
   CHECK(states_of(bench, "web1") == "[]");
 }
 
-TEST_CASE("an instance that nothing was ever assigned to is left alone") {
+STORE_TEST_CASE("an instance that nothing was ever assigned to is left alone") {
   StoreBench bench;
   bench.join("web1");
   CHECK(place(bench).changed.empty());
   CHECK(find(bench, "web1").recipe_version == 0);
 }
 
-TEST_CASE("two recipes with the same state on one machine are refused, and nothing changes") {
+STORE_TEST_CASE("two recipes with the same state on one machine are refused, and nothing changes") {
   StoreBench bench;
   bench.join("web1");
   bench.push("first", comments("a"));
@@ -107,7 +110,7 @@ TEST_CASE("two recipes with the same state on one machine are refused, and nothi
   CHECK(must(bench->list_assignments("", {})).items.size() == 1);
 }
 
-TEST_CASE("a cycle of waits is refused when it is assigned") {
+STORE_TEST_CASE("a cycle of waits is refused when it is assigned") {
   StoreBench bench;
   bench.join("a");
   bench.join("b");
@@ -122,7 +125,7 @@ TEST_CASE("a cycle of waits is refused when it is assigned") {
   CHECK(text.find("a/v → b/y → b/w") != std::string::npos);
 }
 
-TEST_CASE("a machine that joins later gets its recipe at its handshake") {
+STORE_TEST_CASE("a machine that joins later gets its recipe at its handshake") {
   StoreBench bench;
   bench.push("web", comments("a"));
   bench.assign("role=web", "web");
@@ -132,23 +135,24 @@ TEST_CASE("a machine that joins later gets its recipe at its handshake") {
   REQUIRE(placed.changed.size() == 1);
   CHECK(placed.changed[0].recipe_version == 1);
   CHECK(must(backend::fleet::place_instance(*bench, session.instance)).changed.empty());
-  must(bench->patch_tags("default", "web1", {{"role", "other"}}, {}));
+  must(backend::store::patch_tags(*bench, "default", "web1", {{"role", "other"}}, {}));
   CHECK(must(backend::fleet::place_instance(*bench, session.instance)).changed.at(0).recipe_version == 2);
   CHECK(states_of(bench, "web1") == "[]");
 }
 
-TEST_CASE("facts decide where the selector asks for them") {
+STORE_TEST_CASE("facts decide where the selector asks for them") {
   StoreBench bench;
   bench.push("web", comments("a"));
   bench.assign("fact.os.id=debian", "web");
   const auto session = bench.join("web1");
   CHECK(must(backend::fleet::place_instance(*bench, session.instance)).changed.empty());
-  must(bench->put_facts(session.instance, {"h", protocol::Json{R"({"os":{"id":"debian"}})"}, {}}, ""));
+  must(backend::store::put_facts(*bench, session.instance,
+                                 {"h", protocol::Json{R"({"os":{"id":"debian"}})"}, {}}, ""));
   CHECK(place(bench).matched == 1);
   CHECK(find(bench, "web1").recipe_version == 1);
 }
 
-TEST_CASE("a machine that joins into a wait that can never end is rejected with the reason") {
+STORE_TEST_CASE("a machine that joins into a wait that can never end is rejected with the reason") {
   StoreBench bench;
   bench.join("a");
   bench.push("one", "states:\n" + waiting("v", "b/y") + "- {id: x, module: meta.comment}\n");
@@ -169,7 +173,7 @@ TEST_CASE("a machine that joins into a wait that can never end is rejected with 
   CHECK(find(bench, "b").status == "new");
 }
 
-TEST_CASE("a recipe for ten thousand machines is one row, and theirs") {
+STORE_TEST_CASE("a recipe for ten thousand machines is one row, and theirs") {
   StoreBench bench;
   must(bench->transact([&]() -> base::Result<void> {
     for (int i = 0; i < 10'000; ++i)
@@ -188,16 +192,16 @@ TEST_CASE("a recipe for ten thousand machines is one row, and theirs") {
   CHECK(find(bench, "web1").placement == find(bench, "web9999").placement);
 }
 
-TEST_CASE("what nobody runs any more is removed, and made again when it is wanted") {
+STORE_TEST_CASE("what nobody runs any more is removed, and made again when it is wanted") {
   StoreBench bench;
   bench.join("web1");
   bench.push("web", comments("a"));
   const auto assignment = bench.assign("*", "web");
   place(bench);
   const auto before = find(bench, "web1").placement;
-  must(bench->remove_assignment(assignment.id, {}));
+  must(backend::store::remove_assignment(*bench, assignment.id, {}));
   place(bench);
-  CHECK(must(bench->purge({})).rows == 1);
+  CHECK(must(backend::store::purge(*bench, {})).rows == 1);
   CHECK_FALSE(bench->find_placement(before));
   bench.assign("*", "web");
   place(bench);

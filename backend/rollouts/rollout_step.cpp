@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "backend/domain/rollout_rules.hpp"
+#include "backend/store/audit.hpp"
 
 namespace backend::rollouts {
 
@@ -18,7 +19,7 @@ Result<void> note_stop(store::Store& store, const domain::Rollout& rollout, doma
   row.action = "rollout.stop";
   row.object = rollout.app_id + "/" + rollout.id;
   row.detail = rollout.version + ": " + rollout.reason;
-  return store.add_audit(row);
+  return store::add_audit(store, row);
 }
 
 // Does what was decided; true: look again.
@@ -55,8 +56,35 @@ Result<bool> carry_out(store::Store& store, domain::Rollout& rollout, const doma
   return true;
 }
 
+// Those that were told and have been silent for longer than the rollout's timeout are lost.
+Result<std::vector<domain::RolloutTarget>> mark_unresponsive(store::Store& store,
+                                                             const domain::Rollout& rollout,
+                                                             domain::Millis now) {
+  constexpr std::int64_t kMillis = 1000;
+  const domain::Millis before = now - rollout.timeout_s * kMillis;
+  // Who was connected when the turn came, and has not been since, holds nobody up either.
+  if (rollout.is_active() || rollout.state == domain::RolloutState::pinned)
+    if (auto absent = store.mark_absent(rollout, before); !absent) return std::move(absent).error();
+  return store.mark_lost(rollout, before);
+}
+
+// Those whose turn it is and who are connected; from now on they count as told.
+Result<std::vector<domain::UpdateOrder>> take_due(store::Store& store, const domain::Rollout& rollout,
+                                                  domain::Millis now) {
+  auto due = store.due_targets(rollout, now);
+  if (!due) return std::move(due).error();
+  std::vector<domain::UpdateOrder> orders;
+  for (store::DueTarget& target : *due) {
+    auto told = store.set_target_phase(rollout.number, target.order.instance,
+                                       target.has_version ? domain::kConfirmed : domain::kTold, now);
+    if (!told) return std::move(told).error();
+    if (!target.has_version) orders.push_back(std::move(target.order));
+  }
+  return orders;
+}
+
 Result<void> step(store::Store& store, domain::Rollout& rollout, domain::Millis now, RolloutNews& news) {
-  auto lost = store.mark_unresponsive(rollout, now);
+  auto lost = mark_unresponsive(store, rollout, now);
   if (!lost) return std::move(lost).error();
   for (domain::RolloutTarget& target : *lost)
     news.lost.push_back({rollout.app_id, std::move(target.instance_id), rollout.id, rollout.version});
@@ -70,7 +98,7 @@ Result<void> step(store::Store& store, domain::Rollout& rollout, domain::Millis 
     if (!*again) break;
   }
   if (rollout.state != domain::RolloutState::running) return {};
-  auto orders = store.take_due(rollout, now);
+  auto orders = take_due(store, rollout, now);
   if (!orders) return std::move(orders).error();
   std::ranges::move(*orders, std::back_inserter(news.orders));
   return {};

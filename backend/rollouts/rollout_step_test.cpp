@@ -1,6 +1,7 @@
 // Rollouts over a real database, which is closed and opened again between steps.
 #include "backend/rollouts/rollout_step.hpp"
 
+#include "backend/store/apps.hpp"
 #include "tests/support/rollout_bench.hpp"
 
 using namespace backend;
@@ -8,7 +9,8 @@ using namespace backend::rollouts;
 using tests::must;
 using Bench = tests::RolloutBench;
 
-TEST_CASE("a rollout goes through its rings, over any number of restarts, and tells each machine once") {
+STORE_TEST_CASE(
+    "a rollout goes through its rings, over any number of restarts, and tells each machine once") {
   for (const std::size_t count : {1U, 2U, 3U, 10U, 200U}) {
     CAPTURE(count);
     Bench bench;
@@ -40,7 +42,7 @@ TEST_CASE("a rollout goes through its rings, over any number of restarts, and te
   }
 }
 
-TEST_CASE("the machines of a ring are told one after the other, within the jitter") {
+STORE_TEST_CASE("the machines of a ring are told one after the other, within the jitter") {
   Bench bench;
   bench.join_all(5);
   bench.start(60, 10);
@@ -50,7 +52,7 @@ TEST_CASE("the machines of a ring are told one after the other, within the jitte
   CHECK(told == std::vector<std::size_t>{1, 0, 1, 0, 1, 0, 1, 0, 1, 0});
 }
 
-TEST_CASE("two canaries that roll back stop it; whoever resumes it has seen them") {
+STORE_TEST_CASE("two canaries that roll back stop it; whoever resumes it has seen them") {
   Bench bench;
   bench.join_all(20);
   bench.start();
@@ -73,7 +75,7 @@ TEST_CASE("two canaries that roll back stop it; whoever resumes it has seen them
   CHECK(bench.rollout().ring == 1);
 }
 
-TEST_CASE("a machine that stays silent is lost, and comes back when it speaks") {
+STORE_TEST_CASE("a machine that stays silent is lost, and comes back when it speaks") {
   Bench bench;
   bench.join_all(5);
   bench.start();
@@ -91,7 +93,7 @@ TEST_CASE("a machine that stays silent is lost, and comes back when it speaks") 
   CHECK(bench.in_phase("confirmed") == 5);
 }
 
-TEST_CASE("a machine that is connected and works on it is not silent; one that has gone is") {
+STORE_TEST_CASE("a machine that is connected and works on it is not silent; one that has gone is") {
   Bench bench;
   bench.join_all(5);
   bench.start();
@@ -109,7 +111,7 @@ TEST_CASE("a machine that is connected and works on it is not silent; one that h
   CHECK(bench.in_phase("confirmed") == 4);
 }
 
-TEST_CASE("who was told and stays silent is lost, whatever became of the rollout") {
+STORE_TEST_CASE("who was told and stays silent is lost, whatever became of the rollout") {
   Bench bench;
   bench.join_all(5);
   bench.start();
@@ -121,7 +123,7 @@ TEST_CASE("who was told and stays silent is lost, whatever became of the rollout
   CHECK(bench.step(10'000).lost.empty());
 }
 
-TEST_CASE("what was stopped is not resumed beside another one, nor against a pin") {
+STORE_TEST_CASE("what was stopped is not resumed beside another one, nor against a pin") {
   Bench bench;
   bench.join_all(20);
   bench.start();
@@ -143,14 +145,14 @@ TEST_CASE("what was stopped is not resumed beside another one, nor against a pin
   }
   SUBCASE("the app wants another version") {
     backend::domain::App app{.app_id = "default", .report = "all", .agent_version = "1.2.3"};
-    must(bench->put_app(app, std::nullopt, bench.now));
+    must(backend::store::put_app(*bench, app, std::nullopt, bench.now));
     const auto resumed = resume();
     REQUIRE_FALSE(resumed);
     CHECK(resumed.error().message().find("pins 1.2.3") != std::string::npos);
   }
 }
 
-TEST_CASE("two lost machines stop a small rollout") {
+STORE_TEST_CASE("two lost machines stop a small rollout") {
   Bench bench;
   bench.join_all(20);
   bench.start();
@@ -162,7 +164,7 @@ TEST_CASE("two lost machines stop a small rollout") {
   CHECK(bench.rollout().reason == "2 of 5 machines that were told are lost");
 }
 
-TEST_CASE(
+STORE_TEST_CASE(
     "a machine that is away is told when it comes, also when the others are done, and is not lost before") {
   Bench bench;
   bench.join_all(6);
@@ -187,7 +189,7 @@ TEST_CASE(
   CHECK(bench.in_phase("rolled_back") == 1);
 }
 
-TEST_CASE("after a restart nobody is connected, and no ring is passed over for that") {
+STORE_TEST_CASE("after a restart nobody is connected, and no ring is passed over for that") {
   Bench bench;
   bench.join_all(30);
   bench.start(0, 10);
@@ -207,7 +209,7 @@ TEST_CASE("after a restart nobody is connected, and no ring is passed over for t
   CHECK(bench.step().orders.empty());
 }
 
-TEST_CASE("a ring that is away as a whole is waited for, and then passed") {
+STORE_TEST_CASE("a ring that is away as a whole is waited for, and then passed") {
   Bench bench;
   bench.join_all(30);
   bench.start(0);
@@ -223,7 +225,7 @@ TEST_CASE("a ring that is away as a whole is waited for, and then passed") {
   CHECK(bench.rollout().ring == 2);
 }
 
-TEST_CASE("a machine that leaves before it is told holds the ring up for a while only") {
+STORE_TEST_CASE("a machine that leaves before it is told holds the ring up for a while only") {
   Bench bench;
   bench.join_all(6);
   bench.start(0, 100);
@@ -238,7 +240,7 @@ TEST_CASE("a machine that leaves before it is told holds the ring up for a while
   CHECK(bench.rollout().ring == 1);
 }
 
-TEST_CASE("a machine whose turn has not come is not told at its handshake") {
+STORE_TEST_CASE("a machine whose turn has not come is not told at its handshake") {
   Bench bench;
   bench.join_all(6);
   bench.start();
@@ -247,7 +249,7 @@ TEST_CASE("a machine whose turn has not come is not told at its handshake") {
   CHECK_FALSE(bench.come(last, "1.2.3"));
 }
 
-TEST_CASE(
+STORE_TEST_CASE(
     "one that has the version when its turn comes is done; an agent of version 1 is when it comes with it") {
   Bench bench;
   bench.join_all(2);
@@ -261,7 +263,7 @@ TEST_CASE(
   CHECK(bench.state() == "done");
 }
 
-TEST_CASE("paused in any phase nobody is told; resumed it goes on where it was") {
+STORE_TEST_CASE("paused in any phase nobody is told; resumed it goes on where it was") {
   for (int phase = 0; phase < 4; ++phase) {
     CAPTURE(phase);
     Bench bench;
@@ -292,7 +294,7 @@ TEST_CASE("paused in any phase nobody is told; resumed it goes on where it was")
   }
 }
 
-TEST_CASE("aborted is for good") {
+STORE_TEST_CASE("aborted is for good") {
   Bench bench;
   bench.join_all(10);
   bench.start(0);

@@ -8,6 +8,7 @@
 #include "backend/api/reply.hpp"
 #include "backend/api/route.hpp"
 #include "backend/domain/instants.hpp"
+#include "backend/store/housekeeping.hpp"
 #include "backend/store/sqlite/sqlite_store.hpp"
 #include "base/text.hpp"
 #include "transport/uri.hpp"
@@ -275,7 +276,7 @@ transport::Task<> Server::purge() {
       static_cast<std::uint64_t>(options_.retention_results);
   std::size_t rows = 0;
   for (bool more = true; more && !is_stopping_;) {
-    auto purging = store_->write([retention](store::Store& store) { return store.purge(retention); });
+    auto purging = store_->write([retention](store::Store& store) { return store::purge(store, retention); });
     const auto purged = co_await std::move(purging);
     if (!purged) {
       log_.warning("removing old reports: " + purged.error().message());

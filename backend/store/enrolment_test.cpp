@@ -1,9 +1,15 @@
 // The rules of enrolment, each as a test, in real files.
+#include "backend/store/enrolment.hpp"
+
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
 #include <doctest/doctest.h>
 
+#include "backend/store/apps.hpp"
+#include "backend/store/certificates.hpp"
+#include "backend/store/instances.hpp"
 #include "backend/store/store.hpp"
 #include "base/sha256.hpp"
 #include "base/token.hpp"
@@ -38,7 +44,7 @@ struct EnrolmentBench : StoreBench {
     row.created = now;
     row.expires = now + kHour;
     row.created_by = "test";
-    return must(store->add_join_token(row)).id;
+    return must(backend::store::add_join_token(*store, row)).id;
   }
   static domain::EnrolRequest request(const std::string& id, const std::string& instance = {},
                                       const std::string& key = "key 1") {
@@ -49,7 +55,9 @@ struct EnrolmentBench : StoreBench {
             .key_hash = base::sha256_hex(key),
             .from = "10.0.0.7"};
   }
-  domain::Enrolled enrol(const domain::EnrolRequest& wanted) { return must(store->enrol(wanted, now)); }
+  domain::Enrolled enrol(const domain::EnrolRequest& wanted) {
+    return must(backend::store::enrol(*store, wanted, now));
+  }
   // Enrolled, with a certificate.
   domain::Credential member(const std::string& instance, const std::string& key = "key 1") {
     const auto enrolled = enrol(request(token(), instance, key));
@@ -58,15 +66,15 @@ struct EnrolmentBench : StoreBench {
   }
   domain::Credential certificate(const domain::Enrolled& enrolled, const std::string& key = "key 1") {
     const std::string serial = base::random_hex(8);
-    must(store->put_certificate(enrolled.instance, enrolled.uid, serial, base::sha256_hex(key), now + kWeek,
-                                now));
+    must(backend::store::put_certificate(*store, enrolled.instance, enrolled.uid, serial,
+                                         base::sha256_hex(key), now + kWeek, now));
     return {enrolled.app_id, enrolled.instance_id, enrolled.uid, serial};
   }
   domain::Admission greet(const domain::Credential& credential) {
     auto hello = handshake(credential.instance_id);
     hello.app_id = credential.app_id;
     hello.instance_token.clear();
-    return must(store->admit(hello, credential, now));
+    return admit(hello, credential);
   }
   bool admits(const domain::Credential& credential) {
     return greet(credential).verdict == domain::Admission::Verdict::admitted;
@@ -81,7 +89,7 @@ bool refused(const domain::Enrolled& enrolled) {
 
 }  // namespace
 
-TEST_CASE("a join token makes an identity: names, a uid, the operator's tags, one use less") {
+STORE_TEST_CASE("a join token makes an identity: names, a uid, the operator's tags, one use less") {
   EnrolmentBench bench;
   const std::string id = bench.token("", 2, {{"role", "web"}});
   const auto enrolled = bench.enrol(EnrolmentBench::request(id, "web1"));
@@ -98,7 +106,7 @@ TEST_CASE("a join token makes an identity: names, a uid, the operator's tags, on
   CHECK(row.object == "default/web1");
   CHECK(row.from == "10.0.0.7");
   CHECK(row.result == "ok");
-  CHECK(bench.folder.read("backend.db-wal").find("secret of") == std::string::npos);
+  CHECK(bench.stored_bytes().find("secret of") == std::string::npos);
 
   // Its first handshake is the first sight of it, and it is placed then.
   const auto admission = bench.greet(bench.certificate(enrolled));
@@ -108,7 +116,8 @@ TEST_CASE("a join token makes an identity: names, a uid, the operator's tags, on
   CHECK_FALSE(bench.greet(bench.certificate(enrolled)).is_new);
 }
 
-TEST_CASE("an unknown, wrong, expired, revoked or used-up join token is refused with one and the same text") {
+STORE_TEST_CASE(
+    "an unknown, wrong, expired, revoked or used-up join token is refused with one and the same text") {
   EnrolmentBench bench;
   std::vector<domain::Enrolled> answers;
   std::vector<std::string> noted;
@@ -139,9 +148,9 @@ TEST_CASE("an unknown, wrong, expired, revoked or used-up join token is refused 
                                           "the join token has expired"});
 }
 
-TEST_CASE("the join token's app counts, and its instance goes before what the machine wishes") {
+STORE_TEST_CASE("the join token's app counts, and its instance goes before what the machine wishes") {
   EnrolmentBench bench;
-  must(bench->put_app({"shop", "all"}, {}, bench.now));
+  must(backend::store::put_app(*bench, {"shop", "all"}, {}, bench.now));
   const std::string id = bench.token("web1", 1, {}, "shop");
   auto other_app = EnrolmentBench::request(id);
   other_app.app_id = "default";
@@ -151,7 +160,7 @@ TEST_CASE("the join token's app counts, and its instance goes before what the ma
   CHECK(enrolled.instance_id == "web1");
 }
 
-TEST_CASE("without a named or wished instance the server makes one up") {
+STORE_TEST_CASE("without a named or wished instance the server makes one up") {
   EnrolmentBench bench;
   const std::string id = bench.token("", 2);
   const auto one = bench.enrol(EnrolmentBench::request(id)), two = bench.enrol(EnrolmentBench::request(id));
@@ -160,7 +169,7 @@ TEST_CASE("without a named or wished instance the server makes one up") {
   CHECK(one.instance_id != two.instance_id);
 }
 
-TEST_CASE("an instance cannot be enrolled under an odd name") {
+STORE_TEST_CASE("an instance cannot be enrolled under an odd name") {
   EnrolmentBench bench;
   const std::string id = bench.token("", 1);
   const std::vector<std::string> odd{
@@ -170,7 +179,7 @@ TEST_CASE("an instance cannot be enrolled under an odd name") {
   CHECK(must(bench->list_join_tokens({})).items.at(0).uses_left == 1);
 }
 
-TEST_CASE("an instance is enrolled anew with a token that names it, and its old certificate is dead") {
+STORE_TEST_CASE("an instance is enrolled anew with a token that names it, and its old certificate is dead") {
   EnrolmentBench bench;
   const domain::Credential old = bench.member("web1");
   CHECK(bench.admits(old));
@@ -187,48 +196,48 @@ TEST_CASE("an instance is enrolled anew with a token that names it, and its old 
   CHECK(must(bench->find_instance("default", "web1")).epoch == epoch + 1);  // what is under way is superseded
   CHECK(bench.greet(old).verdict == domain::Admission::Verdict::revoked);
   CHECK(bench.admits(bench.certificate(anew, "another machine's key")));
-  CHECK_FALSE(must(bench->may_renew(old, bench.now)).allowed);
+  CHECK_FALSE(must(backend::store::may_renew(*bench, old, bench.now)).allowed);
 }
 
-TEST_CASE("the same machine, by its key, may be enrolled anew with any token of its app") {
+STORE_TEST_CASE("the same machine, by its key, may be enrolled anew with any token of its app") {
   EnrolmentBench bench;
   const domain::Credential old = bench.member("web1", "its key");
   const auto anew = bench.enrol(EnrolmentBench::request(bench.token(), "web1", "its key"));
   CHECK(anew.verdict == domain::Enrolled::Verdict::enrolled);
   CHECK_FALSE(bench.admits(old));
-  must(bench->revoke("default", "web1", "stolen", bench.now));
+  must(backend::store::revoke(*bench, "default", "web1", "stolen", bench.now));
   CHECK(refused(bench.enrol(EnrolmentBench::request(bench.token(), "web1", "its key"))));
   CHECK(bench.enrol(EnrolmentBench::request(bench.token("web1"), "web1", "its key")).verdict ==
         domain::Enrolled::Verdict::enrolled);
 }
 
-TEST_CASE("an id is not given to another machine after its instance was forgotten") {
+STORE_TEST_CASE("an id is not given to another machine after its instance was forgotten") {
   EnrolmentBench bench;
   const domain::Credential old = bench.member("web1", "its key");
-  must(bench->forget_instance("default", "web1"));
+  must(backend::store::forget_instance(*bench, "default", "web1", bench.now));
   CHECK(bench.greet(old).verdict == domain::Admission::Verdict::revoked);
   CHECK(refused(bench.enrol(EnrolmentBench::request(bench.token(), "web1", "another"))));
   auto hello = StoreBench::handshake("web1");
-  CHECK(must(bench->admit(hello, bench.now)).verdict == domain::Admission::Verdict::wrong_token);
+  CHECK(bench.admit(hello).verdict == domain::Admission::Verdict::wrong_token);
   bench.open();
   CHECK(refused(bench.enrol(EnrolmentBench::request(bench.token(), "web1", "another"))));
   CHECK(bench.enrol(EnrolmentBench::request(bench.token(), "web1", "its key")).verdict ==
         domain::Enrolled::Verdict::enrolled);
 }
 
-TEST_CASE("a machine with an instance_token is enrolled with a token that names it") {
+STORE_TEST_CASE("a machine with an instance_token is enrolled with a token that names it") {
   EnrolmentBench bench;
   bench.join("web1");
   CHECK(refused(bench.enrol(EnrolmentBench::request(bench.token(), "web1"))));
   const auto enrolled = bench.enrol(EnrolmentBench::request(bench.token("web1")));
   REQUIRE(enrolled.verdict == domain::Enrolled::Verdict::enrolled);
-  const auto without = must(bench->admit(StoreBench::handshake("web1"), bench.now));
+  const auto without = bench.admit(StoreBench::handshake("web1"));
   CHECK(without.verdict == domain::Admission::Verdict::wrong_token);
   CHECK(without.reason.find("needs its certificate") != std::string::npos);
   CHECK(bench.admits(bench.certificate(enrolled)));
 }
 
-TEST_CASE("of many who use a join token at the same time, as many as it has uses win") {
+STORE_TEST_CASE("of many who use a join token at the same time, as many as it has uses win") {
   EnrolmentBench bench;
   for (int round = 0; round < 10; ++round) {
     const std::string id = bench.token();
@@ -236,10 +245,10 @@ TEST_CASE("of many who use a join token at the same time, as many as it has uses
     std::vector<std::thread> threads;
     for (int i = 0; i < 2; ++i)
       threads.emplace_back([&, i] {
-        auto store = backend::store::sqlite::open_sqlite_store(bench.path(), backend::store::Access::write);
+        auto store = bench.open_another(backend::store::Access::write);
         if (!store) return;
-        auto enrolled =
-            (*store)->enrol(EnrolmentBench::request(id, "m" + std::to_string(round * 2 + i)), bench.now);
+        auto enrolled = backend::store::enrol(
+            **store, EnrolmentBench::request(id, "m" + std::to_string(round * 2 + i)), bench.now);
         if (enrolled) ++(enrolled->verdict == domain::Enrolled::Verdict::enrolled ? won : lost);
       });
     for (auto& thread : threads)
@@ -249,33 +258,33 @@ TEST_CASE("of many who use a join token at the same time, as many as it has uses
   }
 }
 
-TEST_CASE("a certificate speaks for the machine that it names, and for no other") {
+STORE_TEST_CASE("a certificate speaks for the machine that it names, and for no other") {
   EnrolmentBench bench;
   const domain::Credential web = bench.member("web1");
   bench.member("db1", "key 2");
   auto hello = StoreBench::handshake("db1");
-  const auto admission = must(bench->admit(hello, web, bench.now));
+  const auto admission = bench.admit(hello, web);
   CHECK(admission.verdict == domain::Admission::Verdict::wrong_name);
   CHECK(admission.reason == "the certificate is for default/web1, not for default/db1");
   domain::Credential forged = web;
   forged.instance_id = "db1";
-  CHECK(must(bench->admit(hello, forged, bench.now)).verdict == domain::Admission::Verdict::revoked);
+  CHECK(bench.admit(hello, forged).verdict == domain::Admission::Verdict::revoked);
   domain::Credential unknown = web;
   unknown.serial = "77";
   CHECK(bench.greet(unknown).verdict == domain::Admission::Verdict::revoked);
   bench.now += kWeek;
   CHECK(bench.greet(web).verdict == domain::Admission::Verdict::revoked);
-  CHECK_FALSE(must(bench->may_renew(web, bench.now)).allowed);
+  CHECK_FALSE(must(backend::store::may_renew(*bench, web, bench.now)).allowed);
 }
 
-TEST_CASE("a renewed certificate leaves the old one good until the new one is first used") {
+STORE_TEST_CASE("a renewed certificate leaves the old one good until the new one is first used") {
   EnrolmentBench bench;
   const domain::Credential first = bench.member("web1");
   CHECK(bench.admits(first));
-  const auto renewal = must(bench->may_renew(first, bench.now));
+  const auto renewal = must(backend::store::may_renew(*bench, first, bench.now));
   REQUIRE(renewal.allowed);
-  must(bench->put_certificate(renewal.instance, first.uid, "second", base::sha256_hex("key 2"),
-                              bench.now + kWeek, bench.now));
+  must(backend::store::put_certificate(*bench, renewal.instance, first.uid, "second",
+                                       base::sha256_hex("key 2"), bench.now + kWeek, bench.now));
   domain::Credential second = first;
   second.serial = "second";
   CHECK(bench.admits(first));  // the answer was lost on its way, or the agent was killed
@@ -288,23 +297,24 @@ TEST_CASE("a renewed certificate leaves the old one good until the new one is fi
         domain::Enrolled::Verdict::enrolled);
 }
 
-TEST_CASE("an agent whose renewals never arrive is renewed all the same, and few of them are good") {
+STORE_TEST_CASE("an agent whose renewals never arrive is renewed all the same, and few of them are good") {
   EnrolmentBench bench;
   const domain::Credential member = bench.member("web1");
   REQUIRE(bench.admits(member));
   for (int renewed = 0; renewed < 100; ++renewed) {
-    const auto renewal = must(bench->may_renew(member, bench.now));
+    const auto renewal = must(backend::store::may_renew(*bench, member, bench.now));
     REQUIRE(renewal.allowed);
-    must(bench->put_certificate(renewal.instance, member.uid, "s" + std::to_string(renewed), "k",
-                                bench.now + kWeek, bench.now));
-    const auto enrolment = must(bench->find_enrolment("default", "web1"));
+    must(backend::store::put_certificate(*bench, renewal.instance, member.uid, "s" + std::to_string(renewed),
+                                         "k", bench.now + kWeek, bench.now));
+    const auto enrolment = must(backend::store::show_enrolment(*bench, "default", "web1"));
     CHECK(std::ranges::count(enrolment->certificates, 0, &backend::domain::CertificateRow::revoked) <= 16);
   }
   CHECK(bench.admits(member));
   CHECK(bench.admits({member.app_id, member.instance_id, member.uid, "s99"}));
 }
 
-TEST_CASE("a machine whose certificate got lost on the way asks again, and no use of the token is lost") {
+STORE_TEST_CASE(
+    "a machine whose certificate got lost on the way asks again, and no use of the token is lost") {
   EnrolmentBench bench;
   const std::string id = bench.token("", 1);
   const auto first = bench.enrol(EnrolmentBench::request(id, "web1"));
@@ -318,28 +328,28 @@ TEST_CASE("a machine whose certificate got lost on the way asks again, and no us
   CHECK(refused(bench.enrol(EnrolmentBench::request(id, "web1"))));  // it has arrived
 }
 
-TEST_CASE(
+STORE_TEST_CASE(
     "a machine that was forgotten comes back with the key that it has, also if that is newer than its last "
     "handshake") {
   EnrolmentBench bench;
   const domain::Credential member = bench.member("web1", "key 1");
   REQUIRE(bench.admits(member));
-  const auto renewal = must(bench->may_renew(member, bench.now));
-  must(bench->put_certificate(renewal.instance, member.uid, "new", base::sha256_hex("key 2"),
-                              bench.now + kWeek, bench.now));
+  const auto renewal = must(backend::store::may_renew(*bench, member, bench.now));
+  must(backend::store::put_certificate(*bench, renewal.instance, member.uid, "new", base::sha256_hex("key 2"),
+                                       bench.now + kWeek, bench.now));
   must(bench->set_all_offline());
-  must(bench->forget_instance("default", "web1"));
+  must(backend::store::forget_instance(*bench, "default", "web1", bench.now));
   CHECK(refused(bench.enrol(EnrolmentBench::request(bench.token(), "web1", "key of another"))));
   CHECK(bench.enrol(EnrolmentBench::request(bench.token(), "web1", "key 2")).verdict ==
         domain::Enrolled::Verdict::enrolled);
 }
 
-TEST_CASE("a revoked machine is dead at once, after a restart too, and stays so when it is forgotten") {
+STORE_TEST_CASE("a revoked machine is dead at once, after a restart too, and stays so when it is forgotten") {
   EnrolmentBench bench;
   const domain::Credential member = bench.member("web1");
   REQUIRE(bench.admits(member));
   const auto session = bench.greet(member).session;
-  const auto revoked = must(bench->revoke("default", "web1", "stolen", bench.now));
+  const auto revoked = must(backend::store::revoke(*bench, "default", "web1", "stolen", bench.now));
   CHECK_FALSE(revoked.online);
   const std::vector<backend::domain::Report> reports{StoreBench::log(1, "s")};
   CHECK(must(bench->store_reports(session, reports, bench.now)).is_superseded);
@@ -347,28 +357,29 @@ TEST_CASE("a revoked machine is dead at once, after a restart too, and stays so 
     const auto refusal = bench.greet(member);
     CHECK(refusal.verdict == domain::Admission::Verdict::revoked);
     CHECK(refusal.reason == "the machine was revoked: stolen");
-    CHECK_FALSE(must(bench->may_renew(member, bench.now)).allowed);
-    CHECK_FALSE(bench->put_certificate(revoked.key, member.uid, "late", "k", bench.now + kWeek, bench.now));
+    CHECK_FALSE(must(backend::store::may_renew(*bench, member, bench.now)).allowed);
+    CHECK_FALSE(backend::store::put_certificate(*bench, revoked.key, member.uid, "late", "k",
+                                                bench.now + kWeek, bench.now));
   };
   check();
   bench.open();
   check();
-  const auto shown = must(bench->find_enrolment("default", "web1"));
+  const auto shown = must(backend::store::show_enrolment(*bench, "default", "web1"));
   REQUIRE(shown);
   CHECK(shown->revoked == bench.now);
   CHECK(shown->certificates.at(0).why == "stolen");
-  must(bench->forget_instance("default", "web1"));
+  must(backend::store::forget_instance(*bench, "default", "web1", bench.now));
   check();
 }
 
-TEST_CASE("a machine without a certificate is revoked, too, and is not let in again by being forgotten") {
+STORE_TEST_CASE(
+    "a machine without a certificate is revoked, too, and is not let in again by being forgotten") {
   EnrolmentBench bench;
   bench.join("web1");
-  must(bench->revoke("default", "web1", "", bench.now));
-  CHECK(must(bench->admit(StoreBench::handshake("web1"), bench.now)).verdict ==
-        domain::Admission::Verdict::revoked);
-  must(bench->forget_instance("default", "web1"));
-  CHECK(must(bench->admit(StoreBench::handshake("web1"), bench.now)).verdict ==
-        domain::Admission::Verdict::wrong_token);
-  CHECK(bench->revoke("default", "nobody", "", bench.now).error().code() == base::ErrorCode::not_found);
+  must(backend::store::revoke(*bench, "default", "web1", "", bench.now));
+  CHECK(bench.admit(StoreBench::handshake("web1")).verdict == domain::Admission::Verdict::revoked);
+  must(backend::store::forget_instance(*bench, "default", "web1", bench.now));
+  CHECK(bench.admit(StoreBench::handshake("web1")).verdict == domain::Admission::Verdict::wrong_token);
+  CHECK(backend::store::revoke(*bench, "default", "nobody", "", bench.now).error().code() ==
+        base::ErrorCode::not_found);
 }

@@ -4,6 +4,7 @@
 #include "backend/api/access.hpp"
 #include "backend/api/route.hpp"
 #include "backend/domain/instants.hpp"
+#include "backend/store/enrolment.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "tests/support/live_backend.hpp"
@@ -56,8 +57,9 @@ struct ApiBench {
                                                 .app_id = "",
                                                 .instance_id = instance,
                                                 .key_hash = "key"};
-    return must(run(store->write(
-        [request](backend::store::Store& it) { return it.enrol(request, backend::domain::now_millis()); })));
+    return must(run(store->write([request](backend::store::Store& it) {
+      return backend::store::enrol(it, request, backend::domain::now_millis());
+    })));
   }
 
   tests::ScratchFolder folder;

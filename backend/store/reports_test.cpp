@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "backend/store/housekeeping.hpp"
 #include "tests/support/store_bench.hpp"
 
 using namespace backend;
@@ -40,7 +41,7 @@ protocol::RoundEnd round_end(std::uint64_t seq, std::uint64_t kept, std::uint64_
 
 }  // namespace
 
-TEST_CASE("a report is stored once, however often it is sent") {
+STORE_TEST_CASE("a report is stored once, however often it is sent") {
   StoreBench bench;
   const auto session = bench.join("web1");
   const std::vector<domain::Report> reports{StoreBench::log(1, "a"), StoreBench::log(2, "b"),
@@ -58,7 +59,7 @@ TEST_CASE("a report is stored once, however often it is sent") {
   CHECK(must(bench->list_rounds({}, {})).items.size() == 1);
 }
 
-TEST_CASE("what arrives on a connection that was superseded is not stored") {
+STORE_TEST_CASE("what arrives on a connection that was superseded is not stored") {
   StoreBench bench;
   const auto old = bench.join("web1");
   bench.join("web1");
@@ -67,24 +68,24 @@ TEST_CASE("what arrives on a connection that was superseded is not stored") {
   CHECK(count_results(*bench) == 0);
 }
 
-TEST_CASE("the seq of a reinstalled machine starts anew, and its old reports stay") {
+STORE_TEST_CASE("the seq of a reinstalled machine starts anew, and its old reports stay") {
   StoreBench bench;
   const std::vector<domain::Report> reports{StoreBench::log(1, "a")};
   must(bench->store_reports(bench.join("web1"), reports, bench.now));
   auto handshake = StoreBench::handshake("web1");
   handshake.agent_uid = "another";
-  const auto admission = must(bench->admit(handshake, bench.now));
+  const auto admission = bench.admit(handshake);
   CHECK(admission.ack_seq == 0);
   CHECK(must(bench->store_reports(admission.session, reports, bench.now)).stored == 1);
   CHECK(count_results(*bench) == 2);
 }
 
-TEST_CASE("version 1 reports are numbered here, and say how the machine is") {
+STORE_TEST_CASE("version 1 reports are numbered here, and say how the machine is") {
   StoreBench bench;
   auto handshake = StoreBench::handshake("old1");
   handshake.agent_uid.clear();
   handshake.protocol_max = 1;
-  const auto session = must(bench->admit(handshake, bench.now)).session;
+  const auto session = bench.admit(handshake).session;
   auto good = StoreBench::log(0, "a"), bad = StoreBench::log(0, "b", false);
   for (auto* log : {&good, &bad}) {
     log->seq.reset();
@@ -99,7 +100,7 @@ TEST_CASE("version 1 reports are numbered here, and say how the machine is") {
   CHECK(instance.reported_version == 1);
 }
 
-TEST_CASE("a result comes back as it was reported") {
+STORE_TEST_CASE("a result comes back as it was reported") {
   StoreBench bench;
   const auto session = bench.join("web1");
   auto log = StoreBench::log(7, "site");
@@ -127,7 +128,7 @@ TEST_CASE("a result comes back as it was reported") {
   CHECK(row.log == log);
 }
 
-TEST_CASE("status, last round and the fleet's counts follow the reports") {
+STORE_TEST_CASE("status, last round and the fleet's counts follow the reports") {
   StoreBench bench;
   const auto session = bench.join("web1");
   const std::vector<domain::Report> first{
@@ -154,7 +155,7 @@ TEST_CASE("status, last round and the fleet's counts follow the reports") {
   CHECK(must(bench->list_statuses({}, {})).items.at(0).status.errors.at(0) == "a: no");
 }
 
-TEST_CASE("results are listed newest first, by instance, state, outcome, run and time") {
+STORE_TEST_CASE("results are listed newest first, by instance, state, outcome, run and time") {
   StoreBench bench;
   const auto one = bench.join("web1"), two = bench.join("web2");
   for (std::uint64_t seq = 1; seq <= 30; ++seq) {
@@ -190,7 +191,7 @@ TEST_CASE("results are listed newest first, by instance, state, outcome, run and
   CHECK(std::ranges::is_sorted(seqs, std::greater()));
 }
 
-TEST_CASE("retention removes the oldest in bounded steps, and what was removed is not stored again") {
+STORE_TEST_CASE("retention removes the oldest in bounded steps, and what was removed is not stored again") {
   StoreBench bench;
   const auto session = bench.join("web1");
   std::vector<domain::Report> reports;
@@ -199,20 +200,20 @@ TEST_CASE("retention removes the oldest in bounded steps, and what was removed i
   must(bench->store_reports(session, std::span(reports).first(50), bench.now));
   must(bench->store_reports(session, std::span(reports).last(50), bench.now + 1000));
 
-  auto purged = must(bench->purge({.oldest = bench.now + 500, .batch = 20}));
+  auto purged = must(backend::store::purge(*bench, {.oldest = bench.now + 500, .batch = 20}));
   CHECK(purged.rows == 20);
   CHECK(purged.more);
   while (purged.more)
-    purged = must(bench->purge({.oldest = bench.now + 500, .batch = 20}));
+    purged = must(backend::store::purge(*bench, {.oldest = bench.now + 500, .batch = 20}));
   CHECK(count_results(*bench) == 50);
-  purged = must(bench->purge({.most_results = 10}));
+  purged = must(backend::store::purge(*bench, {.most_results = 10}));
   CHECK(purged.rows == 40);
   CHECK(count_results(*bench) == 10);
   CHECK(must(bench->store_reports(session, reports, bench.now)).duplicates == 100);
   CHECK(count_results(*bench) == 10);
 }
 
-TEST_CASE("after kill -9 in the middle of batches, all that was acknowledged is there, exactly once") {
+STORE_TEST_CASE("after kill -9 in the middle of batches, all that was acknowledged is there, exactly once") {
   for (int attempt = 0; attempt < 5; ++attempt) {
     StoreBench bench;
     const auto session = bench.join("web1");
@@ -221,7 +222,7 @@ TEST_CASE("after kill -9 in the middle of batches, all that was acknowledged is 
     REQUIRE(::pipe(ends) == 0);
     const pid_t child = ::fork();
     if (child == 0) {  // stores batches and says after each what is acknowledged, until it is killed
-      auto store = backend::store::sqlite::open_sqlite_store(bench.path(), backend::store::Access::write);
+      auto store = bench.open_another(backend::store::Access::write);
       for (std::uint64_t seq = 1; store; seq += 20) {
         std::vector<domain::Report> reports;
         for (std::uint64_t i = seq; i < seq + 20; ++i)

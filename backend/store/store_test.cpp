@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include "backend/store/sqlite/sqlite.hpp"
+#include "backend/store/apps.hpp"
+#include "backend/store/instances.hpp"
+#include "backend/store/recipes.hpp"
 #include "tests/support/store_bench.hpp"
 
 using namespace backend;
@@ -17,48 +19,48 @@ using tests::StoreBench;
 
 }  // namespace
 
-TEST_CASE("the app 'default' is there from the start, and another can be made") {
+STORE_TEST_CASE("the app 'default' is there from the start, and another can be made") {
   StoreBench bench;
   CHECK(must(bench->find_app("default")).report == "all");
   CHECK(bench->find_app("shop").error().code() == ErrorCode::not_found);
-  auto app = must(bench->put_app({"shop", "changes"}, 0, bench.now));
+  auto app = must(backend::store::put_app(*bench, {"shop", "changes"}, 0, bench.now));
   CHECK(app.edit == 1);
-  CHECK(bench->put_app({"shop", "all"}, 0, bench.now).error().code() == ErrorCode::exists);
-  CHECK(must(bench->put_app({"shop", "all"}, 1, bench.now)).edit == 2);
-  CHECK(bench->put_app({"shop", "all"}, 1, bench.now).error().code() == ErrorCode::exists);
-  CHECK(bench->put_app({"a/b", "all"}, {}, bench.now).error().code() == ErrorCode::invalid);
-  CHECK(bench->put_app({"c", "some"}, {}, bench.now).error().code() == ErrorCode::invalid);
+  CHECK(backend::store::put_app(*bench, {"shop", "all"}, 0, bench.now).error().code() == ErrorCode::exists);
+  CHECK(must(backend::store::put_app(*bench, {"shop", "all"}, 1, bench.now)).edit == 2);
+  CHECK(backend::store::put_app(*bench, {"shop", "all"}, 1, bench.now).error().code() == ErrorCode::exists);
+  CHECK(backend::store::put_app(*bench, {"a/b", "all"}, {}, bench.now).error().code() == ErrorCode::invalid);
+  CHECK(backend::store::put_app(*bench, {"c", "some"}, {}, bench.now).error().code() == ErrorCode::invalid);
   CHECK(must(bench->list_apps({})).items.size() == 2);
 }
 
-TEST_CASE("an instance is bound to the token of its first sight") {
+STORE_TEST_CASE("an instance is bound to the token of its first sight") {
   StoreBench bench;
   CHECK(bench.admit("web1").is_new);
   CHECK_FALSE(bench.admit("web1").is_new);
   auto stranger = StoreBench::handshake("web1");
   stranger.instance_token = "guessed";
-  const auto refused = must(bench->admit(stranger, bench.now));
+  const auto refused = bench.admit(stranger);
   CHECK(refused.verdict == domain::Admission::Verdict::wrong_token);
   CHECK(refused.reason.find("known with another token") != std::string::npos);
-  CHECK(bench.folder.read("backend.db-wal").find("token of web1") == std::string::npos);
+  CHECK(bench.stored_bytes().find("token of web1") == std::string::npos);
   CHECK(must(bench->find_instance("default", "web1")).epoch == 2);
 }
 
-TEST_CASE("a handshake without a known app, a token or a usable id is refused") {
+STORE_TEST_CASE("a handshake without a known app, a token or a usable id is refused") {
   StoreBench bench;
   auto handshake = StoreBench::handshake("web1");
   handshake.app_id = "x";
-  auto refused = must(bench->admit(handshake, bench.now));
+  auto refused = bench.admit(handshake);
   CHECK(refused.verdict == domain::Admission::Verdict::unknown_app);
   CHECK(refused.reason == "app 'x' is not known: opsctl app create x");
   handshake = StoreBench::handshake("a/b");
-  CHECK(must(bench->admit(handshake, bench.now)).verdict == domain::Admission::Verdict::invalid);
+  CHECK(bench.admit(handshake).verdict == domain::Admission::Verdict::invalid);
   handshake = StoreBench::handshake("web1");
   handshake.instance_token.clear();
-  CHECK(must(bench->admit(handshake, bench.now)).verdict == domain::Admission::Verdict::invalid);
+  CHECK(bench.admit(handshake).verdict == domain::Admission::Verdict::invalid);
 }
 
-TEST_CASE("the epoch grows with every handshake, across restarts") {
+STORE_TEST_CASE("the epoch grows with every handshake, across restarts") {
   StoreBench bench;
   CHECK(bench.join("web1").epoch == 1);
   CHECK(bench.join("web1").epoch == 2);
@@ -66,7 +68,7 @@ TEST_CASE("the epoch grows with every handshake, across restarts") {
   CHECK(bench.join("web1").epoch == 3);
 }
 
-TEST_CASE("what an agent says of itself is kept, and presence follows its newest connection") {
+STORE_TEST_CASE("what an agent says of itself is kept, and presence follows its newest connection") {
   StoreBench bench;
   const auto old = bench.join("web1", {{"role", "web"}});
   const auto session = bench.join("web1", {{"role", "db"}});
@@ -83,51 +85,54 @@ TEST_CASE("what an agent says of itself is kept, and presence follows its newest
   CHECK(instance.status == "new");
 }
 
-TEST_CASE("an agent that has a higher version than ours gets a higher one still") {
+STORE_TEST_CASE("an agent that has a higher version than ours gets a higher one still") {
   StoreBench bench;
   auto handshake = StoreBench::handshake("web1");
   handshake.recipe_version = 17;
-  must(bench->admit(handshake, bench.now));
+  bench.admit(handshake);
   CHECK(must(bench->find_instance("default", "web1")).recipe_version == 17);
   handshake.recipe_version = 20;
-  must(bench->admit(handshake, bench.now));
+  bench.admit(handshake);
   CHECK(must(bench->find_instance("default", "web1")).recipe_version == 21);
 }
 
-TEST_CASE("the operator's tags win over the agent's") {
+STORE_TEST_CASE("the operator's tags win over the agent's") {
   StoreBench bench;
   bench.join("web1", {{"role", "web"}, {"zone", "a"}});
-  auto instance = must(bench->patch_tags("default", "web1", {{"role", "db"}, {"team", "x"}}, {}));
+  auto instance =
+      must(backend::store::patch_tags(*bench, "default", "web1", {{"role", "db"}, {"team", "x"}}, {}));
   CHECK(instance.tags() == backend::domain::Tags{{"role", "db"}, {"team", "x"}, {"zone", "a"}});
-  CHECK(bench->patch_tags("default", "web1", {{"role", "y"}}, instance.edit - 1).error().code() ==
-        ErrorCode::exists);
-  must(bench->patch_tags("default", "web1", {{"role", std::nullopt}}, instance.edit));
+  CHECK(backend::store::patch_tags(*bench, "default", "web1", {{"role", "y"}}, instance.edit - 1)
+            .error()
+            .code() == ErrorCode::exists);
+  must(backend::store::patch_tags(*bench, "default", "web1", {{"role", std::nullopt}}, instance.edit));
   CHECK(must(bench->find_instance("default", "web1")).tags().at("role") == "web");
 }
 
-TEST_CASE("facts are replaced in full and merged by patches") {
+STORE_TEST_CASE("facts are replaced in full and merged by patches") {
   StoreBench bench;
   const auto key = bench.join("web1").instance;
-  CHECK_FALSE(must(bench->put_facts(key, {"h1", {}, protocol::Json{"{}"}}, "")));
-  CHECK(must(
-      bench->put_facts(key, {"h1", protocol::Json{R"({"os":{"id":"debian","v":12},"a":[1]})"}, {}}, "")));
+  CHECK_FALSE(must(backend::store::put_facts(*bench, key, {"h1", {}, protocol::Json{"{}"}}, "")));
+  CHECK(must(backend::store::put_facts(
+      *bench, key, {"h1", protocol::Json{R"({"os":{"id":"debian","v":12},"a":[1]})"}, {}}, "")));
   const protocol::Json patch{R"({"os":{"v":null,"new":{"x":null,"y":1}},"a":2})"};
-  CHECK_FALSE(must(bench->put_facts(key, {"h2", {}, patch}, "other")));
-  CHECK(must(bench->put_facts(key, {"h2", {}, patch}, "h1")));
+  CHECK_FALSE(must(backend::store::put_facts(*bench, key, {"h2", {}, patch}, "other")));
+  CHECK(must(backend::store::put_facts(*bench, key, {"h2", {}, patch}, "h1")));
   const auto instance = must(bench->find_instance(key));
   CHECK(instance.facts == R"({"os":{"id":"debian","new":{"y":1}},"a":2})");
   CHECK(instance.facts_hash == "h2");
-  CHECK(bench->put_facts(key, {"h", protocol::Json{"[1]"}, {}}, "").error().code() == ErrorCode::invalid);
+  CHECK(backend::store::put_facts(*bench, key, {"h", protocol::Json{"[1]"}, {}}, "").error().code() ==
+        ErrorCode::invalid);
   const protocol::Json large{"{\"x\":\"" + std::string(2'000'000, 'x') + "\"}"};
-  CHECK(bench->put_facts(key, {"h", large, {}}, "").error().code() == ErrorCode::limit);
+  CHECK(backend::store::put_facts(*bench, key, {"h", large, {}}, "").error().code() == ErrorCode::limit);
 }
 
-TEST_CASE("instances are listed in pages, by name, with what a selector matches") {
+STORE_TEST_CASE("instances are listed in pages, by name, with what a selector matches") {
   StoreBench bench;
   for (int i = 0; i < 25; ++i)
     bench.join("web" + std::to_string(100 + i), {{"odd", i % 2 == 1 ? "yes" : "no"}});
   const auto key = must(bench->find_instance("default", "web103")).key;
-  must(bench->put_facts(key, {"h", protocol::Json{R"({"os":{"id":"debian"}})"}, {}}, ""));
+  must(backend::store::put_facts(*bench, key, {"h", protocol::Json{R"({"os":{"id":"debian"}})"}, {}}, ""));
 
   const auto odd = must(backend::domain::Selector::parse("odd=yes"));
   std::vector<std::string> names;
@@ -155,21 +160,23 @@ TEST_CASE("instances are listed in pages, by name, with what a selector matches"
   CHECK(bench->list_instances({}, nullptr, {"junk", 5}).error().code() == ErrorCode::invalid);
 }
 
-TEST_CASE("an instance is forgotten when it is not connected, and starts anew") {
+STORE_TEST_CASE("an instance is forgotten when it is not connected, and starts anew") {
   StoreBench bench;
   const auto session = bench.join("web1");
-  CHECK(bench->forget_instance("default", "web1").error().code() == ErrorCode::exists);
+  CHECK(backend::store::forget_instance(*bench, "default", "web1", bench.now).error().code() ==
+        ErrorCode::exists);
   must(bench->set_offline(session, bench.now));
-  must(bench->forget_instance("default", "web1"));
-  CHECK(bench->forget_instance("default", "web1").error().code() == ErrorCode::not_found);
+  must(backend::store::forget_instance(*bench, "default", "web1", bench.now));
+  CHECK(backend::store::forget_instance(*bench, "default", "web1", bench.now).error().code() ==
+        ErrorCode::not_found);
   auto handshake = StoreBench::handshake("web1");
   handshake.instance_token = "a new one";
-  const auto again = must(bench->admit(handshake, bench.now));
+  const auto again = bench.admit(handshake);
   CHECK(again.is_new);
   CHECK(again.session.instance != session.instance);
 }
 
-TEST_CASE("a recipe's revisions are immutable, and the same content is the same revision") {
+STORE_TEST_CASE("a recipe's revisions are immutable, and the same content is the same revision") {
   StoreBench bench;
   const std::string first = "states: [{id: a, module: meta.comment}]", second = first + "\n# a remark\n";
   CHECK(bench.push("web", first) == 1);
@@ -189,34 +196,21 @@ TEST_CASE("a recipe's revisions are immutable, and the same content is the same 
   CHECK(recipes.items[1].newest == 3);
 }
 
-TEST_CASE("an assignment names an app, a recipe and a selector that exist") {
+STORE_TEST_CASE("an assignment names an app, a recipe and a selector that exist") {
   StoreBench bench;
   bench.push("web", "states: [{id: a, module: meta.comment}]");
   auto assignment = bench.assign("role=web", "web");
   assignment.selector = "role=";
-  CHECK(bench->edit_assignment(assignment, {}).error().message() == "selector: at 6: expected a value");
+  CHECK(backend::store::edit_assignment(*bench, assignment, {}).error().message() ==
+        "selector: at 6: expected a value");
   assignment.selector = "*";
   assignment.revision = 2;
-  CHECK(bench->edit_assignment(assignment, {}).error().code() == ErrorCode::not_found);
+  CHECK(backend::store::edit_assignment(*bench, assignment, {}).error().code() == ErrorCode::not_found);
   assignment.revision = 1;
-  CHECK(bench->edit_assignment(assignment, 7).error().code() == ErrorCode::exists);
-  CHECK(must(bench->edit_assignment(assignment, 1)).edit == 2);
+  CHECK(backend::store::edit_assignment(*bench, assignment, 7).error().code() == ErrorCode::exists);
+  CHECK(must(backend::store::edit_assignment(*bench, assignment, 1)).edit == 2);
   CHECK(must(bench->find_assignment(assignment.id)).revision == 1);
   CHECK(must(bench->apps_that_follow("web")).empty());
-  must(bench->remove_assignment(assignment.id, 2));
+  must(backend::store::remove_assignment(*bench, assignment.id, 2));
   CHECK(bench->find_assignment(assignment.id).error().code() == ErrorCode::not_found);
-}
-
-TEST_CASE("audit rows are added and never edited or removed") {
-  StoreBench bench;
-  for (int i = 0; i < 3; ++i)
-    must(bench->add_audit({0, bench.now + i, "admin", "assign", "web", std::to_string(i)}));
-  auto page = must(bench->list_audit({"", 2}));
-  CHECK(page.items[0].detail == "2");
-  CHECK(must(bench->list_audit({page.next, 2})).items[0].detail == "0");
-  bench.store.reset();
-  auto database = must(
-      backend::store::sqlite::Database::open(bench.path(), backend::store::sqlite::Database::Mode::write));
-  CHECK_FALSE(database.execute("DELETE FROM audit"));
-  CHECK_FALSE(database.execute("UPDATE audit SET detail='x'"));
 }

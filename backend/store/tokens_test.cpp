@@ -2,8 +2,11 @@
 #include <doctest/doctest.h>
 
 #include "backend/domain/operator_token.hpp"
+#include "backend/store/operator_tokens.hpp"
 #include "base/sha256.hpp"
 #include "tests/support/store_bench.hpp"
+
+using namespace backend;
 
 namespace {
 
@@ -24,17 +27,18 @@ backend::domain::OperatorToken token(const std::string& id, const std::string& n
 
 }  // namespace
 
-TEST_CASE("a name belongs to one live token; who is revoked or has expired makes room") {
+STORE_TEST_CASE("a name belongs to one live token; who is revoked or has expired makes room") {
   StoreBench bench;
-  must(bench->add_token(token("1", "ann", bench.now + 1000), bench.now));
-  CHECK(bench->add_token(token("2", "ann"), bench.now).error().code() == ErrorCode::exists);
-  CHECK(bench->add_token(token("2", "odd name"), bench.now).error().code() == ErrorCode::invalid);
+  must(backend::store::add_token(*bench, token("1", "ann", bench.now + 1000), bench.now));
+  CHECK(backend::store::add_token(*bench, token("2", "ann"), bench.now).error().code() == ErrorCode::exists);
+  CHECK(backend::store::add_token(*bench, token("2", "odd name"), bench.now).error().code() ==
+        ErrorCode::invalid);
   bench.now += 1000;
   CHECK(must(bench->live_tokens(bench.now)).empty());
-  must(bench->add_token(token("2", "ann"), bench.now));
-  CHECK(must(bench->revoke_token("ann", bench.now)).id == "2");
-  CHECK(bench->revoke_token("ann", bench.now).error().code() == ErrorCode::not_found);
-  must(bench->add_token(token("3", "ann"), bench.now));
+  must(backend::store::add_token(*bench, token("2", "ann"), bench.now));
+  CHECK(must(backend::store::revoke_token(*bench, "ann", bench.now)).id == "2");
+  CHECK(backend::store::revoke_token(*bench, "ann", bench.now).error().code() == ErrorCode::not_found);
+  must(backend::store::add_token(*bench, token("3", "ann"), bench.now));
   must(bench->note_token_use("3", bench.now + 5));
   const auto all = must(bench->list_tokens({}));
   REQUIRE(all.items.size() == 3);
@@ -43,24 +47,24 @@ TEST_CASE("a name belongs to one live token; who is revoked or has expired makes
   CHECK(must(bench->live_tokens(bench.now)).size() == 1);
 }
 
-TEST_CASE("the token of the data folder is 'admin', and another one takes its place") {
+STORE_TEST_CASE("the token of the data folder is 'admin', and another one takes its place") {
   StoreBench bench;
-  must(bench->set_admin_token("1", "hash 1", bench.now));
-  must(bench->set_admin_token("1", "hash 1", bench.now));
+  must(backend::store::set_admin_token(*bench, "1", "hash 1", bench.now));
+  must(backend::store::set_admin_token(*bench, "1", "hash 1", bench.now));
   REQUIRE(must(bench->live_tokens(bench.now)).size() == 1);
-  must(bench->set_admin_token("2", "hash 2", bench.now));
+  must(backend::store::set_admin_token(*bench, "2", "hash 2", bench.now));
   const auto live = must(bench->live_tokens(bench.now));
   REQUIRE(live.size() == 1);
   CHECK(live[0].id == "2");
   CHECK(live[0].name == "admin");
   CHECK(live[0].role == "admin");
-  must(bench->revoke_token("admin", bench.now));
-  must(bench->set_admin_token("2", "hash 2", bench.now));
+  must(backend::store::revoke_token(*bench, "admin", bench.now));
+  must(backend::store::set_admin_token(*bench, "2", "hash 2", bench.now));
   CHECK(must(bench->live_tokens(bench.now)).empty());
   CHECK(must(bench->list_audit({})).items.size() == 2);
 }
 
-TEST_CASE("a token's text is found by its id and proved by its secret") {
+STORE_TEST_CASE("a token's text is found by its id and proved by its secret") {
   const auto made = backend::domain::make_operator_token();
   const std::string text = backend::domain::format_operator_token(made);
   const auto proof = backend::domain::proof_of_token(text);

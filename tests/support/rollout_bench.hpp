@@ -9,6 +9,7 @@
 
 #include "backend/domain/rollout_rules.hpp"
 #include "backend/rollouts/rollout_step.hpp"
+#include "backend/store/update_orders.hpp"
 #include "tests/support/store_bench.hpp"
 
 namespace tests {
@@ -61,9 +62,9 @@ class RolloutBench : public StoreBench {
                                                    bool is_version_1 = false) {
     auto hello = handshake(name);
     hello.agent_version = version;
-    sessions[name] = must(store->admit(hello, now)).session;
-    return must(
-        store->update_for({sessions[name].instance, "default", name, version, is_version_1, pinned}, now));
+    sessions[name] = admit(hello).session;
+    return must(backend::store::update_for(
+        *store, {sessions[name].instance, "default", name, version, is_version_1, pinned}, now));
   }
   void report(const std::string& name, const std::string& phase, const std::string& action = "r1") {
     protocol::UpdateStatus status;

@@ -1,6 +1,9 @@
-// A store in a scratch folder, and shorthands for what tests put into it.
+// A store on an empty database, and shorthands for what tests put into it. The implementation is the one that
+// is under test (store_under_test.hpp).
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,8 +12,11 @@
 
 #include "backend/domain/recipe_check.hpp"
 #include "backend/fleet/placer.hpp"
-#include "backend/store/sqlite/sqlite_store.hpp"
+#include "backend/store/admission.hpp"
+#include "backend/store/recipes.hpp"
+#include "backend/store/store.hpp"
 #include "tests/support/scratch_folder.hpp"
+#include "tests/support/store_under_test.hpp"
 
 namespace tests {
 
@@ -31,14 +37,19 @@ class StoreBench {
   backend::store::Store& operator*() { return *store; }
   backend::store::Store* operator->() { return store.get(); }
 
+  // Closes the database, if it is open, and opens it again.
   void open() {
     store.reset();
-    store = must(backend::store::sqlite::open_sqlite_store(path(), backend::store::Access::write));
+    store = must(open_another(backend::store::Access::write));
   }
   std::unique_ptr<backend::store::Store> reader() const {
-    return must(backend::store::sqlite::open_sqlite_store(path(), backend::store::Access::read_only));
+    return must(open_another(backend::store::Access::read_only));
   }
-  std::string path() const { return folder / "backend.db"; }
+  // One more on the same database: as another thread or process has it.
+  base::Result<std::unique_ptr<backend::store::Store>> open_another(backend::store::Access access) const {
+    return opener(access);
+  }
+  std::string stored_bytes() const { return implementation.stored_bytes(folder.path()); }
 
   static protocol::Handshake handshake(const std::string& instance_id, backend::domain::Tags tags = {}) {
     protocol::Handshake handshake;
@@ -52,7 +63,11 @@ class StoreBench {
     return handshake;
   }
   backend::domain::Admission admit(const std::string& instance_id, backend::domain::Tags tags = {}) {
-    return must(store->admit(handshake(instance_id, std::move(tags)), now));
+    return admit(handshake(instance_id, std::move(tags)));
+  }
+  backend::domain::Admission admit(const protocol::Handshake& hello,
+                                   const std::optional<backend::domain::Credential>& credential = {}) {
+    return must(backend::store::admit(*store, hello, credential, now));
   }
   backend::domain::AgentSession join(const std::string& instance_id, backend::domain::Tags tags = {}) {
     const auto admission = admit(instance_id, std::move(tags));
@@ -66,7 +81,7 @@ class StoreBench {
     REQUIRE_MESSAGE(checked.problems.empty(), checked.problems[0].message);
     const backend::domain::NewRevision revision{name,           content,        checked.syntax,
                                                 checked.digest, checked.states, checked.state_count};
-    return must(store->put_revision(revision, now)).revision.revision;
+    return must(backend::store::put_revision(*store, revision, now)).revision.revision;
   }
   backend::domain::Assignment assign(const std::string& selector, const std::string& recipe,
                                      std::int64_t order = 0) {
@@ -75,7 +90,7 @@ class StoreBench {
     assignment.selector = selector;
     assignment.recipe = recipe;
     assignment.order = order;
-    return must(store->add_assignment(assignment, now));
+    return must(backend::store::add_assignment(*store, assignment, now));
   }
 
   static protocol::StateLog log(std::uint64_t seq, const std::string& id, bool ok = true,
@@ -90,6 +105,8 @@ class StoreBench {
   }
 
   ScratchFolder folder;
+  const StoreImplementation& implementation = *store_under_test();
+  const backend::store::Opener opener = implementation.opener(folder.path());
   std::unique_ptr<backend::store::Store> store;
   backend::domain::Millis now = 1'800'000'000'000;
 };

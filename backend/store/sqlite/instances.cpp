@@ -1,5 +1,4 @@
 // Instances, their tags and what they should run; what waits need to know of them.
-#include "backend/domain/instants.hpp"
 #include "backend/domain/json_text.hpp"
 #include "backend/store/sqlite/tables.hpp"
 
@@ -125,34 +124,9 @@ Result<domain::Instance> SqliteStore::find_instance(domain::InstanceKey key) {
   return instance;
 }
 
-Result<domain::Instance> SqliteStore::patch_tags(
-    std::string_view app_id, std::string_view instance_id,
-    const std::map<std::string, std::optional<std::string>>& tags, std::optional<domain::Edit> expected) {
-  auto instance = find_instance(app_id, instance_id);
-  if (!instance) return instance;
-  if (auto same = check_edit(expected, instance->edit, "instance '" + instance->instance_id + "'"); !same)
-    return std::move(same).error();
-  for (const auto& [name, value] : tags) {
-    if (value)
-      instance->operator_tags[name] = *value;
-    else
-      instance->operator_tags.erase(name);
-  }
-  auto written = write("UPDATE instances SET operator_tags=?, edit=edit+1 WHERE id=?",
-                       domain::to_json(instance->operator_tags), instance->key);
-  if (!written) return std::move(written).error();
-  ++instance->edit;
-  return instance;
-}
-
-Result<void> SqliteStore::forget_instance(std::string_view app_id, std::string_view instance_id) {
-  auto removed = database_.run("DELETE FROM instances WHERE app_id=? AND instance_id=? AND online=0", app_id,
-                               instance_id);
-  if (!removed) return std::move(removed).error();
-  if (*removed > 0) return end_enrolments(app_id, instance_id, "forgotten", domain::now_millis());
-  auto there = find_instance(app_id, instance_id);
-  if (!there) return std::move(there).error();
-  return Error(ErrorCode::exists, "instance '" + std::string(instance_id) + "' is connected");
+Result<void> SqliteStore::set_operator_tags(domain::InstanceKey instance, const domain::Tags& tags) {
+  return write("UPDATE instances SET operator_tags=?, edit=edit+1 WHERE id=?", domain::to_json(tags),
+               instance);
 }
 
 namespace {

@@ -2,7 +2,6 @@
 // needs an index of times.
 #include <algorithm>
 
-#include "backend/domain/instants.hpp"
 #include "backend/domain/json_text.hpp"
 #include "backend/store/sqlite/tables.hpp"
 #include "base/text.hpp"
@@ -173,18 +172,8 @@ Result<std::size_t> SqliteStore::purge_table(std::string_view table, domain::Mil
   return static_cast<std::size_t>(*removed);
 }
 
-Result<domain::Purged> SqliteStore::purge(const domain::Retention& retention) {
-  if (auto noted = note_missed_refusals(); !noted) return std::move(noted).error();
-  constexpr domain::Millis kJoinTokensKept = 30LL * 24 * 3600 * 1000;  // after their end, for those who look
-  auto ended = write("DELETE FROM join_tokens WHERE expires<?", domain::now_millis() - kJoinTokensKept);
-  if (!ended) return std::move(ended).error();
-  // The oldest that is over, with its machines: some ten thousand rows at the most.
-  auto over = database_.run(
-      "DELETE FROM rollouts WHERE number=(SELECT min(number) FROM rollouts WHERE ended>0 AND ended<?)",
-      retention.oldest);
-  if (!over) return std::move(over).error();
+Result<domain::Purged> SqliteStore::remove_reports(const domain::Retention& retention) {
   domain::Purged purged;
-  purged.rows = static_cast<std::size_t>(*over);
   const std::pair<const char*, std::uint64_t> tables[] = {{"results", retention.most_results},
                                                           {"rounds", retention.most_rounds},
                                                           {"statuses", retention.most_statuses}};
@@ -194,15 +183,6 @@ Result<domain::Purged> SqliteStore::purge(const domain::Retention& retention) {
     purged.rows += *removed;
     purged.more = purged.more || *removed == retention.batch;
   }
-  if (purged.more) return purged;
-  // What nobody runs any more.
-  auto removed = database_.run(
-      "DELETE FROM placements WHERE id IN (SELECT p.id FROM placements p WHERE NOT EXISTS (SELECT 1 FROM "
-      "instances i "
-      "WHERE i.placement=p.id) LIMIT ?)",
-      retention.batch);
-  if (!removed) return std::move(removed).error();
-  purged.rows += static_cast<std::size_t>(*removed);
   return purged;
 }
 

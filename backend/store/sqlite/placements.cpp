@@ -88,4 +88,13 @@ Result<void> SqliteStore::set_problem(domain::InstanceKey instance, std::string_
   return write("UPDATE instances SET problem=?1 WHERE id=?2 AND problem<>?1", problem, instance);
 }
 
+Result<std::size_t> SqliteStore::remove_unused_placements(std::size_t most) {
+  auto removed = database_.run(
+      "DELETE FROM placements WHERE id IN (SELECT p.id FROM placements p WHERE NOT EXISTS (SELECT 1 FROM "
+      "instances i WHERE i.placement=p.id) LIMIT ?)",
+      most);
+  if (!removed) return std::move(removed).error();
+  return static_cast<std::size_t>(*removed);
+}
+
 }  // namespace backend::store::sqlite

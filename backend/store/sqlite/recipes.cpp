@@ -1,6 +1,5 @@
 // Apps, recipes with their revisions, assignments.
 #include "backend/store/sqlite/tables.hpp"
-#include "protocol/ids.hpp"
 
 namespace backend::store::sqlite {
 
@@ -9,13 +8,6 @@ using base::ErrorCode;
 using base::Result;
 
 namespace {
-
-// Names of apps and recipes stand in paths of the API and in cursors.
-Result<void> check_name(std::string_view what, std::string_view name) {
-  const std::string_view wrong = protocol::problem_of_name(name);
-  if (wrong.empty()) return {};
-  return Error(ErrorCode::invalid, "the name of " + std::string(what) + " " + std::string(wrong));
-}
 
 domain::App read_app(const Query& row) {
   return {row.text(0), row.text(1), row.text(4), row.integer(2), row.integer(3)};
@@ -46,10 +38,6 @@ std::string no_recipe(std::string_view name, std::optional<std::int64_t> revisio
   return missing;
 }
 
-std::string assignment_name(std::int64_t id) {
-  return "assignment " + std::to_string(id);
-}
-
 }  // namespace
 
 Result<domain::Page<domain::App>> SqliteStore::list_apps(const domain::PageRequest& page) {
@@ -72,43 +60,20 @@ Result<domain::App> SqliteStore::find_app(std::string_view app_id) {
   return read_app(row);
 }
 
-Result<domain::App> SqliteStore::put_app(const domain::App& app, std::optional<domain::Edit> expected,
-                                         domain::Millis now) {
-  if (auto fine = check_name("an app", app.app_id); !fine) return std::move(fine).error();
-  if (app.report != "all" && app.report != "changes")
-    return Error(ErrorCode::invalid, "'report' must be \"all\" or \"changes\"");
-  auto present = find_app(app.app_id);
-  if (!present && present.error().code() != ErrorCode::not_found) return present;
-  const domain::Edit edit = present ? present->edit : 0;
-  if (auto same = check_edit(expected, edit, "app '" + app.app_id + "'"); !same)
-    return std::move(same).error();
-  auto written = write(
+Result<void> SqliteStore::write_app(const domain::App& app, domain::Millis now) {
+  return write(
       "INSERT INTO apps (app_id, report, agent_version, created, edit) VALUES (?,?,?,?,1) ON CONFLICT DO "
-      "UPDATE "
-      "SET report=excluded.report, agent_version=excluded.agent_version, edit=edit+1",
+      "UPDATE SET report=excluded.report, agent_version=excluded.agent_version, edit=edit+1",
       app.app_id, app.report, app.agent_version, now);
-  if (!written) return std::move(written).error();
-  if (app.agent_version != (present ? present->agent_version : ""))
-    if (auto pinned = set_pin(app, now); !pinned) return std::move(pinned).error();
-  return find_app(app.app_id);
 }
 
-Result<domain::PutRevision> SqliteStore::put_revision(const domain::NewRevision& revision,
-                                                      domain::Millis now) {
-  if (auto fine = check_name("a recipe", revision.name); !fine) return std::move(fine).error();
-  auto newest = find_revision(revision.name, std::nullopt);
-  if (!newest && newest.error().code() != ErrorCode::not_found) return std::move(newest).error();
-  if (newest && newest->content == revision.content) return domain::PutRevision{std::move(*newest), false};
-  const std::int64_t number = newest ? newest->revision + 1 : 1;
-  auto added = write(
+Result<void> SqliteStore::insert_revision(const domain::NewRevision& revision, std::int64_t number,
+                                          domain::Millis now) {
+  return write(
       "INSERT INTO revisions (name, revision, digest, syntax, state_count, created, content, states) "
       "VALUES (?,?,?,?,?,?,?,?)",
       revision.name, number, revision.digest, revision.syntax, revision.state_count, now, revision.content,
       revision.states);
-  if (!added) return std::move(added).error();
-  auto stored = find_revision(revision.name, number);
-  if (!stored) return std::move(stored).error();
-  return domain::PutRevision{std::move(*stored), true};
 }
 
 Result<domain::Page<domain::RecipeSummary>> SqliteStore::list_recipes(const domain::PageRequest& page) {
@@ -218,30 +183,13 @@ Result<std::vector<std::string>> SqliteStore::apps_that_follow(std::string_view 
 
 Result<domain::Assignment> SqliteStore::find_assignment(std::int64_t id) {
   Query row(database_, kSelectAssignments + "WHERE id=?", id);
-  if (auto found = expect_row(row, "there is no " + assignment_name(id)); !found)
+  if (auto found = expect_row(row, "there is no assignment " + std::to_string(id)); !found)
     return std::move(found).error();
   return read_assignment(row);
 }
 
-namespace {
-
-// What an assignment names must be there, and its selector must be one.
-Result<void> check_assignment(Store& store, const domain::Assignment& assignment) {
-  if (auto app = store.find_app(assignment.app_id); !app) return std::move(app).error();
-  if (auto revision = store.find_revision(assignment.recipe, assignment.revision); !revision)
-    return std::move(revision).error();
-  if (auto selector = domain::Selector::parse(assignment.selector); !selector)
-    return std::move(selector).error().with_context("selector");
-  if (assignment.round_delay_s && *assignment.round_delay_s < 1)
-    return Error(ErrorCode::invalid, "'round_delay_s' must be a positive number of seconds");
-  return {};
-}
-
-}  // namespace
-
-Result<domain::Assignment> SqliteStore::add_assignment(const domain::Assignment& assignment,
-                                                       domain::Millis now) {
-  if (auto fine = check_assignment(*this, assignment); !fine) return std::move(fine).error();
+Result<domain::Assignment> SqliteStore::insert_assignment(const domain::Assignment& assignment,
+                                                          domain::Millis now) {
   auto added = write(
       "INSERT INTO assignments (app_id, selector, recipe, revision, position, kill_on_change, round_delay_s, "
       "created, edit) VALUES (?,?,?,?,?,?,?,?,1)",
@@ -251,29 +199,17 @@ Result<domain::Assignment> SqliteStore::add_assignment(const domain::Assignment&
   return find_assignment(database_.last_row_id());
 }
 
-Result<domain::Assignment> SqliteStore::edit_assignment(const domain::Assignment& assignment,
-                                                        std::optional<domain::Edit> expected) {
-  auto present = find_assignment(assignment.id);
-  if (!present) return present;
-  if (auto same = check_edit(expected, present->edit, assignment_name(assignment.id)); !same)
-    return std::move(same).error();
-  if (assignment.app_id != present->app_id)
-    return Error(ErrorCode::invalid, "an assignment stays in its app: make a new one in the other");
-  if (auto fine = check_assignment(*this, assignment); !fine) return std::move(fine).error();
+Result<domain::Assignment> SqliteStore::write_assignment(const domain::Assignment& assignment) {
   auto written = write(
       "UPDATE assignments SET selector=?, recipe=?, revision=?, position=?, kill_on_change=?, "
-      "round_delay_s=?, "
-      "edit=edit+1 WHERE id=?",
+      "round_delay_s=?, edit=edit+1 WHERE id=?",
       assignment.selector, assignment.recipe, assignment.revision, assignment.order,
       assignment.kill_on_change, assignment.round_delay_s, assignment.id);
   if (!written) return std::move(written).error();
   return find_assignment(assignment.id);
 }
 
-Result<void> SqliteStore::remove_assignment(std::int64_t id, std::optional<domain::Edit> expected) {
-  auto present = find_assignment(id);
-  if (!present) return std::move(present).error();
-  if (auto same = check_edit(expected, present->edit, assignment_name(id)); !same) return same;
+Result<void> SqliteStore::delete_assignment(std::int64_t id) {
   return write("DELETE FROM assignments WHERE id=?", id);
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "backend/domain/json_text.hpp"
+#include "backend/domain/report_rules.hpp"
 #include "backend/store/sqlite/tables.hpp"
 
 namespace backend::store::sqlite {
@@ -12,20 +13,11 @@ using base::Result;
 
 namespace {
 
-// What a batch changes in the row of its instance; written once, at the end.
-struct InstanceNews {
-  bool has_status = false;
-  std::int64_t reported_version = 0;
-  std::string status, errors = "[]";
-  const protocol::RoundEnd* round = nullptr;
-  std::int64_t converged_version = 0;
-};
-
 struct Writer {
   Database& database;
   const domain::AgentSession& session;
   const domain::Millis now;
-  InstanceNews news = {};
+  domain::InstanceNews news = {};  // what the batch changes in the row of its instance
 
   Result<std::int64_t> insert(const protocol::StateLog& log, std::uint64_t seq);
   Result<std::int64_t> insert(const protocol::RoundEnd& end, std::uint64_t seq);
@@ -38,8 +30,7 @@ struct Writer {
 Result<std::int64_t> Writer::insert(const protocol::StateLog& log, std::uint64_t seq) {
   std::optional<std::string> changes;
   if (!log.changes.empty()) changes = domain::to_json(log.changes);
-  // Version 1 says only whether it went well.
-  const std::string_view outcome = log.outcome.empty() && !log.state_result ? "failed" : log.outcome;
+  const std::string_view outcome = domain::outcome_of(log);
   auto added = database.run(
       "INSERT OR IGNORE INTO results (instance, agent, seq, received, recipe_version, state_id, ok, outcome, "
       "comment, stdout, run_id, round, changes, attempt, exit_code, started, duration_ms, cpu_ms, "
@@ -49,14 +40,8 @@ Result<std::int64_t> Writer::insert(const protocol::StateLog& log, std::uint64_t
       log.state_comment, log.state_stdout, log.run_id, log.round, changes, log.attempt, log.exit_code,
       log.started, log.duration_ms, log.cpu_ms, log.max_rss_kb, log.truncated);
   if (!added || *added == 0) return added;
-  if (log.recipe_version == 0) return added;  // of a single run, outside the recipe
-  if (!log.seq && log.recipe_version >= news.reported_version) {
-    // Version 1 has no RecipeStatus: this is all that is known.
-    news.has_status = true;
-    news.reported_version = log.recipe_version;
-    news.status = log.state_result ? "running" : "failed";
-    news.errors = log.state_result ? "[]" : domain::to_json(std::span(&log.state_comment, 1));
-  }
+  news.take(log);
+  if (!domain::is_of_recipe(log)) return added;
   if (auto kept = keep_standing(log, outcome); !kept) return kept;
   return added;
 }
@@ -81,39 +66,30 @@ Result<std::int64_t> Writer::insert(const protocol::RoundEnd& end, std::uint64_t
       session.instance, session.agent, seq, now, end.recipe_version, end.run_id, end.round,
       domain::to_json(end.counts), end.not_reached, end.duration_ms, domain::to_json(end.drift));
   if (!added || *added == 0) return added;
-  news.round = &end;
-  if (domain::is_whole(end)) news.converged_version = std::max(news.converged_version, end.recipe_version);
+  news.take(end);
   return added;
 }
 
 Result<std::int64_t> Writer::insert(const protocol::RecipeStatus& status, std::uint64_t seq) {
-  const std::string errors = domain::to_json(status.errors);
   auto added = database.run(
       "INSERT OR IGNORE INTO statuses (instance, agent, seq, received, recipe_version, status, errors) "
       "VALUES "
       "(?,?,?,?,?,?,?)",
       session.instance, session.agent, seq, now, status.recipe_version, domain::progress_name(status.status),
-      errors);
+      domain::to_json(status.errors));
   if (!added || *added == 0) return added;
-  if (status.status == protocol::RecipeProgress::converged)
-    news.converged_version = std::max(news.converged_version, status.recipe_version);
-  // "superseded" is about the recipe before this one, and may come after the new one's "accepted".
-  if (status.recipe_version >= news.reported_version) {
-    news.has_status = true;
-    news.reported_version = status.recipe_version;
-    news.status = domain::progress_name(status.status);
-    news.errors = errors;
-  }
+  news.take(status);
   return added;
 }
 
 // What closes an action closes it once and for all; one that was taken for lost may come back.
 Result<std::int64_t> Writer::insert(const protocol::UpdateStatus& status, std::uint64_t) {
-  return database.run(
+  static const std::string sql =
       "UPDATE rollout_targets SET phase=?, error=?, progress=?, at=? WHERE instance=? AND action_id=? AND "
-      "told>0 "
-      "AND phase NOT IN ('confirmed', 'rolled_back', 'failed', 'refused')",
-      status.phase, status.error, status.progress, now, session.instance, status.action_id);
+      "told>0 AND phase NOT IN " +
+      sql_list(domain::kClosedPhases);
+  return database.run(sql, status.phase, status.error, status.progress, now, session.instance,
+                      status.action_id);
 }
 
 Result<void> Writer::write_news() {

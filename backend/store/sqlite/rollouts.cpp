@@ -15,9 +15,10 @@ constexpr std::string_view kColumns =
     "timeout_s, created, created_by, next_at, ended";
 
 // Of rollout_targets: was told, and has neither closed the update nor been given up.
-constexpr std::string_view kOwesAnswer =
-    "told>0 AND phase NOT IN ('waiting', 'lost', 'superseded', 'confirmed', 'rolled_back', 'failed', "
-    "'refused')";
+const std::string& owes_answer() {
+  static const std::string condition = "told>0 AND phase NOT IN " + sql_list(domain::kAnsweredPhases);
+  return condition;
+}
 
 std::string select_rollouts(std::string_view rest) {
   return "SELECT " + std::string(kColumns) + " FROM rollouts " + std::string(rest);
@@ -105,7 +106,7 @@ Result<std::vector<domain::Rollout>> SqliteStore::open_rollouts() {
   Query rows(database_,
              select_rollouts("WHERE state IN ('running', 'paused', 'pinned') OR EXISTS (SELECT 1 FROM "
                              "rollout_targets WHERE rollout=number AND " +
-                             std::string(kOwesAnswer) + ") ORDER BY number"));
+                             owes_answer() + ") ORDER BY number"));
   std::vector<domain::Rollout> found;
   auto done = for_each_row(rows, [&] { found.push_back(read_rollout(rows)); });
   if (!done) return std::move(done).error();
@@ -184,12 +185,12 @@ Result<std::string> SqliteStore::active_rollout_of(domain::InstanceKey instance)
 }
 
 Result<std::string> SqliteStore::conflicting_rollout(const domain::Rollout& rollout) {
-  Query row(database_,
-            "SELECT r.id FROM rollout_targets t JOIN rollout_targets o ON o.instance=t.instance AND "
-            "o.rollout<>t.rollout JOIN rollouts r ON r.number=o.rollout WHERE t.rollout=? AND t.phase NOT IN "
-            "('superseded', 'confirmed', 'rolled_back', 'failed', 'refused') AND r.state IN ('running', "
-            "'paused') LIMIT 1",
-            rollout.number);
+  Query row(
+      database_,
+      "SELECT r.id FROM rollout_targets t JOIN rollout_targets o ON o.instance=t.instance AND "
+      "o.rollout<>t.rollout JOIN rollouts r ON r.number=o.rollout WHERE t.rollout=? AND t.phase NOT IN " +
+          sql_list(domain::kLeftPhases) + " AND r.state IN ('running', 'paused') LIMIT 1",
+      rollout.number);
   auto found = row.next();
   if (!found) return std::move(found).error();
   return *found ? row.text(0) : std::string();
@@ -216,33 +217,18 @@ Result<void> SqliteStore::begin_ring(const domain::Rollout& rollout, domain::Mil
       rollout.number, rollout.ring);
 }
 
-Result<std::vector<domain::UpdateOrder>> SqliteStore::take_due(const domain::Rollout& rollout,
-                                                               domain::Millis now) {
-  struct Due {
-    domain::UpdateOrder order;
-    bool has_it = false;
-  };
-  std::vector<Due> due;
-  {
-    Query rows(
-        database_,
-        "SELECT t.instance, t.action_id, i.agent_version=?1 FROM rollout_targets t JOIN instances i ON "
-        "i.id=t.instance WHERE t.rollout=?2 AND t.phase='waiting' AND t.due>0 AND t.due<=?3 AND i.online=1",
-        rollout.version, rollout.number, now);
-    auto done = for_each_row(rows, [&] {
-      due.push_back({{rows.integer(0), rows.text(1), rollout.version, rollout.url}, rows.integer(2) != 0});
-    });
-    if (!done) return std::move(done).error();
-  }
-  std::vector<domain::UpdateOrder> orders;
-  for (Due& one : due) {
-    auto told =
-        write("UPDATE rollout_targets SET told=?, at=?, phase=? WHERE rollout=? AND instance=?", now, now,
-              one.has_it ? domain::kConfirmed : domain::kTold, rollout.number, one.order.instance);
-    if (!told) return std::move(told).error();
-    if (!one.has_it) orders.push_back(std::move(one.order));
-  }
-  return orders;
+Result<std::vector<DueTarget>> SqliteStore::due_targets(const domain::Rollout& rollout, domain::Millis now) {
+  Query rows(
+      database_,
+      "SELECT t.instance, t.action_id, i.agent_version=?1 FROM rollout_targets t JOIN instances i ON "
+      "i.id=t.instance WHERE t.rollout=?2 AND t.phase='waiting' AND t.due>0 AND t.due<=?3 AND i.online=1",
+      rollout.version, rollout.number, now);
+  std::vector<DueTarget> due;
+  auto done = for_each_row(rows, [&] {
+    due.push_back({{rows.integer(0), rows.text(1), rollout.version, rollout.url}, rows.integer(2) != 0});
+  });
+  if (!done) return std::move(done).error();
+  return due;
 }
 
 Result<std::vector<domain::UpdateOrder>> SqliteStore::unacknowledged_targets(const domain::Rollout& rollout) {
@@ -259,30 +245,22 @@ Result<std::vector<domain::UpdateOrder>> SqliteStore::unacknowledged_targets(con
   return orders;
 }
 
-Result<std::vector<domain::RolloutTarget>> SqliteStore::mark_unresponsive(const domain::Rollout& rollout,
-                                                                          domain::Millis now) {
-  constexpr std::int64_t kMillis = 1000;
-  // Who was connected when the turn came, and has not been since, holds nobody up either.
-  const domain::Millis before = now - rollout.timeout_s * kMillis;
-  const bool is_open = rollout.is_active() || rollout.state == domain::RolloutState::pinned;
-  auto absent = !is_open ? Result<void>()
-                         : write(
-                               "UPDATE rollout_targets SET absent=1 WHERE rollout=? AND phase=? AND due>0 "
-                               "AND due<? AND absent=0 AND "
-                               "EXISTS (SELECT 1 FROM instances i WHERE i.id=instance AND i.online=0)",
-                               rollout.number, domain::kWaiting, before);
-  if (!absent) return std::move(absent).error();
+Result<void> SqliteStore::mark_absent(const domain::Rollout& rollout, domain::Millis due_before) {
+  return write(
+      "UPDATE rollout_targets SET absent=1 WHERE rollout=? AND phase=? AND due>0 AND due<? AND absent=0 AND "
+      "EXISTS (SELECT 1 FROM instances i WHERE i.id=instance AND i.online=0)",
+      rollout.number, domain::kWaiting, due_before);
+}
+
+Result<std::vector<domain::RolloutTarget>> SqliteStore::mark_lost(const domain::Rollout& rollout,
+                                                                  domain::Millis heard_before) {
   std::vector<domain::RolloutTarget> lost;
-  // A machine that is connected and works on it is not silent: a state that is waited for may take hours, a
-  // slow line nearly so. After the switch there is a deadline, and it has to come back.
   Query rows(database_,
-             "UPDATE rollout_targets SET phase='lost' WHERE rollout=? AND at<? AND " +
-                 std::string(kOwesAnswer) +
-                 " AND NOT (phase IN ('requested', 'metadata', 'downloading', 'verifying', 'staged', "
-                 "'draining') AND "
-                 "EXISTS (SELECT 1 FROM instances i WHERE i.id=instance AND i.online=1)) RETURNING instance, "
-                 "instance_id, ring",
-             rollout.number, before);
+             "UPDATE rollout_targets SET phase='lost' WHERE rollout=? AND at<? AND " + owes_answer() +
+                 " AND NOT (phase IN " + sql_list(domain::kWorkingPhases) +
+                 " AND EXISTS (SELECT 1 FROM instances i WHERE i.id=instance AND i.online=1)) RETURNING "
+                 "instance, instance_id, ring",
+             rollout.number, heard_before);
   auto done = for_each_row(rows, [&] {
     domain::RolloutTarget& target = lost.emplace_back();
     target.instance = rows.integer(0);
@@ -296,10 +274,16 @@ Result<std::vector<domain::RolloutTarget>> SqliteStore::mark_unresponsive(const 
 
 Result<void> SqliteStore::exclude_past_failures(const domain::Rollout& rollout) {
   return write(
-      "UPDATE rollout_targets SET forgiven=1 WHERE rollout=? AND phase IN ('rolled_back', 'failed', "
-      "'refused', "
-      "'lost')",
+      "UPDATE rollout_targets SET forgiven=1 WHERE rollout=? AND phase IN " + sql_list(domain::kFailedPhases),
       rollout.number);
+}
+
+Result<std::size_t> SqliteStore::remove_ended_rollout(domain::Millis ended_before) {
+  auto removed = database_.run(
+      "DELETE FROM rollouts WHERE number=(SELECT min(number) FROM rollouts WHERE ended>0 AND ended<?)",
+      ended_before);
+  if (!removed) return std::move(removed).error();
+  return static_cast<std::size_t>(*removed);
 }
 
 }  // namespace backend::store::sqlite

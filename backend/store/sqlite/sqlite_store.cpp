@@ -47,9 +47,11 @@ std::size_t page_size(const domain::PageRequest& page) {
   return std::clamp<std::size_t>(page.limit, 1, domain::kLargestPage);
 }
 
-Result<void> check_edit(std::optional<domain::Edit> expected, domain::Edit present, const std::string& what) {
-  if (!expected || *expected == present) return {};
-  return Error(ErrorCode::exists, what + " was edited meanwhile: read it again");
+std::string sql_list(std::span<const std::string_view> words) {
+  std::string list;
+  for (const std::string_view word : words)
+    list += (list.empty() ? "('" : ", '") + std::string(word) + "'";
+  return list + ")";
 }
 
 }  // namespace backend::store::sqlite

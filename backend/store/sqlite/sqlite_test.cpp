@@ -123,11 +123,12 @@ TEST_CASE("a database of a newer version is refused") {
   tests::StoreBench bench;
   bench.store.reset();
   {
-    auto database = must(Database::open(bench.path(), Database::Mode::write));
+    auto database = must(Database::open(tests::sqlite_file(bench.folder.path()), Database::Mode::write));
     must(database.execute("PRAGMA user_version=99"));
   }
   for (const auto access : {backend::store::Access::write, backend::store::Access::read_only}) {
-    const auto store = backend::store::sqlite::open_sqlite_store(bench.path(), access);
+    const auto store =
+        backend::store::sqlite::open_sqlite_store(tests::sqlite_file(bench.folder.path()), access);
     REQUIRE_FALSE(store);
     CHECK(store.error().message().find("the database has version 99") != std::string::npos);
     CHECK(store.error().message().find("use the newer opsbackend") != std::string::npos);

@@ -1,8 +1,9 @@
 // TokenCache: the operators' tokens that are good now, in memory.
 //
-// The store's rows are the truth; all changes of them pass through this process, which tells the book after
-// the commit. So a call costs no look into the store, wrong tokens least of all, and a revoked token is dead
-// at once. Belongs to the loop's thread.
+// The store's rows are the truth. All changes of them pass through this process, which updates the cache
+// after the commit. So a call costs no look into the store, wrong tokens least of all, and a revoked token is
+// dead at once. A second process that changes tokens would not be seen: docs/architecture.md, "What assumes
+// one process". Belongs to the loop's thread.
 #pragma once
 
 #include <optional>

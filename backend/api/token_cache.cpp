@@ -1,4 +1,4 @@
-#include "backend/api/token_book.hpp"
+#include "backend/api/token_cache.hpp"
 
 #include "backend/domain/operator_token.hpp"
 #include "base/token.hpp"

@@ -1,0 +1,90 @@
+#include "backend/domain/admission_rules.hpp"
+
+#include <algorithm>
+
+#include "backend/domain/certificate_rules.hpp"
+#include "base/sha256.hpp"
+#include "base/token.hpp"
+#include "protocol/ids.hpp"
+
+namespace backend::domain {
+
+namespace {
+
+using Verdict = Admission::Verdict;
+
+constexpr std::size_t kLongestUid = 255;
+
+// Why the handshake cannot be that of an agent; "" if it can.
+std::string problem_of_handshake(const protocol::Handshake& handshake, bool has_certificate) {
+  if (const auto wrong = protocol::problem_of_name(handshake.instance_id); !wrong.empty())
+    return "the instance_id " + std::string(wrong);
+  for (const auto& [name, value] : handshake.tags)
+    if (const auto wrong = protocol::problem_of_name(name); !wrong.empty())
+      return "the name of a tag " + std::string(wrong);
+  if (handshake.agent_uid.size() > kLongestUid) return "the agent_uid is too long";
+  if (!has_certificate && handshake.instance_token.empty()) return "the handshake has no instance_token";
+  return {};
+}
+
+std::optional<HandshakeRefusal> refuse_token(const protocol::Handshake& handshake,
+                                             const AdmissionFacts& facts) {
+  const std::string instance = "instance '" + handshake.instance_id + "'";
+  if (facts.instance && facts.instance->revoked != 0)
+    return HandshakeRefusal{
+        Verdict::revoked,
+        instance + " was revoked" +
+            (facts.instance->revoked_why.empty() ? "" : ": " + facts.instance->revoked_why)};
+  // Or whoever gets hold of the old token could go on without a certificate.
+  if (facts.was_enrolled)
+    return HandshakeRefusal{Verdict::wrong_token, instance + " is enrolled: it needs its certificate"};
+  if (facts.instance &&
+      !base::equal_in_constant_time(facts.instance->token_hash, base::sha256_hex(handshake.instance_token)))
+    return HandshakeRefusal{Verdict::wrong_token,
+                            instance +
+                                " is known with another token: if the machine was reinstalled, forget it "
+                                "first (opsctl agent forget " +
+                                handshake.instance_id + ")"};
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<HandshakeRefusal> refuse_form(const protocol::Handshake& handshake,
+                                            const std::optional<Credential>& credential) {
+  if (std::string wrong = problem_of_handshake(handshake, credential.has_value()); !wrong.empty())
+    return HandshakeRefusal{Verdict::invalid, std::move(wrong)};
+  if (credential &&
+      (credential->app_id != handshake.app_id || credential->instance_id != handshake.instance_id))
+    return HandshakeRefusal{Verdict::wrong_name, "the certificate is for " + credential->app_id + "/" +
+                                                     credential->instance_id + ", not for " +
+                                                     handshake.app_id + "/" + handshake.instance_id};
+  return std::nullopt;
+}
+
+std::optional<HandshakeRefusal> refuse_peer(const protocol::Handshake& handshake,
+                                            const std::optional<Credential>& credential,
+                                            const AdmissionFacts& facts, Millis now) {
+  if (!facts.app_is_known)
+    return HandshakeRefusal{
+        Verdict::unknown_app,
+        "app '" + handshake.app_id + "' is not known: opsctl app create " + handshake.app_id};
+  if (!credential) return refuse_token(handshake, facts);
+  std::string wrong = problem_of_certificate(*credential, facts.enrolment, facts.certificate, now);
+  if (wrong.empty()) return std::nullopt;
+  return HandshakeRefusal{Verdict::revoked, std::move(wrong)};
+}
+
+AdmittedVersions versions_after(const std::optional<KnownInstance>& instance, std::int64_t at_agent) {
+  // Versions go on from what the agent has: it may be known from before it was forgotten here.
+  if (!instance) return {.recipe = at_agent, .reported = std::max<std::int64_t>(0, at_agent)};
+  // An agent with a higher version than ours (our database is from a backup) would take ours for an old one.
+  return {.recipe = instance->recipe_version < at_agent ? at_agent + 1 : instance->recipe_version,
+          .reported = std::max(instance->reported_version, at_agent)};
+}
+
+int protocol_of(const protocol::Handshake& handshake) {
+  return std::max(handshake.protocol_version, handshake.protocol_max) >= 2 ? 2 : 1;
+}
+
+}  // namespace backend::domain

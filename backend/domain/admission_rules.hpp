@@ -1,0 +1,49 @@
+// Who is admitted at a handshake. Pure: what was said and what is stored go in, a decision comes out.
+// docs/backend.md has the rules. Any thread.
+//
+// With a credential that alone says who the peer is. Without one it is the instance_token, which is of no use
+// to an instance that was ever enrolled.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "backend/domain/identity.hpp"
+#include "protocol/messages.hpp"
+
+namespace backend::domain {
+
+// Why a peer is not admitted. The reason is for a person.
+struct HandshakeRefusal {
+  Admission::Verdict verdict = Admission::Verdict::invalid;
+  std::string reason;
+};
+
+// What can be said without a look at what is stored. Nothing: the handshake may be looked at further.
+std::optional<HandshakeRefusal> refuse_form(const protocol::Handshake& handshake,
+                                            const std::optional<Credential>& credential);
+
+// What is stored about the peer. Facts that the decision does not need may be left empty: none but `app_id`
+// counts when the app is not known; `was_enrolled` counts without a credential, the last two with one.
+struct AdmissionFacts {
+  bool app_is_known = false;
+  std::optional<KnownInstance> instance;
+  bool was_enrolled = false;                  // any enrolment of this name, whatever became of it
+  std::optional<Enrolment> enrolment;         // with the credential's uid
+  std::optional<CertificateRow> certificate;  // with the credential's serial
+};
+// Nothing: the peer is who it says, and is admitted.
+std::optional<HandshakeRefusal> refuse_peer(const protocol::Handshake& handshake,
+                                            const std::optional<Credential>& credential,
+                                            const AdmissionFacts& facts, Millis now);
+
+// Which versions an instance has after a handshake of an agent that says it has `at_agent`.
+struct AdmittedVersions {
+  std::int64_t recipe = 0, reported = 0;
+};
+AdmittedVersions versions_after(const std::optional<KnownInstance>& instance, std::int64_t at_agent);
+
+// The protocol that both sides speak: 1 or 2.
+int protocol_of(const protocol::Handshake& handshake);
+
+}  // namespace backend::domain

@@ -1,0 +1,166 @@
+// Who is admitted at a handshake, and which certificates are good: tables of facts and verdicts.
+#include "backend/domain/admission_rules.hpp"
+
+#include <doctest/doctest.h>
+
+#include "backend/domain/certificate_rules.hpp"
+#include "base/sha256.hpp"
+
+namespace backend::domain {
+
+namespace {
+
+using Verdict = Admission::Verdict;
+
+constexpr Millis kToday = 1000;
+
+protocol::Handshake hello_of_web1() {
+  protocol::Handshake handshake;
+  handshake.app_id = "shop";
+  handshake.instance_id = "web1";
+  handshake.instance_token = "token";
+  return handshake;
+}
+
+const Credential kCredential{"shop", "web1", "uid", "77"};
+
+AdmissionFacts facts_of_member() {
+  AdmissionFacts facts{.app_is_known = true};
+  facts.instance = KnownInstance{.key = 1, .token_hash = base::sha256_hex("token")};
+  Enrolment& enrolment = facts.enrolment.emplace();
+  enrolment.app_id = "shop";
+  enrolment.instance_id = "web1";
+  enrolment.uid = "uid";
+  enrolment.current = true;
+  CertificateRow& certificate = facts.certificate.emplace();
+  certificate.serial = "77";
+  certificate.uid = "uid";
+  certificate.not_after = kToday + 1;
+  return facts;
+}
+
+// The verdict; "admitted" when there is no refusal.
+Verdict verdict_of(const std::optional<HandshakeRefusal>& refusal) {
+  return refusal ? refusal->verdict : Verdict::admitted;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a handshake that no agent would send, or for another than its certificate names, is refused unseen") {
+  struct Row {
+    const char* name;
+    void (*change)(protocol::Handshake&);
+    bool has_certificate;
+    Verdict verdict;
+  };
+  const Row rows[] = {
+      {"fine", [](protocol::Handshake&) {}, false, Verdict::admitted},
+      {"odd id", [](protocol::Handshake& h) { h.instance_id = "a/b"; }, false, Verdict::invalid},
+      {"odd tag", [](protocol::Handshake& h) { h.tags["a b"] = "x"; }, false, Verdict::invalid},
+      {"long uid", [](protocol::Handshake& h) { h.agent_uid = std::string(256, 'a'); }, false,
+       Verdict::invalid},
+      {"no token", [](protocol::Handshake& h) { h.instance_token.clear(); }, false, Verdict::invalid},
+      {"no token, a certificate", [](protocol::Handshake& h) { h.instance_token.clear(); }, true,
+       Verdict::admitted},
+      {"another's id", [](protocol::Handshake& h) { h.instance_id = "db1"; }, true, Verdict::wrong_name},
+      {"another's app", [](protocol::Handshake& h) { h.app_id = "x"; }, true, Verdict::wrong_name},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.name);
+    protocol::Handshake handshake = hello_of_web1();
+    row.change(handshake);
+    const auto credential = row.has_certificate ? std::optional(kCredential) : std::nullopt;
+    CHECK(verdict_of(refuse_form(handshake, credential)) == row.verdict);
+  }
+}
+
+TEST_CASE("without a certificate a machine is who its first token says, unless it was enrolled or revoked") {
+  struct Row {
+    const char* name;
+    void (*change)(AdmissionFacts&);
+    Verdict verdict;
+  };
+  const Row rows[] = {
+      {"its token", [](AdmissionFacts&) {}, Verdict::admitted},
+      {"new", [](AdmissionFacts& f) { f.instance.reset(); }, Verdict::admitted},
+      {"another token", [](AdmissionFacts& f) { f.instance->token_hash = "x"; }, Verdict::wrong_token},
+      {"enrolled", [](AdmissionFacts& f) { f.was_enrolled = true; }, Verdict::wrong_token},
+      {"forgotten after it was enrolled",
+       [](AdmissionFacts& f) {
+         f.instance.reset();
+         f.was_enrolled = true;
+       },
+       Verdict::wrong_token},
+      {"revoked", [](AdmissionFacts& f) { f.instance->revoked = 5; }, Verdict::revoked},
+      {"unknown app", [](AdmissionFacts& f) { f.app_is_known = false; }, Verdict::unknown_app},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.name);
+    AdmissionFacts facts = facts_of_member();
+    row.change(facts);
+    CHECK(verdict_of(refuse_peer(hello_of_web1(), std::nullopt, facts, kToday)) == row.verdict);
+  }
+}
+
+TEST_CASE("a certificate is good while its enrolment is current and it is neither revoked nor expired") {
+  struct Row {
+    const char* problem;  // its beginning; "": it is good
+    void (*change)(AdmissionFacts&);
+  };
+  const Row rows[] = {
+      {"", [](AdmissionFacts&) {}},
+      {"the certificate is of no enrolment", [](AdmissionFacts& f) { f.enrolment.reset(); }},
+      {"the certificate is of no enrolment", [](AdmissionFacts& f) { f.enrolment->app_id = "x"; }},
+      {"the certificate is of no enrolment", [](AdmissionFacts& f) { f.enrolment->instance_id = "x"; }},
+      {"the machine was revoked: stolen",
+       [](AdmissionFacts& f) {
+         f.enrolment->revoked = 5;
+         f.enrolment->why = "stolen";
+       }},
+      {"the certificate is dead", [](AdmissionFacts& f) { f.enrolment->current = false; }},
+      {"the certificate is not known", [](AdmissionFacts& f) { f.certificate.reset(); }},
+      {"the certificate is not known", [](AdmissionFacts& f) { f.certificate->uid = "x"; }},
+      {"the certificate was revoked", [](AdmissionFacts& f) { f.certificate->revoked = 5; }},
+      {"the certificate has expired", [](AdmissionFacts& f) { f.certificate->not_after = kToday; }},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.problem);
+    AdmissionFacts facts = facts_of_member();
+    facts.was_enrolled = true;
+    row.change(facts);
+    const std::string problem =
+        problem_of_certificate(kCredential, facts.enrolment, facts.certificate, kToday);
+    CHECK(problem.empty() == std::string_view(row.problem).empty());
+    CHECK(problem.starts_with(row.problem));
+    const auto refusal = refuse_peer(hello_of_web1(), kCredential, facts, kToday);
+    CHECK(verdict_of(refusal) == (problem.empty() ? Verdict::admitted : Verdict::revoked));
+    const auto renewal = decide_renewal(kCredential, facts.enrolment, facts.certificate, 1, kToday);
+    CHECK(renewal.refusal == problem);
+    CHECK_FALSE(renewal.drops_unused);
+  }
+}
+
+TEST_CASE("certificates that nobody used make room when there are too many, and only for who may renew") {
+  AdmissionFacts facts = facts_of_member();
+  const auto drops = [&](std::int64_t good) {
+    return decide_renewal(kCredential, facts.enrolment, facts.certificate, good, kToday).drops_unused;
+  };
+  CHECK_FALSE(drops(kMostCertificates - 1));
+  CHECK(drops(kMostCertificates));
+  facts.enrolment->current = false;
+  CHECK_FALSE(drops(kMostCertificates));
+}
+
+TEST_CASE("versions go on from the higher of what we have and what the agent has") {
+  CHECK(versions_after(std::nullopt, 17).recipe == 17);
+  CHECK(versions_after(std::nullopt, 17).reported == 17);
+  const KnownInstance known{.key = 1, .recipe_version = 5, .reported_version = 4};
+  CHECK(versions_after(known, 0).recipe == 5);
+  CHECK(versions_after(known, 5).recipe == 5);
+  CHECK(versions_after(known, 5).reported == 5);
+  CHECK(versions_after(known, 20).recipe == 21);
+  CHECK(versions_after(known, 20).reported == 20);
+}
+
+}  // namespace backend::domain

@@ -1,0 +1,54 @@
+#include "backend/domain/audit_rules.hpp"
+
+#include "backend/domain/audit_chain.hpp"
+#include "base/text.hpp"
+
+namespace backend::domain {
+
+namespace {
+
+std::string presentable(std::string_view text) {
+  std::string clean;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = static_cast<unsigned char>(text[at]) < 0x80 ? 1 : base::utf8_length(text, at);
+    if (clean.size() + length > kLongestAuditField) return clean + "…";
+    if (length == 0 || text[at] == '\0')
+      clean += '?';
+    else
+      clean.append(text, at, length);
+    at += length == 0 ? 1 : length;
+  }
+  return clean;
+}
+
+}  // namespace
+
+AuditRow next_audit_row(const AuditHead& head, AuditRow row) {
+  for (std::string* field : {&row.actor, &row.from, &row.action, &row.object, &row.detail, &row.result})
+    *field = presentable(*field);
+  row.id = head.id + 1;
+  row.chain = chain_after(head.chain, row);
+  return row;
+}
+
+std::optional<AuditRow> RefusalLimit::take(AuditRow row) {
+  if (row.result != kDenied) return row;
+  const std::string who = row.action + " by " + row.actor;
+  if (!limit_.take(who, row.at)) return std::nullopt;
+  if (const std::uint64_t missed = limit_.take_missed(who); missed > 0)
+    row.detail += (row.detail.empty() ? "(and " : " (and ") + std::to_string(missed) + " more before it)";
+  return row;
+}
+
+std::vector<AuditRow> RefusalLimit::take_missed(Millis now) {
+  std::vector<AuditRow> rows;
+  for (const auto& [who, missed] : limit_.take_all_missed()) {
+    AuditRow row{.at = now, .actor = "opsbackend", .action = "refusals", .object = who};
+    row.detail = std::to_string(missed) + " more that were not noted one by one";
+    row.result = kDenied;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace backend::domain

@@ -1,0 +1,37 @@
+// What the audit takes, and in which form. docs/backend.md has the rules.
+//
+// Rows about what was done are always taken. Of rows with the result "denied" only so many are: somebody who
+// is refused all day must not fill the disk. Nothing here fails or blocks.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "backend/domain/model.hpp"
+#include "backend/domain/rate_limit.hpp"
+
+namespace backend::domain {
+
+// The longest field of a row. Bodies of requests end up in details: enough to see what was meant.
+inline constexpr std::size_t kLongestAuditField = 4096;
+
+// The row as the next one after `head`: its fields as text that JSON can carry as it is (what is hashed must
+// be what everybody sees), its id and its chain.
+AuditRow next_audit_row(const AuditHead& head, AuditRow row);
+
+// Bounds refusals by who and what: some 4 MiB a day and key at the most. One thread.
+//
+// In memory, so each process has a bound of its own (docs/architecture.md, "What assumes one process").
+class RefusalLimit {
+ public:
+  // The row as it is to be added; nothing: it is counted instead. A row after some that were counted says
+  // how many.
+  std::optional<AuditRow> take(AuditRow row);
+  // Rows about refusals that were counted and that no later row has told of.
+  std::vector<AuditRow> take_missed(Millis now);
+
+ private:
+  RateLimit limit_{{.at_once = 100, .per_second = 0.1, .keys = 256}};
+};
+
+}  // namespace backend::domain

@@ -1,0 +1,40 @@
+#include "backend/domain/certificate_rules.hpp"
+
+namespace backend::domain {
+
+namespace {
+
+std::string text_with_reason(std::string text, std::string_view why) {
+  return why.empty() ? text : text + ": " + std::string(why);
+}
+
+}  // namespace
+
+std::string problem_of_certificate(const Credential& credential, const std::optional<Enrolment>& enrolment,
+                                   const std::optional<CertificateRow>& certificate, Millis now) {
+  const bool is_its_enrolment = enrolment && enrolment->uid == credential.uid &&
+                                enrolment->app_id == credential.app_id &&
+                                enrolment->instance_id == credential.instance_id;
+  if (!is_its_enrolment)
+    return "the certificate is of no enrolment that is known here: enrol the machine anew";
+  if (enrolment->revoked != 0) return text_with_reason("the machine was revoked", enrolment->why);
+  if (!enrolment->current)
+    return "the certificate is dead: since it was issued the machine was enrolled anew or forgotten";
+  const bool is_its_certificate =
+      certificate && certificate->serial == credential.serial && certificate->uid == credential.uid;
+  if (!is_its_certificate) return "the certificate is not known here: enrol the machine anew";
+  if (certificate->revoked != 0) return text_with_reason("the certificate was revoked", certificate->why);
+  if (certificate->not_after <= now) return "the certificate has expired: enrol the machine anew";
+  return {};
+}
+
+RenewalDecision decide_renewal(const Credential& credential, const std::optional<Enrolment>& enrolment,
+                               const std::optional<CertificateRow>& certificate, std::int64_t good,
+                               Millis now) {
+  RenewalDecision decision{.refusal = problem_of_certificate(credential, enrolment, certificate, now)};
+  // Answers that were lost, or could not be kept on a full disk: what nobody ever used makes room.
+  decision.drops_unused = decision.refusal.empty() && good >= kMostCertificates;
+  return decision;
+}
+
+}  // namespace backend::domain

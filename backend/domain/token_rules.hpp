@@ -1,0 +1,19 @@
+// Which tokens may be made. Pure: what is wanted and what there is go in, a decision comes out. Any thread.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "backend/domain/identity.hpp"
+#include "base/result.hpp"
+
+namespace backend::domain {
+
+// `exists` when there are `most` already. `what`: "tokens".
+base::Result<void> check_room(std::size_t live, std::size_t most, std::string_view what);
+
+// `holder`: the token that has the name and is not revoked. One that has expired does not keep it.
+base::Result<void> check_new_token(const OperatorToken& token, std::size_t live,
+                                   const std::optional<OperatorToken>& holder, Millis now);
+
+}  // namespace backend::domain

@@ -1,0 +1,92 @@
+#include "backend/store/instances.hpp"
+
+#include "backend/domain/certificate_rules.hpp"
+#include "backend/domain/json_text.hpp"
+#include "backend/store/transaction.hpp"
+#include "base/json.hpp"
+
+namespace backend::store {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+namespace {
+
+// A megabyte of facts per machine is ten gigabytes per fleet: what is larger is a mistake.
+constexpr std::size_t kLargestFacts = 1024 * 1024;
+
+// The facts in full; nothing: the patch is for others than `present`.
+Result<std::optional<std::string>> merged_facts(const protocol::Facts& facts,
+                                                const std::optional<StoredFacts>& present,
+                                                std::string_view base_hash) {
+  const std::optional<std::string> nothing;
+  if (facts.full) {
+    base::Arena arena;
+    const auto read = base::parse_json(facts.full->text, arena);
+    const auto* value = std::get_if<base::Value>(&read);
+    if (!value || !value->is_object()) return Error(ErrorCode::invalid, "facts must be a JSON object");
+    return std::optional(facts.full->text);
+  }
+  if (!facts.patch) return Error(ErrorCode::invalid, "facts without 'full' and 'patch'");
+  if (!present || (!base_hash.empty() && present->hash != base_hash)) return nothing;
+  auto merged = domain::merge_patch(present->facts, facts.patch->text);
+  if (!merged) return std::move(merged).error();
+  return std::optional(std::move(*merged));
+}
+
+}  // namespace
+
+Result<domain::Instance> patch_tags(Store& store, std::string_view app_id, std::string_view instance_id,
+                                    const std::map<std::string, std::optional<std::string>>& tags,
+                                    std::optional<domain::Edit> expected) {
+  return in_transaction(store, [&]() -> Result<domain::Instance> {
+    auto instance = store.find_instance(app_id, instance_id);
+    if (!instance) return instance;
+    if (auto same = check_edit(expected, instance->edit, "instance '" + instance->instance_id + "'"); !same)
+      return std::move(same).error();
+    for (const auto& [name, value] : tags) {
+      if (value)
+        instance->operator_tags[name] = *value;
+      else
+        instance->operator_tags.erase(name);
+    }
+    auto written = store.set_operator_tags(instance->key, instance->operator_tags);
+    if (!written) return std::move(written).error();
+    ++instance->edit;
+    return instance;
+  });
+}
+
+Result<void> forget_instance(Store& store, std::string_view app_id, std::string_view instance_id,
+                             domain::Millis now) {
+  return store.transact([&]() -> Result<void> {
+    auto removed = store.remove_offline_instance(app_id, instance_id);
+    if (!removed) return std::move(removed).error();
+    if (*removed) return store.end_enrolments(app_id, instance_id, domain::kForgotten, now);
+    auto there = store.find_instance(app_id, instance_id);
+    if (!there) return std::move(there).error();
+    return Error(ErrorCode::exists, "instance '" + std::string(instance_id) + "' is connected");
+  });
+}
+
+Result<bool> put_facts(Store& store, domain::InstanceKey instance, const protocol::Facts& facts,
+                       std::string_view base_hash) {
+  return in_transaction(store, [&]() -> Result<bool> {
+    std::optional<StoredFacts> present;
+    if (!facts.full) {
+      auto found = store.find_facts(instance);
+      if (!found) return std::move(found).error();
+      present = std::move(*found);
+    }
+    auto text = merged_facts(facts, present, base_hash);
+    if (!text) return std::move(text).error();
+    if (!*text) return false;
+    if ((*text)->size() > kLargestFacts) return Error(ErrorCode::limit, "facts are larger than 1 MiB");
+    if (auto stored = store.set_facts(instance, facts.hash, **text); !stored)
+      return std::move(stored).error();
+    return true;
+  });
+}
+
+}  // namespace backend::store

@@ -1,0 +1,29 @@
+// Changes of instances: tags, facts, forgetting one. For the writer thread.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "backend/store/store.hpp"
+
+namespace backend::store {
+
+// The operator's tags; an empty optional removes one. `exists`: edited since `expected` was seen.
+base::Result<domain::Instance> patch_tags(Store& store, std::string_view app_id, std::string_view instance_id,
+                                          const std::map<std::string, std::optional<std::string>>& tags,
+                                          std::optional<domain::Edit> expected);
+
+// `exists` while it is online. Its reports stay until retention takes them, but are listed no more. Its
+// certificates are dead; that its id was enrolled is remembered.
+base::Result<void> forget_instance(Store& store, std::string_view app_id, std::string_view instance_id,
+                                   domain::Millis now);
+
+// Merges a patch (RFC 7396) into, or replaces, the facts. False: a patch on other facts than we have; the
+// agent is to send them in full. `base_hash`: the hash of the facts that the patch is for; "": those that we
+// have. `invalid`: no JSON object. `limit`: too large.
+base::Result<bool> put_facts(Store& store, domain::InstanceKey instance, const protocol::Facts& facts,
+                             std::string_view base_hash);
+
+}  // namespace backend::store

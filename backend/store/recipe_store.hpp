@@ -1,0 +1,31 @@
+// RecipeStore: the rows of recipes' revisions, which never change. See store.hpp for threads and errors.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "backend/domain/model.hpp"
+#include "base/result.hpp"
+
+namespace backend::store {
+
+class RecipeStore {
+ public:
+  virtual ~RecipeStore() = default;
+
+  virtual base::Result<domain::Page<domain::RecipeSummary>> list_recipes(const domain::PageRequest& page) = 0;
+  // Newest first, without content.
+  virtual base::Result<domain::Page<domain::Revision>> list_revisions(std::string_view name,
+                                                                      const domain::PageRequest& page) = 0;
+  // `revision` nothing: the newest.
+  virtual base::Result<domain::Revision> find_revision(std::string_view name,
+                                                       std::optional<std::int64_t> revision) = 0;
+  // The same without content and states.
+  virtual base::Result<domain::Revision> find_revision_row(std::string_view name,
+                                                           std::optional<std::int64_t> revision) = 0;
+  // The caller has chosen the number: put_revision() (recipes.hpp).
+  virtual base::Result<void> insert_revision(const domain::NewRevision& revision, std::int64_t number,
+                                             domain::Millis now) = 0;
+};
+
+}  // namespace backend::store

@@ -1,0 +1,83 @@
+#include "backend/store/recipes.hpp"
+
+#include "backend/domain/name_rules.hpp"
+#include "backend/domain/selector.hpp"
+#include "backend/store/transaction.hpp"
+
+namespace backend::store {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+namespace {
+
+std::string name_of_assignment(std::int64_t id) {
+  return "assignment " + std::to_string(id);
+}
+
+Result<void> check_assignment(Store& store, const domain::Assignment& assignment) {
+  if (auto app = store.find_app(assignment.app_id); !app) return std::move(app).error();
+  if (auto revision = store.find_revision_row(assignment.recipe, assignment.revision); !revision)
+    return std::move(revision).error();
+  if (auto selector = domain::Selector::parse(assignment.selector); !selector)
+    return std::move(selector).error().with_context("selector");
+  if (assignment.round_delay_s && *assignment.round_delay_s < 1)
+    return Error(ErrorCode::invalid, "'round_delay_s' must be a positive number of seconds");
+  return {};
+}
+
+Result<domain::Assignment> find_unedited(Store& store, std::int64_t id,
+                                         std::optional<domain::Edit> expected) {
+  auto present = store.find_assignment(id);
+  if (!present) return present;
+  if (auto same = check_edit(expected, present->edit, name_of_assignment(id)); !same)
+    return std::move(same).error();
+  return present;
+}
+
+}  // namespace
+
+Result<domain::PutRevision> put_revision(Store& store, const domain::NewRevision& revision,
+                                         domain::Millis now) {
+  if (auto fine = domain::check_name("a recipe", revision.name); !fine) return std::move(fine).error();
+  return in_transaction(store, [&]() -> Result<domain::PutRevision> {
+    auto newest = store.find_revision(revision.name, std::nullopt);
+    if (!newest && newest.error().code() != ErrorCode::not_found) return std::move(newest).error();
+    if (newest && newest->content == revision.content) return domain::PutRevision{std::move(*newest), false};
+    const std::int64_t number = newest ? newest->revision + 1 : 1;
+    if (auto added = store.insert_revision(revision, number, now); !added) return std::move(added).error();
+    auto stored = store.find_revision(revision.name, number);
+    if (!stored) return std::move(stored).error();
+    return domain::PutRevision{std::move(*stored), true};
+  });
+}
+
+Result<domain::Assignment> add_assignment(Store& store, const domain::Assignment& assignment,
+                                          domain::Millis now) {
+  return in_transaction(store, [&]() -> Result<domain::Assignment> {
+    if (auto fine = check_assignment(store, assignment); !fine) return std::move(fine).error();
+    return store.insert_assignment(assignment, now);
+  });
+}
+
+Result<domain::Assignment> edit_assignment(Store& store, const domain::Assignment& assignment,
+                                           std::optional<domain::Edit> expected) {
+  return in_transaction(store, [&]() -> Result<domain::Assignment> {
+    auto present = find_unedited(store, assignment.id, expected);
+    if (!present) return present;
+    if (assignment.app_id != present->app_id)
+      return Error(ErrorCode::invalid, "an assignment stays in its app: make a new one in the other");
+    if (auto fine = check_assignment(store, assignment); !fine) return std::move(fine).error();
+    return store.write_assignment(assignment);
+  });
+}
+
+Result<void> remove_assignment(Store& store, std::int64_t id, std::optional<domain::Edit> expected) {
+  return store.transact([&]() -> Result<void> {
+    if (auto present = find_unedited(store, id, expected); !present) return std::move(present).error();
+    return store.delete_assignment(id);
+  });
+}
+
+}  // namespace backend::store

@@ -1,0 +1,22 @@
+// Changes of recipes and assignments: what is checked before their rows are written. For the writer thread.
+#pragma once
+
+#include <optional>
+
+#include "backend/store/store.hpp"
+
+namespace backend::store {
+
+// A new revision, unless the newest one has this very content. `invalid`: the name.
+base::Result<domain::PutRevision> put_revision(Store& store, const domain::NewRevision& revision,
+                                               domain::Millis now);
+
+// What an assignment names must be there (`not_found`), and its selector must be one (`invalid`). `exists`:
+// edited since `expected` was seen. An assignment stays in its app.
+base::Result<domain::Assignment> add_assignment(Store& store, const domain::Assignment& assignment,
+                                                domain::Millis now);
+base::Result<domain::Assignment> edit_assignment(Store& store, const domain::Assignment& assignment,
+                                                 std::optional<domain::Edit> expected);
+base::Result<void> remove_assignment(Store& store, std::int64_t id, std::optional<domain::Edit> expected);
+
+}  // namespace backend::store

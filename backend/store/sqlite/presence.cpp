@@ -1,0 +1,125 @@
+// Handshakes, presence and facts: rows of instances and agents.
+#include "backend/store/sqlite/tables.hpp"
+
+namespace backend::store::sqlite {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+Result<std::optional<domain::KnownInstance>> SqliteStore::find_known_instance(std::string_view app_id,
+                                                                              std::string_view instance_id) {
+  Query row(
+      database_,
+      "SELECT id, token_hash, agent_tags, facts_hash, epoch, recipe_version, reported_version, unplaced, "
+      "revoked, revoked_why FROM instances WHERE app_id=? AND instance_id=?",
+      app_id, instance_id);
+  auto there = row.next();
+  if (!there) return std::move(there).error();
+  if (!*there) return std::optional<domain::KnownInstance>();
+  return std::optional(domain::KnownInstance{.key = row.integer(0),
+                                             .token_hash = row.text(1),
+                                             .agent_tags = row.text(2),
+                                             .facts_hash = row.text(3),
+                                             .epoch = row.count(4),
+                                             .recipe_version = row.integer(5),
+                                             .reported_version = row.integer(6),
+                                             .unplaced = row.integer(7) != 0,
+                                             .revoked = row.integer(8),
+                                             .revoked_why = row.text(9)});
+}
+
+Result<domain::InstanceKey> SqliteStore::add_instance(std::string_view app_id, std::string_view instance_id,
+                                                      std::string_view token_hash, domain::Millis now) {
+  auto added = write("INSERT INTO instances (app_id, instance_id, token_hash, first_seen) VALUES (?,?,?,?)",
+                     app_id, instance_id, token_hash, now);
+  if (!added) return std::move(added).error();
+  return database_.last_row_id();
+}
+
+Result<void> SqliteStore::reset_instance(std::string_view app_id, std::string_view instance_id,
+                                         domain::Millis now) {
+  return write(
+      "INSERT INTO instances (app_id, instance_id, token_hash, first_seen, unplaced) VALUES (?,?,'',?,1) ON "
+      "CONFLICT DO UPDATE SET token_hash='', revoked=0, revoked_why='', unplaced=1, "
+      "online=0, epoch=CASE WHEN epoch>0 THEN epoch+1 ELSE 0 END",
+      app_id, instance_id, now);
+}
+
+Result<void> SqliteStore::revoke_instance(domain::InstanceKey instance, std::string_view why,
+                                          domain::Millis now) {
+  return write(
+      "UPDATE instances SET revoked=?, revoked_why=?, token_hash='', epoch=epoch+1, online=0, "
+      "edit=edit+1 WHERE id=?",
+      now, why, instance);
+}
+
+Result<bool> SqliteStore::remove_offline_instance(std::string_view app_id, std::string_view instance_id) {
+  auto removed = database_.run("DELETE FROM instances WHERE app_id=? AND instance_id=? AND online=0", app_id,
+                               instance_id);
+  if (!removed) return std::move(removed).error();
+  return *removed > 0;
+}
+
+Result<domain::AgentStream> SqliteStore::put_agent(domain::InstanceKey instance, std::string_view agent_uid,
+                                                   domain::Millis now) {
+  auto added = write("INSERT OR IGNORE INTO agents (instance, agent_uid, first_seen) VALUES (?,?,?)",
+                     instance, agent_uid, now);
+  if (!added) return std::move(added).error();
+  Query row(database_, "SELECT id, last_seq FROM agents WHERE instance=? AND agent_uid=?", instance,
+            agent_uid);
+  if (auto found = expect_row(row, "agent"); !found) return std::move(found).error();
+  return domain::AgentStream{.key = row.integer(0), .last_seq = row.count(1)};
+}
+
+Result<std::uint64_t> SqliteStore::set_connected(const domain::ConnectedAgent& agent, domain::Millis now) {
+  Query updated(
+      database_,
+      "UPDATE instances SET agent=?, epoch=epoch+1, protocol=?, agent_version=?, os=?, arch=?, boot_id=?, "
+      "agent_tags=?, unplaced=0, online=1, connected_at=?, last_seen=?, errors=ifnull(?, errors), "
+      "reported_version=?, recipe_version=? WHERE id=? RETURNING epoch",
+      agent.agent, agent.protocol, agent.agent_version, agent.os, agent.arch, agent.boot_id, agent.agent_tags,
+      now, now, agent.errors, agent.reported_version, agent.recipe_version, agent.instance);
+  if (auto found = expect_row(updated, "instance"); !found) return std::move(found).error();
+  const std::uint64_t epoch = updated.count(0);
+  if (auto end = updated.next(); !end) return std::move(end).error();
+  return epoch;
+}
+
+Result<void> SqliteStore::set_offline(const domain::AgentSession& session, domain::Millis now) {
+  return write("UPDATE instances SET online=0, last_seen=? WHERE id=? AND epoch=?", now, session.instance,
+               session.epoch);
+}
+
+Result<void> SqliteStore::set_all_offline() {
+  return write("UPDATE instances SET online=0 WHERE online<>0");
+}
+
+Result<void> SqliteStore::set_last_seen(std::span<const domain::InstanceKey> instances, domain::Millis now) {
+  for (const domain::InstanceKey instance : instances)
+    if (auto done = write("UPDATE instances SET last_seen=max(last_seen, ?) WHERE id=?", now, instance);
+        !done)
+      return done;
+  return {};
+}
+
+Result<std::optional<StoredFacts>> SqliteStore::find_facts(domain::InstanceKey instance) {
+  Query row(database_,
+            "SELECT i.facts_hash, f.facts FROM instances i JOIN facts f ON f.instance=i.id WHERE i.id=?",
+            instance);
+  auto there = row.next();
+  if (!there) return std::move(there).error();
+  if (!*there) return std::optional<StoredFacts>();
+  return std::optional(StoredFacts{.hash = row.text(0), .facts = row.text(1)});
+}
+
+Result<void> SqliteStore::set_facts(domain::InstanceKey instance, std::string_view hash,
+                                    std::string_view facts) {
+  auto known = database_.run("UPDATE instances SET facts_hash=? WHERE id=?", hash, instance);
+  if (!known) return std::move(known).error();
+  if (*known == 0) return Error(ErrorCode::not_found, "no such instance");
+  return write("INSERT INTO facts VALUES (?,?) ON CONFLICT DO UPDATE SET facts=excluded.facts", instance,
+               facts);
+}
+
+}  // namespace backend::store::sqlite
