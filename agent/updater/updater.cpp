@@ -135,10 +135,8 @@ void Updater::answer(const protocol::AgentUpdate& update, Phase phase, const std
   log(is_good ? Level::info : Level::warning,
       "an update to " + update.version + " is " + std::string(name_of(phase)) + ": " + why);
   if (update.action_id.empty()) return;  // version 1 has no word for an answer
-  reports::Spool::Entry entry = reports::to_entry(protocol::UpdateStatus{.action_id = update.action_id,
-                                                                         .version = update.version,
-                                                                         .phase = std::string(name_of(phase)),
-                                                                         .error = is_good ? "" : why});
+  reports::Spool::Entry entry = reports::to_entry(protocol::UpdateStatus{
+      .action_id = update.action_id, .version = update.version, .phase = phase, .error = is_good ? "" : why});
   const std::string key = "update/" + update.action_id + "/" + std::string(name_of(phase));
   // Who asks again though the answer has arrived has lost it.
   const bool was_lost = spool_.knows(key) && spool_.acknowledged() >= spool_.last_seq();
@@ -253,10 +251,8 @@ base::Result<void> Updater::write(const Record& record) {
 // True: it is in the spool, or nobody wants to know.
 bool Updater::report(Phase phase, const std::string& key, std::optional<double> progress) {
   if (record_->action_id.empty()) return true;
-  protocol::UpdateStatus status{.action_id = record_->action_id,
-                                .version = record_->version,
-                                .phase = std::string(name_of(phase)),
-                                .progress = progress};
+  protocol::UpdateStatus status{
+      .action_id = record_->action_id, .version = record_->version, .phase = phase, .progress = progress};
   if (is_closed(phase) && phase != Phase::confirmed) status.error = record_->reason;
   reports::Spool::Entry entry = reports::to_entry(std::move(status));
   entry.key = key;

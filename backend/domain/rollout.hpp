@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/domain/model.hpp"
+#include "protocol/update_phase.hpp"
 
 namespace backend::domain {
 
@@ -24,16 +25,14 @@ enum class RolloutState {
 std::string_view name_of(RolloutState state);
 std::optional<RolloutState> rollout_state_of(std::string_view name);
 
-// Of a machine in a rollout, besides those that its agent reports (update/journal.hpp).
+// The phase of a machine in a rollout is the word of a protocol::UpdatePhase, which its agent has reported,
+// or one of these, which only the backend knows.
 inline constexpr std::string_view kWaiting = "waiting";        // not told yet
 inline constexpr std::string_view kTold = "told";              // and has said nothing since
 inline constexpr std::string_view kLost = "lost";              // told, and silent for too long
 inline constexpr std::string_view kSuperseded = "superseded";  // never told: a later rollout has it
-// One of these closes an action.
-inline constexpr std::string_view kConfirmed = "confirmed";
-inline constexpr std::string_view kRolledBack = "rolled_back";
-inline constexpr std::string_view kFailed = "failed";
-inline constexpr std::string_view kRefused = "refused";
+static_assert(!protocol::update_phase_of(kWaiting) && !protocol::update_phase_of(kTold) &&
+              !protocol::update_phase_of(kLost) && !protocol::update_phase_of(kSuperseded));
 
 struct Rollout {
   std::int64_t number = 0;  // the store's

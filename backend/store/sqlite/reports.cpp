@@ -113,7 +113,7 @@ Result<std::int64_t> Writer::insert(const protocol::UpdateStatus& status, std::u
       "UPDATE rollout_targets SET phase=?, error=?, progress=?, at=? WHERE instance=? AND action_id=? AND "
       "told>0 "
       "AND phase NOT IN ('confirmed', 'rolled_back', 'failed', 'refused')",
-      status.phase, status.error, status.progress, now, session.instance, status.action_id);
+      name_of(status.phase), status.error, status.progress, now, session.instance, status.action_id);
 }
 
 Result<void> Writer::write_news() {

@@ -238,7 +238,7 @@ Result<std::vector<domain::UpdateOrder>> SqliteStore::take_due(const domain::Rol
   for (Due& one : due) {
     auto told =
         write("UPDATE rollout_targets SET told=?, at=?, phase=? WHERE rollout=? AND instance=?", now, now,
-              one.has_it ? domain::kConfirmed : domain::kTold, rollout.number, one.order.instance);
+              one.has_it ? name_of(protocol::UpdatePhase::confirmed) : domain::kTold, rollout.number, one.order.instance);
     if (!told) return std::move(told).error();
     if (!one.has_it) orders.push_back(std::move(one.order));
   }

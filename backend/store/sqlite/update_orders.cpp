@@ -5,6 +5,7 @@
 namespace backend::store::sqlite {
 
 using base::Result;
+using protocol::UpdatePhase;
 
 namespace {
 
@@ -12,9 +13,15 @@ namespace {
 constexpr std::int64_t kMostAttempts = 5;
 constexpr std::int64_t kPinTimeout = 900;  // seconds
 
-bool is_closed(std::string_view phase) {
-  return phase == domain::kConfirmed || phase == domain::kRolledBack || phase == domain::kFailed ||
-         phase == domain::kRefused;
+constexpr std::string_view kConfirmed = name_of(UpdatePhase::confirmed);
+
+// What its agent has said last; nothing: only the backend knows of this target.
+std::optional<UpdatePhase> reported_phase(std::string_view phase) {
+  return protocol::update_phase_of(phase);
+}
+bool has_closed(std::string_view phase) {
+  const auto reported = reported_phase(phase);
+  return reported && is_closed(*reported);
 }
 
 std::string pin_action(const domain::Rollout& pin, std::int64_t attempt) {
@@ -51,7 +58,7 @@ Result<std::optional<domain::UpdateOrder>> SqliteStore::update_for(const domain:
   }
   const bool is_taken = !rows.empty() && rows[0].state != domain::RolloutState::done;
   for (Row& row : rows) {
-    if (row.state == domain::RolloutState::paused || is_closed(row.phase) || row.phase == domain::kSuperseded)
+    if (row.state == domain::RolloutState::paused || has_closed(row.phase) || row.phase == domain::kSuperseded)
       break;
     if (row.phase == domain::kWaiting && !row.is_due) break;
     const bool has_it = row.order.version == caller.agent_version;
@@ -62,7 +69,7 @@ Result<std::optional<domain::UpdateOrder>> SqliteStore::update_for(const domain:
         "rollout=?3 AND "
         "instance=?4",
         now,
-        has_it                                                        ? domain::kConfirmed
+        has_it                                                        ? kConfirmed
         : row.phase == domain::kWaiting || row.phase == domain::kLost ? domain::kTold
                                                                       : std::string_view(row.phase),
         row.rollout, caller.instance);
@@ -103,12 +110,13 @@ Result<std::optional<domain::UpdateOrder>> SqliteStore::pinned_update_for(const 
   const bool has_it = caller.agent_version == pin.version;
   if (has_it && caller.is_version_1 && attempt > 0) {
     auto noted = write("UPDATE rollout_targets SET phase=?, at=? WHERE rollout=? AND instance=?",
-                       domain::kConfirmed, now, pin.number, caller.instance);
+                       kConfirmed, now, pin.number, caller.instance);
     if (!noted) return std::move(noted).error();
   }
   // One that was tried and did not work is not asked for again.
-  if (has_it || phase == domain::kRolledBack || phase == domain::kRefused) return nothing;
-  const bool is_new_attempt = attempt == 0 || is_closed(phase);
+  const auto reported = reported_phase(phase);
+  if (has_it || reported == UpdatePhase::rolled_back || reported == UpdatePhase::refused) return nothing;
+  const bool is_new_attempt = attempt == 0 || has_closed(phase);
   if (is_new_attempt && ++attempt > kMostAttempts) return nothing;
   const std::string action = pin_action(pin, attempt);
   auto noted =
