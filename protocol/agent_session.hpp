@@ -4,17 +4,16 @@
 // The rules:
 //  * The handshake is sent first. It offers version 2; the answer decides:
 //      Welcome                                        version 2
-//      RecipeMetadata, WaitList, State, AgentUpdate   version 1, and so does silence for 30 s
-//      AppNotReady                                    nothing yet: the identity is read again, the handshake
-//      repeated
+//      RecipeMetadata, WaitList, State, AgentUpdate   version 1
+//      AppNotReady                                    nothing yet: the identity is read again, and the
+//                                                     handshake repeated
+//      silence for 30 s                               nothing: it closes, and the next connection tries again
 //    An agent that must not speak version 1 closes instead. A Welcome that comes late is welcome all the
 //    same; a second one closes the connection.
 //  * Reports are sent when the version is known: all after `ack_seq` in version 2, where Ack says what is
-//  stored;
-//    in version 1 only StateLogs, which count as stored once they are written.
+//    stored; in version 1 only StateLogs, which count as stored once they are written.
 //  * The backend is the authority on what runs: any other version of a recipe than ours is taken, also a
-//  lower
-//    one. The same version (and digest, where both have one) is a no-op; one without states moves the
+//    lower one. The same version (and digest, where both have one) is a no-op; one without states moves the
 //    version.
 //  * The waits that are open are asked about on every connection and after every recipe that has some.
 //  * Which message may come when is a table (permissions.hpp), and is looked up before anything else. A code
@@ -194,8 +193,9 @@ struct AppendReport {  // to the spool, which numbers it
   AgentBody body;
   bool operator==(const AppendReport&) const = default;
 };
-// The backend has stored more than we remember having said (our state folder was put back): the spool must go
-// on after this number, or its reports would pass for repeated ones.
+// The backend has stored more than we remember having said (our state folder was put back): our numbers have
+// been used, and reports under them would pass for repeated ones. The spool gets a new uid, under which its
+// numbers have not been used, and the connection is made anew with it.
 struct ResetReportStream {
   std::uint64_t seq = 0;
   bool operator==(const ResetReportStream&) const = default;

@@ -95,7 +95,7 @@ void AgentSession::on_message(Welcome& welcome, const Envelope&) {
   if (welcome.ack_seq > 0) actions_.push_back(AcknowledgeReports{welcome.ack_seq});
   if (we_forgot) {
     log(Level::warning, "the backend has reports up to " + std::to_string(welcome.ack_seq) +
-                            " that this agent does not remember: numbering goes on after them");
+                            " that this agent does not remember: its reports get a new agent_uid");
     actions_.push_back(ResetReportStream{welcome.ack_seq});
   }
   facts_in_step_ = !hello_.facts_hash.empty() && welcome.facts_hash == hello_.facts_hash;

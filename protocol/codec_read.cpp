@@ -1,6 +1,7 @@
 #include <array>
 #include <cmath>
 #include <initializer_list>
+#include <span>
 #include <utility>
 
 #include "base/json.hpp"
@@ -91,6 +92,10 @@ class FieldReader {
 
   template <class T>
   void choice(std::string_view name, T& out, std::initializer_list<std::string_view> words, Rule rule) {
+    choice(name, out, std::span(words.begin(), words.size()), rule);
+  }
+  template <class T>
+  void choice(std::string_view name, T& out, std::span<const std::string_view> words, Rule rule) {
     const Value* value = wanted(name, rule);
     if (value == nullptr) return;
     if (value->kind() != Value::Kind::string) return note(name, expected("text", *value));

@@ -64,8 +64,19 @@ TEST_CASE("every word of a choice is read as it was written") {
     const RecipeStatus status{.recipe_version = 1, .status = static_cast<RecipeProgress>(i)};
     CHECK(parsed<RecipeStatus>(encode(AgentMessage{status})) == status);
   }
+  for (std::size_t i = 0; i < kUpdatePhaseWords.size(); ++i) {
+    const UpdateStatus status{.action_id = "a", .version = "2", .phase = static_cast<UpdatePhase>(i)};
+    const std::string text = encode(AgentMessage{status});
+    CHECK(parsed<UpdateStatus>(text) == status);
+    CHECK_MESSAGE(text.find("\"phase\":\"" + std::string(kUpdatePhaseWords[i]) + "\"") != std::string::npos,
+                  text);
+    CHECK(update_phase_of(kUpdatePhaseWords[i]) == status.phase);
+  }
   CHECK(backend_error(R"({"code":"Welcome","protocol_version":2,"report":"some"})") ==
         "Welcome.report: must be one of all changes");
+  CHECK(agent_error(R"({"code":"UpdateStatus","action_id":"a","version":"2","phase":"told"})") ==
+        "UpdateStatus.phase: must be one of requested metadata downloading verifying staged draining armed "
+        "switched restarting trial confirmed rolled_back failed refused");
 }
 
 TEST_CASE("a version 1 message is written as version 1 has it") {

@@ -2,6 +2,7 @@
 #include <charconv>
 #include <cmath>
 #include <initializer_list>
+#include <span>
 
 #include "base/json.hpp"
 #include "protocol/codec.hpp"
@@ -46,7 +47,11 @@ class FieldWriter {
   template <class T>
   void choice(std::string_view name, const T& value, std::initializer_list<std::string_view> words,
               Rule rule) {
-    field(name, words.begin()[static_cast<std::size_t>(value)],
+    choice(name, value, std::span(words.begin(), words.size()), rule);
+  }
+  template <class T>
+  void choice(std::string_view name, const T& value, std::span<const std::string_view> words, Rule rule) {
+    field(name, words[static_cast<std::size_t>(value)],
           Rule{.always = rule.always || value != T{}, .since = rule.since});
   }
 

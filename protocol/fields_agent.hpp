@@ -139,7 +139,7 @@ void fields(Visitor& v, Is<UpdateStatus> auto& m) {
   v.field("seq", m.seq, kOptional);
   v.id("action_id", m.action_id, kRequired);
   v.field("version", m.version, kRequired);
-  v.field("phase", m.phase, kRequired);
+  v.choice("phase", m.phase, kUpdatePhaseWords, kRequired);
   v.field("progress", m.progress, kOptional);
   v.field("error", m.error, kOptional);
 }

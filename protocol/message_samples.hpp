@@ -111,7 +111,7 @@ inline UpdateStatus sample<UpdateStatus>() {
   return {.seq = 45,
           .action_id = "a-1",
           .version = "1.3.0",
-          .phase = "downloading",
+          .phase = UpdatePhase::downloading,
           .progress = 0.5,
           .error = "slow"};
 }

@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "protocol/update_phase.hpp"
+
 namespace protocol {
 
 // JSON that only its final reader understands (the states of a recipe, facts, arguments of a query). It was
@@ -157,7 +159,7 @@ struct UpdateStatus {
   std::optional<std::uint64_t> seq;
   std::string action_id;
   std::string version;
-  std::string phase;
+  UpdatePhase phase = UpdatePhase::requested;
   std::optional<double> progress;
   std::string error;
   bool operator==(const UpdateStatus&) const = default;

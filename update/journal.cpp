@@ -75,7 +75,7 @@ std::string flag(bool value) {
 constexpr std::array kFields{
     Field{"phase",
           [](Record& r, std::string_view v) {
-            const auto phase = phase_of(v);
+            const auto phase = protocol::update_phase_of(v);
             if (phase) r.phase = *phase;
             return phase.has_value();
           },
@@ -115,6 +115,10 @@ Error damaged(std::string_view what) {
 }
 
 }  // namespace
+
+bool is_on_trial(const Record& record) {
+  return record.phase >= Phase::armed && record.phase <= Phase::trial;
+}
 
 std::string to_text(const Record& record) {
   std::string text(kFirstLine);

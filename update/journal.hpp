@@ -13,29 +13,14 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "protocol/update_phase.hpp"
 
 namespace update {
 
-// As in the specification's table; also the words of UpdateStatus.
-enum class Phase {
-  requested,
-  metadata,
-  downloading,
-  verifying,
-  staged,
-  draining,
-  armed,
-  switched,
-  restarting,
-  trial,
-  confirmed,
-  rolled_back,
-  failed,
-  refused  // one of these closes an action
-};
-std::string_view name_of(Phase phase);
-std::optional<Phase> phase_of(std::string_view name);
-bool is_closed(Phase phase);
+// The journal has the words of UpdateStatus.
+using Phase = protocol::UpdatePhase;
+using protocol::is_closed;
+using protocol::name_of;
 
 struct Record {
   Phase phase = Phase::requested;

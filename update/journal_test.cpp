@@ -35,11 +35,11 @@ TEST_CASE("a record is read as it was written") {
 TEST_CASE("every phase has a name that leads back to it") {
   for (int i = 0; i <= static_cast<int>(Phase::refused); ++i) {
     const auto phase = static_cast<Phase>(i);
-    CHECK(update::phase_of(name_of(phase)) == phase);
+    CHECK(protocol::update_phase_of(name_of(phase)) == phase);
     CHECK(is_closed(phase) == (phase == Phase::confirmed || phase == Phase::rolled_back ||
                                phase == Phase::failed || phase == Phase::refused));
   }
-  CHECK_FALSE(update::phase_of("finished"));
+  CHECK_FALSE(protocol::update_phase_of("finished"));
 }
 
 TEST_CASE("a reason with line breaks is one line, and not longer than it should be") {

@@ -1,8 +1,10 @@
 // Manager: one connection to the backend. Made when it is open, gone when it ends.
 //
-// It performs what protocol::AgentSession says and knows no rules of its own. Nothing of value lives in it:
-// recipe, spool, settings, what is known of waits and the worker itself are the daemon's. Belongs to the
-// loop's thread; nothing in it blocks but short writes to the state folder.
+// It performs what protocol::AgentSession says, which has the rules of the protocol. What this machine allows
+// is checked here, before it is performed: `allow` of the configuration for runs and queries, the range of
+// settings, which backends may be used; the session is told of a refusal and answers. Nothing of value lives
+// in it: recipe, spool, settings, what is known of waits and the worker itself are the daemon's. Belongs to
+// the loop's thread; nothing in it blocks but short writes to the state folder.
 #pragma once
 
 #include <deque>

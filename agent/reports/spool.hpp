@@ -1,7 +1,9 @@
 // Spool: the reports that the backend has not acknowledged yet, on disk, in order, numbered.
 //
-// Thread-safe. One thread appends (the worker's committer), another reads and acknowledges (the manager's);
-// reading does not wait for a disk that is busy with an append. One process at a time has a folder open.
+// Thread-safe. The worker's committer appends results; the loop's thread (connection, daemon, updater)
+// appends what it has to say, reads and acknowledges. Appends wait for each other: each takes the next
+// numbers, and is on disk before the next begins. Reading does not wait for a disk that is busy with an
+// append. One process at a time has a folder open.
 //
 // Numbers (`seq`) grow by one per report and never go back, whatever is killed whenever; a report that was
 // dropped, or torn by a power cut, leaves a gap. They belong to uid(), which is kept in the same folder: who

@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "base/result.hpp"
-#include "update/machine.hpp"
+#include "update/update_table.hpp"
 
 namespace agent::updater {
 

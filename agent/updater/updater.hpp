@@ -1,12 +1,14 @@
-// Updater: performs what update/machine.hpp says, from the backend's request to the report that closes it.
+// Updater: performs what update/update_table.hpp says, from the backend's request to the report that closes
+// it. What happens goes in as events, what is to be done comes out as actions; each action is one function
+// here, which says by an event how it went. What becomes of a request is in request_rules.hpp.
 //
 // Belongs to the daemon's loop and outlives connections. What blocks (documents, download, verification,
-// self-tests) runs on a thread of its own and comes back to the loop as a value. On the loop itself it writes
-// the journal and the spool: short files.
-//
-// The journal is written before a phase is performed; after a kill start() goes on from the record alone.
+// self-tests) runs on a thread of its own and comes back to the loop as an event. On the loop itself it
+// writes the journal and the spool: short files. What cannot be written is logged and tried again, for ever.
 #pragma once
 
+#include <array>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -18,7 +20,7 @@
 #include "base/background_thread.hpp"
 #include "protocol/messages.hpp"
 #include "transport/async.hpp"
-#include "update/machine.hpp"
+#include "update/update_table.hpp"
 
 namespace agent::updater {
 
@@ -45,50 +47,54 @@ class Updater {
   // `current` at once; false: not even the journal could be written, so that the next one drains again.
   bool drained();
 
-  const std::optional<update::Record>& record() const { return record_; }
+  const std::optional<update::Record>& record() const { return progress_.record; }
 
  private:
-  void take(update::Event event, const StepFailure* why = nullptr);
-  void perform(update::Todo todo);
-  void again_later(update::Event event, const StepFailure* why);
-  std::optional<std::string> why_not(const protocol::AgentUpdate& update) const;
+  enum class Timer { pause, trial, report, floor, current };
+
+  // Requests.
+  void log_repeated(const protocol::AgentUpdate& update) const;
   void answer(const protocol::AgentUpdate& update, update::Phase phase, const std::string& why);
   bool is_answer_on_its_way() const;
-  bool is_way_back_open() const;
-  StepFailure interrupted_by_start(bool is_new);
   void begin(const protocol::AgentUpdate& update);
-  void forget_request(const std::optional<update::Record>& before);
 
+  // The table.
+  void feed(update::Input input);
+  void feed(update::Event event) { feed(update::Input{.event = event}); }
+  void end_step(const StepFailure& failure);
+  void perform(const update::Actions& actions);
+  void perform(update::Action action);
+  void start_timer(Timer which, std::chrono::steady_clock::duration time, update::Event event);
+
+  // One per action: the journal and reports, updater.cpp.
+  void write_pending();
+  void write_note();
+  void restore_journal();
+  void check_journal();
+  void report_closing();
   // The steps, updater_steps.cpp.
-  void begin_after_delay();
-  void read();
+  void wait_to_begin();
+  void read_documents();
   void download();
   void verify();
   void adopt();
-  void drain();
+  void check_version();
   void switch_current();
-  void watch_health();
+  void watch_trial();
   void test_itself();
-  void consider_health();
-  void note_waiting(bool retryable, std::string reason);
-  base::Result<void> try_point_current_at_self() const;
-  void point_current_at_self();
-  void raise();
-  void give_up(std::string reason);
-  void settle();
+  void raise_floor();
+  void restore_current();
   void clean();
-  void tell();
+
+  base::Result<void> try_point_current_at_self() const;
   ReleaseSource source(base::Interrupt& interrupt, const std::string& authorities) const;
   template <class T>
-  void run(std::function<Attempt<T>(base::Interrupt&)> job, std::function<void(T)> then);
-
+  void run(update::Action action, std::function<Attempt<T>(base::Interrupt&)> job,
+           std::function<void(T)> then);
   base::Result<void> write(const update::Record& record);
   bool report(update::Phase phase, const std::string& key, std::optional<double> progress = {});
+  const update::Record& noted() const { return *progress_.record; }  // while there is one
   void log(Level level, const std::string& text) const { hooks_.log(level, text); }
-
-  // What could not be written is tried again: a full disk is not the end of an update.
-  static constexpr std::chrono::seconds kAgain{5};
-  static constexpr std::chrono::seconds kAgainOnTrial{1};  // there is a deadline
 
   transport::Loop& loop_;
   const Settings settings_;
@@ -97,20 +103,14 @@ class Updater {
   reports::Spool& spool_;
   const Hooks hooks_;
 
-  std::optional<update::Record> record_;
-  std::optional<std::uint64_t> told_seq_;  // the closing report has this number at most
-  std::optional<Candidate> candidate_;     // since the documents were read
-  transport::asio::steady_timer delay_;
-  transport::asio::steady_timer trial_;
-  transport::asio::steady_timer telling_;  // the closing report could not be written
-  transport::asio::steady_timer raising_;  // nor the floor
-  transport::asio::steady_timer placing_;  // nor `current`
-  bool is_floor_due_ = false;
-  bool is_welcomed_ = false;
-  bool is_self_tested_ = false;
-  bool is_old_enough_ = false;
-  bool is_giving_up_ = false;
-  base::BackgroundThread work_;  // last: its jobs use the others
+  update::Progress progress_;
+  std::deque<update::Input> inputs_;
+  bool is_stepping_ = false;
+  std::optional<protocol::AgentUpdate> request_;         // the one that is being noted
+  std::optional<std::uint64_t> told_seq_;                // the closing report has this number at most
+  std::optional<Candidate> candidate_;                   // since the documents were read
+  std::array<transport::asio::steady_timer, 5> timers_;  // by Timer
+  base::BackgroundThread work_;                          // last: its jobs use the others
 };
 
 // The folder of versions/ that this program was started from; empty when it was another.

@@ -65,7 +65,7 @@ struct AddReport {
   void operator()(const protocol::RecipeStatus& status) const { add_status(json, status); }
   void operator()(const protocol::UpdateStatus& status) const {
     json.member("action_id", status.action_id).member("version", status.version);
-    json.member("phase", status.phase);
+    json.member("phase", name_of(status.phase));
     add_progress(json, status.progress);
     json.member("error", status.error);
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/domain/model.hpp"
+#include "protocol/update_phase.hpp"
 
 namespace backend::domain {
 
@@ -25,16 +26,17 @@ enum class RolloutState {
 std::string_view name_of(RolloutState state);
 std::optional<RolloutState> rollout_state_of(std::string_view name);
 
-// Of a machine in a rollout, besides those that its agent reports (update/journal.hpp).
+// The phase of a machine in a rollout is the word of a protocol::UpdatePhase, which its agent has reported,
+// or one of these, which only the backend knows.
 inline constexpr std::string_view kWaiting = "waiting";        // not told yet
 inline constexpr std::string_view kTold = "told";              // and has said nothing since
 inline constexpr std::string_view kLost = "lost";              // told, and silent for too long
 inline constexpr std::string_view kSuperseded = "superseded";  // never told: a later rollout has it
 // One of these closes an action.
-inline constexpr std::string_view kConfirmed = "confirmed";
-inline constexpr std::string_view kRolledBack = "rolled_back";
-inline constexpr std::string_view kFailed = "failed";
-inline constexpr std::string_view kRefused = "refused";
+inline constexpr std::string_view kConfirmed = name_of(protocol::UpdatePhase::confirmed);
+inline constexpr std::string_view kRolledBack = name_of(protocol::UpdatePhase::rolled_back);
+inline constexpr std::string_view kFailed = name_of(protocol::UpdatePhase::failed);
+inline constexpr std::string_view kRefused = name_of(protocol::UpdatePhase::refused);
 inline constexpr std::array kClosedPhases{kConfirmed, kRolledBack, kFailed, kRefused};
 // Closed, and not as it should be; or lost.
 inline constexpr std::array kFailedPhases{kRolledBack, kFailed, kRefused, kLost};
@@ -45,9 +47,13 @@ inline constexpr std::array kAnsweredPhases{kWaiting,    kLost,   kSuperseded, k
 inline constexpr std::array kLeftPhases{kSuperseded, kConfirmed, kRolledBack, kFailed, kRefused};
 // Before the switch to the new version. A machine that is connected and in one of these is not silent: a
 // state that is waited for may take hours, a slow line nearly so. After the switch there is a deadline.
-inline constexpr std::array<std::string_view, 6> kWorkingPhases{"requested", "metadata", "downloading",
-                                                                "verifying", "staged",   "draining"};
+inline constexpr std::array<std::string_view, 6> kWorkingPhases{
+    name_of(protocol::UpdatePhase::requested),   name_of(protocol::UpdatePhase::metadata),
+    name_of(protocol::UpdatePhase::downloading), name_of(protocol::UpdatePhase::verifying),
+    name_of(protocol::UpdatePhase::staged),      name_of(protocol::UpdatePhase::draining)};
 bool is_closed(std::string_view phase);
+static_assert(!protocol::update_phase_of(kWaiting) && !protocol::update_phase_of(kTold) &&
+              !protocol::update_phase_of(kLost) && !protocol::update_phase_of(kSuperseded));
 
 struct Rollout {
   std::int64_t number = 0;  // the store's

@@ -179,7 +179,7 @@ TEST_CASE("a machine that comes later is told then, and its app's pinned version
   REQUIRE(pinned);
   CHECK(pinned->version == "3.0.0");
   here.send(protocol::UpdateStatus{
-      .seq = 1, .action_id = pinned->action_id, .version = "3.0.0", .phase = "refused", .error = "no"});
+      .seq = 1, .action_id = pinned->action_id, .version = "3.0.0", .phase = protocol::UpdatePhase::refused, .error = "no"});
   CHECK(here.acked(1));
   here.leave();
   here.connect(backend);

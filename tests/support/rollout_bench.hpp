@@ -70,7 +70,7 @@ class RolloutBench : public StoreBench {
     protocol::UpdateStatus status;
     status.seq = ++seq[name];
     status.action_id = action;
-    status.phase = phase;
+    status.phase = protocol::update_phase_of(phase).value();
     const std::vector<backend::domain::Report> reports{status};
     must(store->store_reports(sessions[name], reports, now));
   }

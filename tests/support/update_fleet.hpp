@@ -175,7 +175,7 @@ class UpdateFleet {
     status.seq = ++agent.seq;
     status.action_id = std::move(action);
     status.version = std::move(version);
-    status.phase = std::move(phase);
+    status.phase = protocol::update_phase_of(phase).value();
     agent.spool.emplace(agent.seq, status);
     auto sending = send(agent, status);
     co_await std::move(sending);

@@ -88,7 +88,7 @@ Result<std::int64_t> Writer::insert(const protocol::UpdateStatus& status, std::u
       "UPDATE rollout_targets SET phase=?, error=?, progress=?, at=? WHERE instance=? AND action_id=? AND "
       "told>0 AND phase NOT IN " +
       sql_list(domain::kClosedPhases);
-  return database.run(sql, status.phase, status.error, status.progress, now, session.instance,
+  return database.run(sql, name_of(status.phase), status.error, status.progress, now, session.instance,
                       status.action_id);
 }
 
