@@ -185,6 +185,10 @@ struct Stopped {};  // the last event
 using Event =
     std::variant<RoundStarted, StateStarted, StateOutput, StateResult, RoundEnd, PlanResult, Notice, Stopped>;
 
+// The result that this event is, if its state was not kept; otherwise null. A kept state has written nothing,
+// neither to the machine nor to the journal, so its report has no key.
+const StateResult* as_worked(const Event& event);
+
 // About how much memory an event holds.
 std::size_t weight(const Event& event);
 

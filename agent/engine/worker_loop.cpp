@@ -45,7 +45,7 @@ WorkerLoop::WorkerLoop(const WorkerSettings& settings, base::Redactor& redactor,
       watches_(settings.state_dir + "/watch"),
       lock_(settings.state_dir + "/lock"),
       cursor_(settings.state_dir + "/" + settings.journal_name + ".cursor"),
-      committer_(events, sync_, journal_.get(), settings.reports),
+      committer_(events, sync_, journal_.get(), settings.reports.get()),
       executor_({.machine = machine_,
                  .journal = *journal_,
                  .committer = committer_,
@@ -141,7 +141,7 @@ void WorkerLoop::sweep(const Journal::Entry& leftover) {
 bool WorkerLoop::is_answered(const Journal::Entry& entry) const {
   if (!settings_.reports) return false;
   const std::string key = report_key(entry.begun_in, entry.index);
-  return answered_.contains(key) || settings_.reports.spool->knows(key);
+  return answered_.contains(key) || settings_.reports->knows(key);
 }
 
 void WorkerLoop::report_leftover(StateResult leftover) {

@@ -1,5 +1,7 @@
 #include "agent/runtime/daemon_state.hpp"
 
+#include "agent/reports/spool_sink.hpp"
+
 namespace agent::runtime {
 
 DaemonState::DaemonState(const runtime::DaemonSettings& from, identity::Identity who,
@@ -59,8 +61,9 @@ DaemonState::FirstRecipe DaemonState::first_recipe(const LogLine& log) {
   return {.command = std::move(recipe)};
 }
 
-engine::ReportSink DaemonState::sink() {
-  return {.spool = spool, .encode = [this](const engine::Event& event) { return reports.encode(event); }};
+std::shared_ptr<engine::ReportSink> DaemonState::sink() {
+  return std::make_shared<reports::SpoolSink>(
+      spool, [this](const engine::Event& event) { return reports.encode(event); });
 }
 
 }  // namespace agent::runtime

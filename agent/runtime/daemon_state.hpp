@@ -29,8 +29,8 @@ class DaemonState {
     bool is_lost = false;  // there is one, and it cannot be used
   };
   FirstRecipe first_recipe(const LogLine& log);
-  // Where the worker's reports go.
-  engine::ReportSink sink();
+  // Where the worker's reports go. Not to be used longer than this.
+  std::shared_ptr<engine::ReportSink> sink();
 
   std::shared_ptr<reports::Spool> spool;
   reports::Reports reports;
