@@ -142,8 +142,7 @@ void check(const Rows& rows) {
 
 }  // namespace
 
-TEST_CASE(
-    "a recipe is accepted before the worker has it, and its end is told when it is another than before") {
+TEST_CASE("a recipe is accepted before the worker has it, and a result is told when it changes") {
   check({{"take 1", "accepted 1 -> run 1", "1 w"},
          {"started", "", "1 w"},
          {"cut", "", "1 w"},
@@ -227,8 +226,7 @@ TEST_CASE("a stored recipe that cannot be used is a problem, and the backend is 
          {"take 1", "superseded 9, accepted 1 -> run 1", "1 w"}});
 }
 
-TEST_CASE(
-    "a wait that is done is done for its version, across restarts, and told to the worker with the recipe") {
+TEST_CASE("a wait that is done is done for its version, across restarts, and the worker is told") {
   check({{"take 5", "accepted 5 -> run 5", "5 w"},
          {"done 5", "-> done 5 w", "5"},
          {"done 5", "-> done 5 w", "5"},

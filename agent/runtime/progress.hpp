@@ -11,7 +11,8 @@
 //    than the one before. A round that was stopped before its end, and has not failed, tells nothing.
 //  * A version that moves tells nothing but what held for the old one: converged or failed. While a first
 //    round is under way there is no such thing, and its end is told under the new version.
-//  * Of a recipe that was replaced nothing is told any more. Its last events may come after that.
+//  * Of a recipe that was replaced nothing more is decided, though its last events may come after that. Only
+//    "running" may still follow "superseded": the worker may have begun before it had the new recipe.
 #pragma once
 
 #include <chrono>
