@@ -11,7 +11,7 @@ using Level = Log::Level;
 AgentSession::AgentSession(Handshake hello, int protocol_min)
     : protocol_min_(protocol_min),
       hello_(std::move(hello)),
-      recipe_{hello_.recipe_version.value_or(0), hello_.recipe_digest},
+      recipe_{hello_.recipe_version.value_or(0), hello_.recipe_digest, {}},
       reports_(hello_.last_seq.value_or(0)) {}
 
 std::vector<Action> AgentSession::step(Event event) {
@@ -40,6 +40,7 @@ void AgentSession::say_hello() {
   hello_.recipe_digest = recipe_.digest;
   hello_.last_seq = reports_.last();
   phase_ = Phase::handshake_sent;
+  has_asked_for_waits_ = false;
   actions_.push_back(Send{AgentMessage{hello_}, 1});
   actions_.push_back(StartTimer{Timer::answer, kAnswerMs});
 }
@@ -130,34 +131,16 @@ void AgentSession::read_more_reports() {
 
 // ---- recipes and waits
 
-void AgentSession::on(RecipeTaken& event) {
-  if (!pending_ || pending_->version != event.version) return;  // a newer one is being looked at
-  pending_.reset();
-  recipe_ = {event.version, std::move(event.digest)};
-  waits_.clear();
-  actions_.push_back(
-      AppendReport{RecipeStatus{.recipe_version = event.version, .status = RecipeProgress::accepted}});
-  if (auto move = std::exchange(move_after_pending_, std::nullopt))
-    move_version(move->recipe_version, move->digest, std::move(move->module));
-}
-
-void AgentSession::on(RecipeRefused& event) {
-  if (!pending_ || pending_->version != event.version) return;
-  pending_.reset();
-  move_after_pending_.reset();  // it named the version of states that we do not have
-  log(Level::warning, "recipe version " + std::to_string(event.version) + " was refused");
-  actions_.push_back(AppendReport{RecipeStatus{.recipe_version = event.version,
-                                               .status = RecipeProgress::rejected,
-                                               .errors = std::move(event.errors)}});
-}
-
-void AgentSession::on(WaitsOpen& event) {
-  waits_ = std::move(event.waits);
-  ask_about_waits();
+void AgentSession::on(RecipeInForce& event) {
+  const bool is_another = event.version != recipe_.version || event.digest != recipe_.digest;
+  is_recipe_changing_ = false;
+  recipe_ = std::move(event);
+  if (is_another || !has_asked_for_waits_) ask_about_waits();
 }
 
 void AgentSession::ask_about_waits() {
-  if (phase_ != Phase::speaking || waits_.empty() || recipe_.version < 1) return;
+  if (phase_ != Phase::speaking || recipe_.waits.empty() || recipe_.version < 1) return;
+  has_asked_for_waits_ = true;
   send(WaitQuery{
       .instance_id = hello_.instance_id, .app_id = hello_.app_id, .recipe_version = recipe_.version});
 }

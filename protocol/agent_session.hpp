@@ -14,7 +14,7 @@
 //    stored; in version 1 only StateLogs, which count as stored once they are written.
 //  * The backend is the authority on what runs: any other version of a recipe than ours is taken, also a
 //    lower one. The same version (and digest, where both have one) is a no-op; one without states moves the
-//    version.
+//    version. Which recipe is in force is not the session's to know: it is told (RecipeInForce).
 //  * The waits that are open are asked about on every connection and after every recipe that has some.
 //  * Which message may come when is a table (permissions.hpp), and is looked up before anything else. A code
 //    that nobody knows is answered by Nack in version 2, and ignored in version 1. So are messages of version
@@ -86,16 +86,13 @@ struct FactsChanged {  // answers ReadFacts, with `full`; later on with `patch`,
   std::optional<Json> full;
   std::optional<Json> patch;
 };
-struct RecipeTaken {  // answers TakeRecipe: stored, and given to the worker
-  std::int64_t version = 0;
+// What the agent's recipe is now. After Opened; and answers TakeRecipe and MoveVersion, before the next
+// Received: with the new one, or, when it was rejected, with the one that stays.
+struct RecipeInForce {
+  std::int64_t version = 0;  // 0: there is none
   std::string digest;
-};
-struct RecipeRefused {  // answers TakeRecipe
-  std::int64_t version = 0;
-  std::vector<std::string> errors;
-};
-struct WaitsOpen {  // of the current recipe; after Opened and after every RecipeTaken
   std::vector<OpenWait> waits;
+  bool operator==(const RecipeInForce&) const = default;
 };
 struct Output {
   StateOutput output;
@@ -126,10 +123,9 @@ struct Closing {  // the agent stops, or connects anew for a reason of its own
   std::string reason;
 };
 
-using Event =
-    std::variant<Opened, Received, IdentityRead, ReportsAvailable, ReportsRead, ReportsWritten, FactsChanged,
-                 RecipeTaken, RecipeRefused, WaitsOpen, Output, PlanReady, QueryAnswered, RequestDone,
-                 RequestRefused, CertificateWanted, TimerFired, Closing>;
+using Event = std::variant<Opened, Received, IdentityRead, ReportsAvailable, ReportsRead, ReportsWritten,
+                           FactsChanged, RecipeInForce, Output, PlanReady, QueryAnswered, RequestDone,
+                           RequestRefused, CertificateWanted, TimerFired, Closing>;
 
 // ---- actions
 
@@ -162,6 +158,7 @@ struct TakeRecipe {
 };
 struct MoveVersion {
   std::int64_t version = 0;
+  std::string digest;                  // empty: the last one is kept
   std::optional<ModuleSource> module;  // absent: the last one is kept
   bool operator==(const MoveVersion&) const = default;
 };
@@ -188,10 +185,6 @@ struct ReadReports {
 struct AcknowledgeReports {  // the spool may forget all up to here
   std::uint64_t seq = 0;
   bool operator==(const AcknowledgeReports&) const = default;
-};
-struct AppendReport {  // to the spool, which numbers it
-  AgentBody body;
-  bool operator==(const AppendReport&) const = default;
 };
 // The backend has stored more than we remember having said (our state folder was put back): our numbers have
 // been used, and reports under them would pass for repeated ones. The spool gets a new uid, under which its
@@ -259,8 +252,8 @@ struct Log {
 
 using Action =
     std::variant<Send, Close, Disconnect, StartTimer, ReadIdentityAgain, TakeRecipe, MoveVersion, PlanRecipe,
-                 WaitDone, WaitsMissing, ReadReports, AcknowledgeReports, AppendReport, ResetReportStream,
-                 ReadFacts, ReportChangesOnly, SetHeartbeat, SetMaxMessage, WatchOutput, RunState, CancelRun,
+                 WaitDone, WaitsMissing, ReadReports, AcknowledgeReports, ResetReportStream, ReadFacts,
+                 ReportChangesOnly, SetHeartbeat, SetMaxMessage, WatchOutput, RunState, CancelRun,
                  AnswerQuery, TrySettings, ConfirmSettings, UpdateAsked, CertificateIssued, Log>;
 
 }  // namespace at_agent
@@ -278,10 +271,6 @@ class AgentSession {
 
  private:
   enum class Phase { connecting, handshake_sent, not_ready, speaking, closed };
-  struct RecipeId {
-    std::int64_t version = 0;
-    std::string digest;
-  };
 
   void on(at_agent::Opened&);
   void on(at_agent::Received& event);
@@ -290,9 +279,7 @@ class AgentSession {
   void on(at_agent::ReportsRead& event);
   void on(at_agent::ReportsWritten& event);
   void on(at_agent::FactsChanged& event);
-  void on(at_agent::RecipeTaken& event);
-  void on(at_agent::RecipeRefused& event);
-  void on(at_agent::WaitsOpen& event);
+  void on(at_agent::RecipeInForce& event);
   void on(at_agent::Output& event);
   void on(at_agent::PlanReady& event);
   void on(at_agent::QueryAnswered& event);
@@ -330,8 +317,6 @@ class AgentSession {
   void send_report(at_agent::Report& report);
   void read_more_reports();
   void acknowledge(std::uint64_t up_to);
-  void take_recipe(RecipeMetadata& recipe);
-  void move_version(std::int64_t version, std::string digest, std::optional<ModuleSource> module);
   void ask_about_waits();
   void close(unsigned code, std::string reason);
   void log(at_agent::Log::Level level, std::string text);
@@ -342,10 +327,9 @@ class AgentSession {
   Handshake hello_;
   Phase phase_ = Phase::connecting;
   int version_ = 0;
-  RecipeId recipe_;                  // what the worker has
-  std::optional<RecipeId> pending_;  // what the shell is looking at
-  std::optional<RecipeMetadata> move_after_pending_;
-  std::vector<at_agent::OpenWait> waits_;
+  at_agent::RecipeInForce recipe_;   // as it was told last; waits that were answered since are taken out
+  bool is_recipe_changing_ = false;  // the shell was asked to take or move it, and will say what became of it
+  bool has_asked_for_waits_ = false;  // since the last handshake
   std::vector<OutputSubscribe> watchers_;
   // The backend's clock when it said Welcome, and ours.
   std::optional<std::chrono::system_clock::time_point> server_time_;

@@ -48,7 +48,7 @@ void AgentSession::on(Received& event) {
   if (std::holds_alternative<Welcome>(body)) welcomed_at_ = event.at;
   std::visit([&](auto& message) { on_message(message, event.message.envelope); }, body);
   // If a recipe is on its way, the question follows when it was taken.
-  if (decides && !pending_ && phase_ == Phase::speaking) ask_about_waits();
+  if (decides && !is_recipe_changing_) ask_about_waits();
 }
 
 BackendRole AgentSession::role() const {
@@ -123,32 +123,18 @@ void AgentSession::on_message(RecipeMetadata& recipe, const Envelope& envelope) 
       log(Level::warning, "a recipe to plan was ignored: the backend never said Welcome");
     return;
   }
-  const RecipeId& newest = pending_ ? *pending_ : recipe_;
-  const bool same_content = recipe.digest.empty() || newest.digest.empty() || recipe.digest == newest.digest;
-  if (recipe.recipe_version == newest.version && same_content && !move_after_pending_) return;
-  if (recipe.states) return take_recipe(recipe);
-  if (pending_) {
-    move_after_pending_ = std::move(recipe);
-    return;
-  }
-  move_version(recipe.recipe_version, std::move(recipe.digest), std::move(recipe.module));
-}
-
-void AgentSession::take_recipe(RecipeMetadata& recipe) {
-  pending_ = RecipeId{recipe.recipe_version, recipe.digest};
-  move_after_pending_.reset();
-  actions_.push_back(TakeRecipe{std::move(recipe)});
-}
-
-void AgentSession::move_version(std::int64_t version, std::string digest,
-                                std::optional<ModuleSource> module) {
-  if (recipe_.version == 0)
-    return log(Level::warning, "recipe version " + std::to_string(version) +
+  const bool same_content =
+      recipe.digest.empty() || recipe_.digest.empty() || recipe.digest == recipe_.digest;
+  if (recipe.recipe_version == recipe_.version && same_content) return;
+  if (!recipe.states && recipe_.version == 0)
+    return log(Level::warning, "recipe version " + std::to_string(recipe.recipe_version) +
                                    " came without states, and there are none to go on with");
-  recipe_.version = version;
-  if (!digest.empty()) recipe_.digest = std::move(digest);
-  actions_.push_back(MoveVersion{version, std::move(module)});
-  ask_about_waits();
+  is_recipe_changing_ = true;
+  if (recipe.states)
+    actions_.push_back(TakeRecipe{std::move(recipe)});
+  else
+    actions_.push_back(
+        MoveVersion{recipe.recipe_version, std::move(recipe.digest), std::move(recipe.module)});
 }
 
 // The list names what is still being waited for: states of other machines, or our own wait states.
@@ -161,19 +147,19 @@ void AgentSession::on_message(WaitList& list, const Envelope&) {
     });
   };
   WaitsMissing missing{.version = recipe_.version};
-  for (const OpenWait& wait : waits_) {
+  for (const OpenWait& wait : recipe_.waits) {
     if (still_open(wait))
       missing.ids.push_back(wait.id);
     else
       actions_.push_back(at_agent::WaitDone{recipe_.version, wait.id});
   }
-  std::erase_if(waits_, [&](const OpenWait& wait) { return !still_open(wait); });
+  std::erase_if(recipe_.waits, [&](const OpenWait& wait) { return !still_open(wait); });
   actions_.push_back(std::move(missing));
 }
 
 void AgentSession::on_message(protocol::WaitDone& done, const Envelope&) {
   if (done.recipe_version != recipe_.version) return;
-  std::erase_if(waits_, [&](const OpenWait& wait) { return wait.id == done.id; });
+  std::erase_if(recipe_.waits, [&](const OpenWait& wait) { return wait.id == done.id; });
   actions_.push_back(at_agent::WaitDone{done.recipe_version, std::move(done.id)});
 }
 

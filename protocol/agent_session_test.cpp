@@ -219,8 +219,7 @@ TEST_CASE("another recipe version is taken, also a lower one; the same is a no-o
   lower.recipe_version = 6;
   lower.digest = "d6";
   CHECK(heard(session, lower) == Actions{TakeRecipe{lower}});
-  CHECK(heard(session, lower).empty());  // it is being looked at
-  CHECK(did(session, RecipeTaken{6, "d6"}) == Actions{AppendReport{RecipeStatus{.recipe_version = 6}}});
+  CHECK(did(session, RecipeInForce{6, "d6", {}}).empty());
   CHECK(heard(session, lower).empty());
   RecipeMetadata differs = lower;
   differs.digest = "other";
@@ -229,14 +228,15 @@ TEST_CASE("another recipe version is taken, also a lower one; the same is a no-o
 
 TEST_CASE("a recipe without states moves the version") {
   AgentSession session = welcomed();
-  CHECK(heard(session, RecipeMetadata{.recipe_version = 9}) == Actions{MoveVersion{9, {}}});
+  CHECK(heard(session, RecipeMetadata{.recipe_version = 9}) == Actions{MoveVersion{9, "", {}}});
+  CHECK(did(session, RecipeInForce{9, "d7", {}}).empty());
   CHECK(heard(session, RecipeMetadata{.recipe_version = 9}).empty());
-  // While another is being looked at, it waits for that one.
+  // Also one that was taken a moment before.
   const RecipeMetadata next{.recipe_version = 10, .states = Json{"[]"}};
   CHECK(heard(session, next) == Actions{TakeRecipe{next}});
-  CHECK(heard(session, RecipeMetadata{.recipe_version = 11}).empty());
-  CHECK(did(session, RecipeTaken{10, ""}) ==
-        Actions{AppendReport{RecipeStatus{.recipe_version = 10}}, MoveVersion{11, {}}});
+  did(session, RecipeInForce{10, "", {}});
+  CHECK(heard(session, RecipeMetadata{.recipe_version = 11, .digest = "d11"}) ==
+        Actions{MoveVersion{11, "d11", {}}});
 
   Handshake nothing = hello();
   nothing.recipe_version.reset();
@@ -245,22 +245,23 @@ TEST_CASE("a recipe without states moves the version") {
   CHECK(heard(empty, RecipeMetadata{.recipe_version = 2}).empty());
 }
 
-TEST_CASE("a refused recipe is reported with its errors, and the old one stays") {
+TEST_CASE("after a recipe that was refused the old one is in force, and the new one may come again") {
   AgentSession session = welcomed();
   const RecipeMetadata bad{.recipe_version = 8, .states = Json{"[1]"}};
-  heard(session, bad);
-  CHECK(did(session, RecipeRefused{8, {"not a state"}}) ==
-        Actions{AppendReport{RecipeStatus{
-            .recipe_version = 8, .status = RecipeProgress::rejected, .errors = {"not a state"}}}});
+  CHECK(heard(session, bad) == Actions{TakeRecipe{bad}});
+  CHECK(did(session, RecipeInForce{7, "d7", {}}).empty());
   CHECK(heard(session, RecipeMetadata{.recipe_version = 7, .states = Json{"[]"}}).empty());
+  CHECK(heard(session, bad) == Actions{TakeRecipe{bad}});
 }
 
-TEST_CASE("an answer about a recipe that was replaced meanwhile is not reported") {
+TEST_CASE("of recipes that replace each other the last one counts") {
   AgentSession session = welcomed();
   heard(session, RecipeMetadata{.recipe_version = 8, .states = Json{"[]"}});
+  did(session, RecipeInForce{8, "", {}});
   heard(session, RecipeMetadata{.recipe_version = 9, .states = Json{"[]"}});
-  CHECK(did(session, RecipeTaken{8, ""}).empty());
-  CHECK(did(session, RecipeTaken{9, ""}).size() == 1);
+  did(session, RecipeInForce{9, "", {}});
+  CHECK(heard(session, RecipeMetadata{.recipe_version = 9, .states = Json{"[]"}}).empty());
+  CHECK(heard(session, RecipeMetadata{.recipe_version = 8, .states = Json{"[]"}}).size() == 1);
 }
 
 TEST_CASE("a plan is asked for and answered, in version 2 only, and never applied") {
@@ -276,28 +277,42 @@ TEST_CASE("a plan is asked for and answered, in version 2 only, and never applie
 TEST_CASE("open waits are asked about on every connection and after every recipe that has some") {
   const WaitQuery ask{.instance_id = "i-1", .app_id = "app", .recipe_version = 7};
   AgentSession session = opened();
-  CHECK(did(session, WaitsOpen{{{"w", {}}}}).empty());  // nobody to ask yet
+  CHECK(did(session, RecipeInForce{7, "d7", {{"w", {}}}}).empty());  // nobody to ask yet
   const Actions actions = heard(session, welcome());
   CHECK(actions.back() == Action{send_2(ask)});
   heard(session, RecipeMetadata{.recipe_version = 8, .states = Json{"[]"}});
-  did(session, RecipeTaken{8, ""});
   WaitQuery next = ask;
   next.recipe_version = 8;
-  CHECK(did(session, WaitsOpen{{{"w", {}}}}) == Actions{send_2(next)});
-  CHECK(did(session, WaitsOpen{}).empty());
+  CHECK(did(session, RecipeInForce{8, "", {{"w", {}}}}) == Actions{send_2(next)});
+  heard(session, RecipeMetadata{.recipe_version = 9, .states = Json{"[1]"}});
+  CHECK(did(session, RecipeInForce{8, "", {{"w", {}}}}).empty());  // refused: asked about already
+  heard(session, RecipeMetadata{.recipe_version = 9, .states = Json{"[]"}});
+  CHECK(did(session, RecipeInForce{9, "", {}}).empty());
+  // A version that moves is asked about once.
+  next.recipe_version = 10;
+  CHECK(heard(session, RecipeMetadata{.recipe_version = 10}) == Actions{MoveVersion{10, "", {}}});
+  CHECK(did(session, RecipeInForce{10, "", {{"w", {}}}}) == Actions{send_2(next)});
 
+  const Actions begins{ReportChangesOnly{false}, ReadReports{0, 64}};
   AgentSession old = opened();
-  did(old, WaitsOpen{{{"w", {}}}});
-  CHECK(heard(old, RecipeMetadata{.recipe_version = 7}) ==
-        Actions{ReportChangesOnly{false}, ReadReports{0, 64}, send_1(ask)});
+  did(old, RecipeInForce{7, "d7", {{"w", {}}}});
+  CHECK(heard(old, RecipeMetadata{.recipe_version = 7}) == Actions{begins[0], begins[1], send_1(ask)});
+  // A first message with a recipe is answered before the question, also when it is refused.
+  AgentSession refusing = opened();
+  did(refusing, RecipeInForce{7, "d7", {{"w", {}}}});
+  const RecipeMetadata bad{.recipe_version = 8, .states = Json{"[1]"}};
+  CHECK(heard(refusing, bad) == Actions{begins[0], begins[1], TakeRecipe{bad}});
+  CHECK(did(refusing, RecipeInForce{7, "d7", {{"w", {}}}}) == Actions{send_1(ask)});
 }
 
 TEST_CASE("a wait is done when the backend says so, or no longer lists what it waits for") {
   AgentSession session = welcomed();
-  did(session, WaitsOpen{{{"by-target", {{"i-2", "db"}}},
-                          {"by-any-machine", {{"", "cache"}}},
-                          {"by-own-id", {}},
-                          {"done", {{"i-2", "web"}}}}});
+  did(session, RecipeInForce{7,
+                             "d7",
+                             {{"by-target", {{"i-2", "db"}}},
+                              {"by-any-machine", {{"", "cache"}}},
+                              {"by-own-id", {}},
+                              {"done", {{"i-2", "web"}}}}});
   CHECK(
       heard(session, WaitList{7, {{"i-2", "db"}, {"i-9", "cache"}, {"i-1", "by-own-id"}, {"i-3", "web"}}}) ==
       Actions{at_agent::WaitDone{7, "done"}, WaitsMissing{7, {"by-target", "by-any-machine", "by-own-id"}}});
@@ -309,7 +324,7 @@ TEST_CASE("a wait is done when the backend says so, or no longer lists what it w
 
 TEST_CASE("waits of another recipe version are ignored") {
   AgentSession session = welcomed();
-  did(session, WaitsOpen{{{"w", {}}}});
+  did(session, RecipeInForce{7, "d7", {{"w", {}}}});
   CHECK(heard(session, protocol::WaitDone{6, "w", ""}).empty());
   CHECK(heard(session, WaitList{8, {}}).empty());
 }

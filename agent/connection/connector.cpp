@@ -30,14 +30,14 @@ constexpr milliseconds kSoonestQuestion = 30s;
 }  // namespace
 
 Connector::Connector(transport::Loop& loop, const runtime::DaemonSettings& settings,
-                     runtime::DaemonState& live, runtime::WorkerPort& worker, runtime::Progress& progress,
+                     runtime::DaemonState& live, runtime::WorkerPort& worker, runtime::ActiveRecipe& recipe,
                      updater::Updater& updater, std::function<void(const std::string&)> status)
     : loop_(loop),
       settings_(settings),
       backend_(*settings.backend),
       live_(live),
       worker_(worker),
-      progress_(progress),
+      recipe_(recipe),
       updater_(updater),
       status_(std::move(status)),
       changed_(loop.get_executor()),
@@ -305,11 +305,10 @@ ManagerParts Connector::parts() {
   return {
       .spool = *live_.spool,
       .reports = live_.reports,
-      .desk = live_.desk,
+      .recipe = recipe_,
       .worker = worker_,
       .settings = live_.settings,
       .background = live_.background,
-      .progress = progress_,
       .redactor = *settings_.redactor,
       .facts = live_.facts,
       .allow = backend_.allow,
@@ -349,12 +348,12 @@ protocol::Handshake Connector::hello() {
   hello.boot_id = live_.identity.boot_id;
   hello.tags = backend_.tags;
   hello.facts_hash = sent_facts_.hash;
-  if (live_.desk.is_loaded()) {  // a stored one that cannot be used is asked for again
-    hello.recipe_version = live_.desk.current()->version;
-    hello.recipe_digest = live_.desk.current()->digest;
+  if (const auto recipe = recipe_.in_force(); recipe.version > 0) {
+    hello.recipe_version = recipe.version;
+    hello.recipe_digest = recipe.digest;
   }
   hello.last_seq = live_.spool->last_seq();
-  hello.running = progress_.running();
+  hello.running = recipe_.progress().running();
   utsname names{};
   ::uname(&names);
   hello.os = settings_.host.os.id;

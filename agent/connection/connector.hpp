@@ -11,9 +11,9 @@
 
 #include "agent/connection/manager.hpp"
 #include "agent/connection/renewal.hpp"
+#include "agent/runtime/active_recipe.hpp"
 #include "agent/runtime/daemon_settings.hpp"
 #include "agent/runtime/daemon_state.hpp"
-#include "agent/runtime/progress.hpp"
 #include "agent/updater/updater.hpp"
 #include "transport/back_off.hpp"
 #include "transport/dial.hpp"
@@ -32,7 +32,7 @@ class Connector {
 
   // `status`: one line for the service manager, whenever it changes.
   Connector(transport::Loop& loop, const runtime::DaemonSettings& settings, runtime::DaemonState& live,
-            runtime::WorkerPort& worker, runtime::Progress& progress, updater::Updater& updater,
+            runtime::WorkerPort& worker, runtime::ActiveRecipe& recipe, updater::Updater& updater,
             std::function<void(const std::string&)> status);
 
   // Until end().
@@ -75,7 +75,7 @@ class Connector {
   const runtime::BackendSettings& backend_;
   runtime::DaemonState& live_;
   runtime::WorkerPort& worker_;
-  runtime::Progress& progress_;
+  runtime::ActiveRecipe& recipe_;
   updater::Updater& updater_;
   const std::function<void(const std::string&)> status_;
 

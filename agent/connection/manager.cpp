@@ -29,7 +29,7 @@ transport::Task<Manager::Ended> Manager::run() {
     co_await manager->outbox_.run();
   }(self));
   feed(at::Opened{});
-  feed(at::WaitsOpen{parts_.desk.open_waits()});
+  feed(parts_.recipe.in_force());
   while (true) {
     base::Result<std::string> text = co_await socket_->read();
     if (!text) {
@@ -66,7 +66,6 @@ void Manager::feed(SessionEvent event) {
       std::visit([this](auto& each) { perform(each); }, action);
   }
   stepping_ = false;
-  start_taken();
   if (!is_accepted_ && session_.version() > 0) {
     is_accepted_ = true;
     parts_.accepted();

@@ -20,7 +20,6 @@
 #include "agent/reports/encoding.hpp"
 #include "agent/reports/spool.hpp"
 #include "agent/runtime/active_recipe.hpp"
-#include "agent/runtime/progress.hpp"
 #include "agent/runtime/settings_store.hpp"
 #include "agent/runtime/worker_port.hpp"
 #include "base/background_thread.hpp"
@@ -33,11 +32,10 @@ namespace agent::connection {
 struct ManagerParts {
   reports::Spool& spool;
   reports::Reports& reports;
-  runtime::ActiveRecipe& desk;
+  runtime::ActiveRecipe& recipe;
   runtime::WorkerPort& worker;
   runtime::SettingsStore& settings;
   base::BackgroundThread& background;
-  runtime::Progress& progress;
   base::Redactor& redactor;
   const facts::Facts& facts;                              // as they are now
   const std::vector<std::string>& allow;                  // beyond the recipe
@@ -96,7 +94,6 @@ class Manager : public std::enable_shared_from_this<Manager> {
   void perform(protocol::at_agent::WaitsMissing& action);
   void perform(protocol::at_agent::ReadReports& action);
   void perform(protocol::at_agent::AcknowledgeReports& action);
-  void perform(protocol::at_agent::AppendReport& action);
   void perform(protocol::at_agent::ResetReportStream& action);
   void perform(protocol::at_agent::ReadFacts& action);
   void perform(protocol::at_agent::ReportChangesOnly& action);
@@ -112,9 +109,10 @@ class Manager : public std::enable_shared_from_this<Manager> {
   void perform(protocol::at_agent::CertificateIssued& action);
   void perform(protocol::at_agent::Log& action);
 
-  void append(protocol::AgentBody report);
+  // What the recipe's owner has decided.
+  void carry_out(runtime::RecipeDecision decision);
+  void append(protocol::RecipeStatus status);
   void refuse(std::string re, std::string error, bool retryable = false);
-  void start_taken();
   void send_to_worker(engine::Command command);
   bool may(std::string_view what) const;
   void log(Level level, const std::string& text) { parts_.log(level, text); }
@@ -126,7 +124,6 @@ class Manager : public std::enable_shared_from_this<Manager> {
   transport::asio::steady_timer timers_[2];  // by protocol::at_agent::Timer
   std::deque<SessionEvent> events_;
   bool stepping_ = false;
-  std::optional<engine::RunRecipe> taken_;  // that the worker is to be given
   bool is_accepted_ = false;
   bool is_numbered_anew_ = false;  // what the backend has acknowledged was another's
   std::size_t watchers_ = 0;

@@ -75,46 +75,34 @@ void Manager::perform(at::Log& action) {
 // ---- recipes and waits
 
 void Manager::perform(at::TakeRecipe& action) {
-  const std::int64_t version = action.recipe.recipe_version;
-  const std::optional<runtime::StoredRecipe> before = parts_.desk.current();
-  auto taken = parts_.desk.take(action.recipe);
-  if (auto* problems = std::get_if<runtime::Problems>(&taken)) {
-    for (const std::string& problem : *problems)
-      log(Level::error, problem);
-    return feed(at::RecipeRefused{version, std::move(*problems)});
-  }
-  parts_.progress.take_up();
-  log(Level::info,
-      "recipe version " + std::to_string(version) + ": " + std::to_string(parts_.desk.states()) + " states");
-  // The worker reports what it does by itself: it begins when "accepted" is in the spool, which is a step
-  // later.
-  taken_ = std::get<engine::RunRecipe>(std::move(taken));
-  if (before && before->version != version)
-    append(protocol::RecipeStatus{.recipe_version = before->version,
-                                  .status = protocol::RecipeProgress::superseded});
-  feed(at::RecipeTaken{version, action.recipe.digest});
-  feed(at::WaitsOpen{parts_.desk.open_waits()});
+  const std::string version = std::to_string(action.recipe.recipe_version);
+  runtime::RecipeDecision decision = parts_.recipe.take(action.recipe);
+  const bool is_taken = decision.command.has_value();
+  if (is_taken)
+    log(Level::info, "recipe version " + version + ": " + std::to_string(parts_.recipe.states()) + " states");
+  carry_out(std::move(decision));
+  if (!is_taken) log(Level::warning, "recipe version " + version + " was refused");
+  feed(parts_.recipe.in_force());
 }
 
 void Manager::perform(at::MoveVersion& action) {
-  if (auto moved = parts_.desk.move_version(action.version, action.module); !moved)
-    log(Level::warning, moved.error().message());
+  runtime::RecipeDecision decision = parts_.recipe.move_version(action);
   log(Level::info, "the recipe goes on as version " + std::to_string(action.version));
-  send_to_worker(engine::MoveVersion{action.version});
-  if (auto status = parts_.progress.move_to(action.version)) append(std::move(*status));
-  feed(at::WaitsOpen{parts_.desk.open_waits()});
+  carry_out(std::move(decision));
+  feed(parts_.recipe.in_force());
 }
 
 void Manager::perform(at::PlanRecipe& action) {
   protocol::PlanResult refused{.recipe_version = action.recipe.recipe_version};
-  const std::string states = action.recipe.states    ? action.recipe.states->text
-                             : parts_.desk.current() ? parts_.desk.current()->states
-                                                     : "";
+  const auto& current = parts_.recipe.current();
+  const std::string states = action.recipe.states ? action.recipe.states->text
+                             : current            ? current->states
+                                                  : "";
   if (states.empty()) {
     refused.errors = {"there is no recipe to plan"};
     return feed(at::PlanReady{action.re, std::move(refused)});
   }
-  auto loaded = parts_.desk.load("plan", states);
+  auto loaded = parts_.recipe.load("plan", states);
   if (auto* problems = std::get_if<runtime::Problems>(&loaded)) {
     refused.errors = std::move(*problems);
     return feed(at::PlanReady{action.re, std::move(refused)});
@@ -125,13 +113,20 @@ void Manager::perform(at::PlanRecipe& action) {
 
 void Manager::perform(at::WaitDone& action) {
   log(Level::info, "the backend says that '" + action.id + "' is done");
-  parts_.desk.wait_done(action.version, action.id);
-  send_to_worker(engine::WaitDone{action.version, std::move(action.id)});
+  carry_out(parts_.recipe.wait_done(action.version, action.id));
 }
 
 void Manager::perform(at::WaitsMissing& action) {
   for (const std::string& id : action.ids)
     log(Level::debug, "'" + id + "' is still to be waited for");
+}
+
+void Manager::carry_out(runtime::RecipeDecision decision) {
+  for (const std::string& problem : decision.problems)
+    log(decision.command ? Level::warning : Level::error, problem);
+  for (protocol::RecipeStatus& status : decision.statuses)
+    append(std::move(status));
+  if (decision.command) send_to_worker(std::move(*decision.command));
 }
 
 // ---- reports
@@ -155,11 +150,6 @@ void Manager::perform(at::AcknowledgeReports& action) {
   if (!is_numbered_anew_) parts_.spool.acknowledge(action.seq);
 }
 
-void Manager::perform(at::AppendReport& action) {
-  append(std::move(action.body));
-  start_taken();
-}
-
 // This state folder was put back from a copy: its numbers have been used for other reports. With a name of
 // their own they are new again.
 void Manager::perform(at::ResetReportStream&) {
@@ -171,8 +161,8 @@ void Manager::perform(at::ReportChangesOnly& action) {
   parts_.reports.set_changes_only(action.on);
 }
 
-void Manager::append(protocol::AgentBody report) {
-  const reports::Spool::Entry entry = reports::to_entry(std::move(report));
+void Manager::append(protocol::RecipeStatus status) {
+  const reports::Spool::Entry entry = reports::to_entry(std::move(status));
   if (auto appended = parts_.spool.append({&entry, 1}); !appended)
     return log(Level::error, appended.error().message());
   parts_.spooled();
@@ -191,7 +181,7 @@ void Manager::refuse(std::string re, std::string error, bool retryable) {
 
 void Manager::perform(at::RunState& action) {
   if (!may("run")) return refuse(std::move(action.re), "this agent's configuration does not allow 'run'");
-  auto loaded = parts_.desk.load("run", "[" + action.run.state.text + "]");
+  auto loaded = parts_.recipe.load("run", "[" + action.run.state.text + "]");
   if (auto* problems = std::get_if<runtime::Problems>(&loaded)) {
     std::string text;
     for (const std::string& problem : *problems)
@@ -290,12 +280,7 @@ void Manager::perform(at::WatchOutput& action) {
     --watchers_;
 }
 
-void Manager::start_taken() {
-  if (auto taken = std::exchange(taken_, std::nullopt)) send_to_worker(std::move(*taken));
-}
-
 void Manager::send_to_worker(engine::Command command) {
-  start_taken();
   if (parts_.worker.send(std::move(command))) return;
   if (ended_.why.empty()) ended_.why = "the backend sends faster than the worker can take it";
   socket_->abort();

@@ -10,6 +10,7 @@
 #include "agent/control/pid_file.hpp"
 #include "agent/control/stop_signals.hpp"
 #include "agent/daemon/status_json.hpp"
+#include "agent/runtime/active_recipe.hpp"
 #include "agent/runtime/daemon_state.hpp"
 #include "agent/updater/updater.hpp"
 #include "base/notify.hpp"
@@ -30,7 +31,10 @@ constexpr std::chrono::milliseconds kFarewell = 2s;
 class Daemon {
  public:
   Daemon(runtime::DaemonSettings settings, control::SignalFd& signals)
-      : settings_(std::move(settings)), signals_(signals), notify_(base::Notify::from_environment()) {}
+      : settings_(std::move(settings)),
+        signals_(signals),
+        notify_(base::Notify::from_environment()),
+        recipe_(settings_.state_dir, settings_.registry()) {}
 
   DaemonEnd run() {
     if (auto begun = begin(); !begun) {
@@ -59,12 +63,13 @@ class Daemon {
                                   .state_dir = settings_.state_dir,
                                   .journal_name = "run",
                                   .round_delay = settings_.round_delay};
-    runtime::DaemonState::FirstRecipe first{.command = settings_.recipe};
+    FirstRecipe first;
+    if (settings_.recipe) first.command = *settings_.recipe;
     if (settings_.backend) {
       auto live = runtime::DaemonState::open(settings_);
       if (!live) return std::move(live).error();
       live_ = std::move(*live);
-      first = live_->first_recipe(settings_.log);
+      first = start_recipe();
       if (const auto delay = live_->settings.in_use().round_delay) worker.round_delay = *delay;
       worker.has_backend = true;
       worker.reports = live_->sink();
@@ -76,7 +81,7 @@ class Daemon {
       updater_ = std::make_unique<updater::Updater>(loop_, settings_.backend->update, *live_->spool,
                                                     updater_hooks());
       connector_ =
-          std::make_unique<connection::Connector>(loop_, settings_, *live_, *port_, progress_, *updater_,
+          std::make_unique<connection::Connector>(loop_, settings_, *live_, *port_, recipe_, *updater_,
                                                   [this](const std::string& text) { notify_.status(text); });
       updater_->start(first.is_lost ? "it cannot use the recipe that the version before has accepted" : "");
     }
@@ -86,6 +91,25 @@ class Daemon {
     if (!control) return std::move(control).error();
     control_ = std::move(*control);
     return {};
+  }
+
+  // The recipe that is run before anybody is connected.
+  struct FirstRecipe {
+    std::optional<engine::Command> command;
+    bool is_lost = false;  // one was accepted before, and cannot be used
+  };
+
+  FirstRecipe start_recipe() {
+    runtime::RecipeDecision decision = recipe_.start();
+    const bool is_lost = !decision.command && !decision.problems.empty();
+    for (const std::string& problem : decision.problems)
+      settings_.log(is_lost ? Level::error : Level::warning,
+                    is_lost ? "the stored recipe cannot be used: " + problem : problem);
+    if (decision.command)
+      settings_.log(Level::info, "starting with the stored recipe, version " +
+                                     std::to_string(recipe_.current()->version) + ": " +
+                                     std::to_string(recipe_.states()) + " states");
+    return {.command = std::move(decision.command), .is_lost = is_lost};
   }
 
   // ---- updates
@@ -139,9 +163,9 @@ class Daemon {
   void on_worker_event(const engine::Event& event) {
     settings_.show(event);
     port_->on_worker_event(event);
-    const auto news = progress_.on_worker_event(event, std::chrono::system_clock::now());
-    if (news && live_) {
-      const reports::Spool::Entry entry = reports::to_entry(*news);
+    // Without a backend there is nothing to tell.
+    for (protocol::RecipeStatus& status : recipe_.on_worker_event(event, std::chrono::system_clock::now())) {
+      const reports::Spool::Entry entry = reports::to_entry(std::move(status));
       if (auto appended = live_->spool->append({&entry, 1}); !appended)
         settings_.log(Level::error, appended.error().message());
     }
@@ -215,7 +239,7 @@ class Daemon {
     if (command == "status")
       return status_json({.settings = settings_,
                           .started = started_,
-                          .progress = progress_,
+                          .recipe = recipe_,
                           .live = live_.get(),
                           .connector = connector_.get(),
                           .is_stopping = asked_to_stop_});
@@ -244,6 +268,7 @@ class Daemon {
   const base::Notify notify_;
   const std::chrono::system_clock::time_point started_ = std::chrono::system_clock::now();
 
+  runtime::ActiveRecipe recipe_;
   // The loop outlives all that runs on it.
   transport::Loop loop_{1};
   std::optional<control::PidFile> pid_file_;
@@ -253,7 +278,6 @@ class Daemon {
   std::unique_ptr<updater::Updater> updater_;  // with a backend
   std::unique_ptr<connection::Connector> connector_;
   std::unique_ptr<control::ControlServer> control_;
-  runtime::Progress progress_;
   control::StopRequests stops_;
   bool asked_to_stop_ = false;
   bool restart_ = false;

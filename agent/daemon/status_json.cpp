@@ -23,7 +23,7 @@ void add_connection(JsonText& json, const connection::Connector& connector) {
   json.member("text", text).end_object();
 }
 
-void add_backend(JsonText& json, const runtime::DaemonState& live) {
+void add_backend(JsonText& json, const runtime::DaemonState& live, const runtime::ActiveRecipe& active) {
   json.member("instance_id", live.identity.instance_id).member("app_id", live.identity.app_id);
   if (const identity::Credentials* credentials = live.membership->credentials())
     json.key("certificate")
@@ -32,12 +32,12 @@ void add_backend(JsonText& json, const runtime::DaemonState& live) {
         .member("ends", base::utc_text(credentials->not_after))
         .member("renewed_from", base::utc_text(credentials->renew_at()))
         .end_object();
-  if (const auto& recipe = live.desk.current())
+  if (const auto& recipe = active.current())
     json.key("recipe")
         .begin_object()
         .member("version", recipe->version)
         .member("digest", recipe->digest)
-        .member("states", live.desk.states())
+        .member("states", active.states())
         .end_object();
   const reports::SpoolDropped dropped = live.spool->dropped();
   json.key("spool")
@@ -75,9 +75,9 @@ std::string status_json(const DaemonView& view) {
   json.begin_object().member("running", true).member("pid", ::getpid());
   json.member("version", view.settings.version).member("started", base::utc_text(view.started));
   json.member("stopping", view.is_stopping);
-  if (view.live) add_backend(json, *view.live);
+  if (view.live) add_backend(json, *view.live, view.recipe);
   if (view.connector) add_connection(json, *view.connector);
-  add_progress(json, view.progress);
+  add_progress(json, view.recipe.progress());
   return json.end_object().take();
 }
 

@@ -6,15 +6,15 @@
 
 #include "agent/connection/connector.hpp"
 #include "agent/daemon/daemon.hpp"
+#include "agent/runtime/active_recipe.hpp"
 #include "agent/runtime/daemon_state.hpp"
-#include "agent/runtime/progress.hpp"
 
 namespace agent::daemon {
 
 struct DaemonView {
   const runtime::DaemonSettings& settings;
   std::chrono::system_clock::time_point started;
-  const runtime::Progress& progress;
+  const runtime::ActiveRecipe& recipe;
   const runtime::DaemonState* live = nullptr;  // null: without a backend
   const connection::Connector* connector = nullptr;
   bool is_stopping = false;

@@ -11,16 +11,10 @@ bool is_urgent(const Event& event) {
   return !std::holds_alternative<StateResult>(event);
 }
 
-// A kept state has written nothing, neither to the machine nor to the journal.
-const StateResult* as_worked(const Event& event) {
-  const auto* result = std::get_if<StateResult>(&event);
-  return result && result->outcome != Outcome::kept ? result : nullptr;
-}
-
 }  // namespace
 
-Committer::Committer(base::Channel<Event>& out, base::SyncGroup& sync, Journal* journal, ReportSink reports)
-    : out_(out), sync_(sync), journal_(journal), reports_(std::move(reports)), thread_([this] { run(); }) {}
+Committer::Committer(base::Channel<Event>& out, base::SyncGroup& sync, Journal* journal, ReportSink* reports)
+    : out_(out), sync_(sync), journal_(journal), reports_(reports), thread_([this] { run(); }) {}
 
 Committer::~Committer() {
   {
@@ -139,7 +133,7 @@ bool Committer::commit(std::vector<Event> batch) {
     confirm(reported);
     return true;
   }
-  const bool stored = store(encode(batch));
+  const bool stored = store(batch);
   if (stored) confirm(reported);
   out_.push_all(std::move(batch));
   return stored;
@@ -163,22 +157,10 @@ void Committer::sync(std::vector<Event>& batch) {
   has_unsynced_ = !unsynced_.empty();
 }
 
-std::vector<reports::Spool::Entry> Committer::encode(const std::vector<Event>& batch) const {
-  std::vector<reports::Spool::Entry> entries;
-  for (const Event& event : batch)
-    if (auto entry = reports_.encode(event)) {
-      const StateResult* worked = as_worked(event);
-      entry->key = worked ? report_key(journalled_in(*worked), worked->index) : std::string();
-      entries.push_back(std::move(*entry));
-    }
-  return entries;
-}
-
 // Holds the results back for as long as the spool does not take them. False: until the end.
-bool Committer::store(const std::vector<reports::Spool::Entry>& entries) {
-  if (entries.empty()) return true;
+bool Committer::store(const std::vector<Event>& batch) {
   for (bool is_first = true;; is_first = false) {
-    const base::Result<void> stored = reports_.spool->append(entries);
+    const base::Result<void> stored = reports_->append(batch);
     const bool can_never_be = !stored && stored.error().code() == base::ErrorCode::limit;
     if (!stored && is_first)
       out_.push(Notice{Notice::Level::warning,

@@ -2,8 +2,8 @@
 //
 // A result that says "changed" must not be told before the change is on disk, and a sync per change would
 // cost more than all the rest. So results are gathered here, one sync serves all that has accumulated, and
-// then they leave, in order: first to the report spool, if there is one, then to the reader. It has a thread
-// of its own: the worker goes on with the next state while the disk is busy.
+// then they leave, in order: first to where reports are kept (ReportSink), if there is such a place, then to
+// the reader. It has a thread of its own: the worker goes on with the next state while the disk is busy.
 //
 // The journal lets go of a change when its report is safe: in the spool, or, without one, with the reader.
 #pragma once
@@ -26,8 +26,10 @@ namespace agent::engine {
 
 class Committer {
  public:
-  // `journal` may be null (there is none before the state folder could be opened).
-  Committer(base::Channel<Event>& out, base::SyncGroup& sync, Journal* journal, ReportSink reports = {});
+  // `journal` may be null (there is none before the state folder could be opened). `reports` null: nobody
+  // keeps reports; who reads the events is told, and that is all.
+  Committer(base::Channel<Event>& out, base::SyncGroup& sync, Journal* journal,
+            ReportSink* reports = nullptr);
   ~Committer();  // after everything has left; what the spool does not take stays in the journal
 
   // Called by the worker. Waits when far too much has piled up.
@@ -66,14 +68,13 @@ class Committer {
   std::vector<Event> take_batch();
   bool commit(std::vector<Event> batch);
   void sync(std::vector<Event>& batch);
-  std::vector<reports::Spool::Entry> encode(const std::vector<Event>& batch) const;
-  bool store(const std::vector<reports::Spool::Entry>& entries);
+  bool store(const std::vector<Event>& batch);
   void confirm(const std::vector<Reported>& reported);
 
   base::Channel<Event>& out_;
   base::SyncGroup& sync_;
   Journal* const journal_;
-  const ReportSink reports_;
+  ReportSink* const reports_;
   bool retry_sync_ = false;  // of the committer's thread
   std::atomic<bool> has_unsynced_ = false;
   std::mutex mutex_;

@@ -35,7 +35,13 @@ std::optional<std::int64_t> Inbox::take_version() {
   return std::exchange(version_, std::nullopt);
 }
 
+void Inbox::mark_done(std::int64_t version, const std::vector<std::string>& state_ids) {
+  for (const std::string& id : state_ids)
+    waits_.mark_done(version, id);
+}
+
 void Inbox::take_recipe(RunRecipe recipe) {
+  mark_done(recipe.version, recipe.done_waits);
   const std::optional<std::int64_t> last = next_ ? next_->version : version_ ? version_ : current_;
   if (last == recipe.version && !recipe.replaces_same_version)
     return;  // the backend sends it again after a reconnect
@@ -74,9 +80,9 @@ void Inbox::take(Command command) {
       next_->version = move->version;
     else if (current_)
       version_ = move->version;
+    mark_done(move->version, move->done_waits);
   } else if (auto* done = std::get_if<WaitDone>(&command)) {
-    // A board that cannot be written still works until the next restart; the backend is asked again then.
-    (void)waits_.mark_done(done->version, done->state_id);
+    waits_.mark_done(done->version, done->state_id);
   } else if (auto* delay = std::get_if<SetRoundDelay>(&command)) {
     round_delay_ = delay->delay;
   } else if (auto* plan = std::get_if<PlanRecipe>(&command)) {

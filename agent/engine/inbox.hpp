@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "agent/engine/messages.hpp"
 #include "agent/engine/satisfied_waits.hpp"
@@ -60,6 +61,7 @@ class Inbox final : public base::Interrupt {
  private:
   void take(Command command);
   void take_recipe(RunRecipe recipe);
+  void mark_done(std::int64_t version, const std::vector<std::string>& state_ids);
   void take_ad_hoc(AdHocRequest request);
   void cancel(const std::string& run_id);
 

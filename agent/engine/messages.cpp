@@ -46,6 +46,11 @@ std::string report_key(const RunRound& begun_in, std::size_t index) {
   return begun_in.run_id + "/" + std::to_string(begun_in.round) + "/" + std::to_string(index);
 }
 
+const StateResult* as_worked(const Event& event) {
+  const auto* result = std::get_if<StateResult>(&event);
+  return result && result->outcome != Outcome::kept ? result : nullptr;
+}
+
 RunRound journalled_in(const StateResult& result) {
   return result.begun_in.value_or(RunRound{result.run_id, result.round});
 }

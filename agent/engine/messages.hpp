@@ -31,6 +31,8 @@ enum class OnChange { finish, kill };  // what a new recipe does to the state th
 struct RunRecipe {
   std::shared_ptr<const recipe::Recipe> recipe;
   std::int64_t version = 1;
+  // The events of this execution carry it. Empty: the worker makes one.
+  std::string run_id = {};
   OnChange on_change = OnChange::finish;
   // Start with the state that was under way when the agent was killed, instead of with the first.
   bool resume = true;
@@ -38,10 +40,13 @@ struct RunRecipe {
   bool replaces_same_version = false;
   // Between the rounds of this recipe; absent: what the worker was set to.
   std::optional<std::chrono::milliseconds> round_delay;
+  // Wait states that are done under this version, as far as is known.
+  std::vector<std::string> done_waits = {};
 };
 // The same states go on under another version number.
 struct MoveVersion {
   std::int64_t version = 1;
+  std::vector<std::string> done_waits = {};  // under this version, as far as is known
 };
 // A wait state's conditions have come true.
 struct WaitDone {
@@ -86,7 +91,7 @@ using Command =
 
 // One round of one execution of a recipe.
 struct RunRound {
-  // Made anew whenever a worker takes up a recipe, so it tells rounds apart across restarts. Short enough
+  // Another one whenever a worker takes up a recipe, so it tells rounds apart across restarts. Short enough
   // that copies of it cost nothing.
   std::string run_id;
   std::uint64_t round = 0;  // from 1
@@ -184,6 +189,10 @@ struct Stopped {};  // the last event
 
 using Event =
     std::variant<RoundStarted, StateStarted, StateOutput, StateResult, RoundEnd, PlanResult, Notice, Stopped>;
+
+// The result that this event is, if its state was not kept; otherwise null. A kept state has written nothing,
+// neither to the machine nor to the journal, so its report has no key.
+const StateResult* as_worked(const Event& event);
 
 // About how much memory an event holds.
 std::size_t weight(const Event& event);

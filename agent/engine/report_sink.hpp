@@ -1,23 +1,27 @@
-// ReportSink: where the worker's events go that must reach the backend, and how they are written.
+// ReportSink: where the worker's events are kept that must reach the backend. The engine knows no more of it
+// than this; agent/reports/spool_sink implements it.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <optional>
+#include <span>
+#include <string>
 
 #include "agent/engine/messages.hpp"
-#include "agent/reports/spool.hpp"
+#include "base/result.hpp"
 
 namespace agent::engine {
 
-struct ReportSink {
-  // Null: nobody keeps reports; who reads the events is told, and that is all.
-  std::shared_ptr<reports::Spool> spool;
-  // The report that this event is, if it is one. Called by the committer's thread, in the order of events.
-  // The key is set by the caller.
-  std::function<std::optional<reports::Spool::Entry>(const Event&)> encode;
+class ReportSink {
+ public:
+  virtual ~ReportSink() = default;
 
-  explicit operator bool() const { return spool && encode; }
+  // Keeps the reports that these events are; some events are none. On return all of them are on disk, or, on
+  // an Error, none is, and the same events may be tried again; with ErrorCode::limit that is in vain. A
+  // report whose report_key() is known already was kept before and is left out. Called by the committer's
+  // thread, in the order of events.
+  virtual base::Result<void> append(std::span<const Event> events) = 0;
+
+  // Whether a report with this key is kept, or was until recently. Any thread.
+  virtual bool knows(const std::string& key) const = 0;
 };
 
 }  // namespace agent::engine

@@ -1,5 +1,9 @@
-// SatisfiedWaits: which wait states have been said to be done, per recipe version, across restarts. One
-// thread: the worker's.
+// SatisfiedWaits: which wait states are done, per recipe version. In memory, and no more than a set.
+//
+// Two objects have one. The owner of the truth is runtime::ActiveRecipe, on the loop's thread: it hears of a
+// wait first, and its WaitStore is the only one that reads and writes the file. The worker has a copy, on its
+// own thread, of what it was told: RunRecipe and MoveVersion say what is known, WaitDone what is new.
+// Nothing here fails.
 #pragma once
 
 #include <cstdint>
@@ -7,27 +11,25 @@
 #include <set>
 #include <string>
 #include <string_view>
-
-#include "base/result.hpp"
+#include <vector>
 
 namespace agent::engine {
 
 class SatisfiedWaits {
  public:
-  // `path`: where it is kept; read now when it is there. Empty: nowhere.
-  explicit SatisfiedWaits(std::string path);
+  using StateIds = std::set<std::string, std::less<>>;
 
-  // Heard from the backend; kept durably.
-  base::Result<void> mark_done(std::int64_t version, const std::string& state_id);
+  // False: that was known.
+  bool mark_done(std::int64_t version, const std::string& state_id);
   bool is_done(std::int64_t version, std::string_view state_id) const;
-  // A recipe was loaded: what was heard for older versions is of no use any more.
-  base::Result<void> forget_before(std::int64_t version);
+  std::vector<std::string> done_in(std::int64_t version) const;
+  // A recipe was taken: what is done in older versions is of no use any more. False: there was nothing.
+  bool forget_before(std::int64_t version);
+
+  const std::map<std::int64_t, StateIds>& all() const { return done_; }
 
  private:
-  base::Result<void> store() const;
-
-  const std::string path_;
-  std::map<std::int64_t, std::set<std::string, std::less<>>> done_;
+  std::map<std::int64_t, StateIds> done_;
 };
 
 }  // namespace agent::engine

@@ -31,8 +31,8 @@ struct WorkerSettings {
   std::chrono::milliseconds retry_delay = std::chrono::seconds(1);  // between attempts of one state
   // False: nobody will ever say that a wait is done, so meta.wait fails instead of waiting for ever.
   bool has_backend = false;
-  // Where reports are kept until the backend has them; none for a command line.
-  ReportSink reports;
+  // Where reports are kept until the backend has them; null for a command line.
+  std::shared_ptr<ReportSink> reports;
   // False: nobody reads the diffs in results, so they are not made.
   bool wants_diffs = true;
   // For `apply PLAN`: the fingerprint each state's plan must have, by index; empty strings match everything.

@@ -38,14 +38,12 @@ WorkerLoop::WorkerLoop(const WorkerSettings& settings, base::Redactor& redactor,
     : settings_(settings),
       redactor_(redactor),
       journal_(std::move(journal)),
-      // Without a backend a wait is only declared done for this run.
-      waits_(settings.has_backend ? settings.state_dir + "/waits" : std::string()),
       inbox_(commands, waits_),
       machine_(settings.host, sync_),
       watches_(settings.state_dir + "/watch"),
       lock_(settings.state_dir + "/lock"),
       cursor_(settings.state_dir + "/" + settings.journal_name + ".cursor"),
-      committer_(events, sync_, journal_.get(), settings.reports),
+      committer_(events, sync_, journal_.get(), settings.reports.get()),
       executor_({.machine = machine_,
                  .journal = *journal_,
                  .committer = committer_,
@@ -89,12 +87,11 @@ void WorkerLoop::adopt(RunRecipe next) {
   version_ = next.version;
   resume_ = next.resume;
   recipe_delay_ = next.round_delay;
-  place_ = {.run_id = new_run_id()};
+  place_ = {.run_id = next.run_id.empty() ? new_run_id() : std::move(next.run_id)};
   next_round_ = {};
   back_off_ = {};
   inbox_.set_current(version_);
-  if (auto forgotten = waits_.forget_before(version_); !forgotten)
-    notice(Notice::Level::warning, forgotten.error().message());
+  waits_.forget_before(version_);
   was_right_.assign(recipe_->states().size(), false);
 }
 
@@ -141,7 +138,7 @@ void WorkerLoop::sweep(const Journal::Entry& leftover) {
 bool WorkerLoop::is_answered(const Journal::Entry& entry) const {
   if (!settings_.reports) return false;
   const std::string key = report_key(entry.begun_in, entry.index);
-  return answered_.contains(key) || settings_.reports.spool->knows(key);
+  return answered_.contains(key) || settings_.reports->knows(key);
 }
 
 void WorkerLoop::report_leftover(StateResult leftover) {

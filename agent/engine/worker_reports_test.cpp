@@ -13,6 +13,7 @@
 
 #include "agent/engine/journal.hpp"
 #include "agent/engine/recovery.hpp"
+#include "agent/reports/spool_sink.hpp"
 #include "base/text.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/worker_bench.hpp"
@@ -57,9 +58,11 @@ struct SpoolBench : Bench {
   void reopen() {
     stop();
     settings().reports = {};
-    settings().reports = {.spool = open_spool(state_path("spool")), .encode = encode};
+    spool_ = {};
+    spool_ = open_spool(state_path("spool"));
+    settings().reports = std::make_shared<reports::SpoolSink>(spool_, encode);
   }
-  reports::Spool& spool() { return *settings().reports.spool; }
+  reports::Spool& spool() { return *spool_; }
   std::vector<std::string> reported() {
     std::vector<std::string> texts;
     for (const reports::SpoolRecord& record : spool().read_after(0, 100'000, 100'000'000))
@@ -80,6 +83,9 @@ struct SpoolBench : Bench {
                                .changes = {{.what = "/dir/" + id, .after = "file"}}}));
   }
   bool journal_is_empty() const { return fs::file_size(state_path("run.journal")) == 0; }
+
+ private:
+  std::shared_ptr<reports::Spool> spool_;
 };
 
 using Texts = std::vector<std::string>;
@@ -181,8 +187,9 @@ TEST_CASE("a spool on a full disk holds reports back, not the worker, and loses 
   CHECK(tests::in_own_mounts([&]() -> std::string {
           if (::mount("tmpfs", scratch.path().c_str(), "tmpfs", 0, "size=128k") != 0) return "no tmpfs";
           Bench bench;
-          bench.settings().reports = {.spool = open_spool(scratch / "spool"), .encode = encode};
-          reports::Spool& spool = *bench.settings().reports.spool;
+          const std::shared_ptr<reports::Spool> opened = open_spool(scratch / "spool");
+          reports::Spool& spool = *opened;
+          bench.settings().reports = std::make_shared<reports::SpoolSink>(opened, encode);
           for (std::string block(4096, 'x'); !block.empty();) {  // fills the disk to the last byte
             std::ofstream file(scratch / "ballast", std::ios::app);
             if (!(file << block << std::flush)) block.resize(block.size() / 2);
@@ -287,7 +294,7 @@ class Kills {
   int work(const std::string& text) {
     auto spool = reports::Spool::open(bench_.state_path("spool"), {.segment_bytes = 4096});
     if (!spool) return 1;
-    bench_.settings().reports = {.spool = std::move(*spool), .encode = encode};
+    bench_.settings().reports = std::make_shared<reports::SpoolSink>(std::move(*spool), encode);
     Worker worker(bench_.settings(), std::make_shared<base::Redactor>());
     const auto loaded = recipe::load_text("test", text, tests::engine_registry());
     worker.commands().push(RunRecipe{.recipe = loaded.recipe});

@@ -142,11 +142,33 @@ states:
   const auto end = bench.next<RoundEnd>();
   REQUIRE(end);
   CHECK(end->counts[static_cast<std::size_t>(Outcome::kept)] == 2);
-  // A restart keeps what was heard.
+  // After a restart it is told with the recipe; the file is ActiveRecipe's.
   bench.stop();
   bench.start();
-  bench.run(yaml, 3);
+  const auto loaded = recipe::load_text("test", yaml, tests::engine_registry());
+  bench.send(RunRecipe{.recipe = loaded.recipe, .version = 3, .done_waits = {"w"}});
   REQUIRE(bench.next<RoundEnd>());
+}
+
+TEST_CASE("a wait passes at once when it is known to be done under the version that is moved to") {
+  Bench bench(true);
+  bench.run("states: [{ id: w, module: meta.wait, parameter: {} }]", 3);
+  CHECK_FALSE(bench.next<StateResult>(50ms));
+  bench.send(MoveVersion{4, {"w"}});
+  const auto result = bench.next<StateResult>();
+  REQUIRE(result);
+  CHECK(result->version == 4);
+  CHECK(is_success(result->outcome));
+}
+
+TEST_CASE("events carry the run id that came with the recipe") {
+  Bench bench;
+  bench.start();
+  const auto loaded = recipe::load_text("test", kTwoFiles, tests::engine_registry());
+  bench.send(RunRecipe{.recipe = loaded.recipe, .run_id = "mine"});
+  CHECK(bench.next<RoundStarted>()->run_id == "mine");
+  CHECK(bench.next<StateResult>()->run_id == "mine");
+  CHECK(bench.next<RoundEnd>()->run_id == "mine");
 }
 
 TEST_CASE("a wait told before it is reached passes at once") {

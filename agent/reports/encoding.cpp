@@ -109,9 +109,8 @@ std::optional<Spool::Entry> Reports::encode(const engine::Event& event) const {
       return std::nullopt;
     return to_entry(to_protocol(*result), is_calm && !is_ad_hoc ? Importance::kept : Importance::normal);
   }
-  if (const auto* started = std::get_if<engine::RoundStarted>(&event); started && started->round == 1)
-    return to_entry(protocol::RecipeStatus{.recipe_version = started->version,
-                                           .status = protocol::RecipeProgress::running});
+  if (const auto* started = std::get_if<engine::RoundStarted>(&event))
+    if (auto status = status_at_start_(*started)) return to_entry(std::move(*status));
   if (const auto* end = std::get_if<engine::RoundEnd>(&event)) return to_entry(to_protocol(*end));
   return std::nullopt;
 }

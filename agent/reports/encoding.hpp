@@ -13,14 +13,21 @@ namespace agent::reports {
 
 class Reports {
  public:
+  // What the start of a round tells about the recipe as a whole. Whoever knows the recipe decides that; it
+  // is called by the committer's thread.
+  using StatusAtStart = std::optional<protocol::RecipeStatus> (*)(const engine::RoundStarted&);
+
+  explicit Reports(StatusAtStart status_at_start) : status_at_start_(status_at_start) {}
+
   // With "changes", states that were kept are only counted, by the round's end. Any thread.
   void set_changes_only(bool on) { changes_only_.store(on, std::memory_order_relaxed); }
 
-  // The report that this event is, if it is one: results, ends of rounds, and that a recipe has begun to run.
+  // The report that this event is, if it is one: results, ends of rounds, and what the start of one tells.
   // Any thread.
   std::optional<Spool::Entry> encode(const engine::Event& event) const;
 
  private:
+  const StatusAtStart status_at_start_;
   std::atomic<bool> changes_only_ = false;
 };
 

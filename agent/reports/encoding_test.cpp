@@ -19,6 +19,12 @@ engine::StateResult result(engine::Outcome outcome) {
           .duration = std::chrono::milliseconds(5)};
 }
 
+std::optional<protocol::RecipeStatus> at_start(const engine::RoundStarted& started) {
+  if (started.version == 0) return std::nullopt;
+  return protocol::RecipeStatus{.recipe_version = started.version,
+                                .status = protocol::RecipeProgress::running};
+}
+
 }  // namespace
 
 TEST_CASE("a result survives the way into the spool and back") {
@@ -26,7 +32,7 @@ TEST_CASE("a result survives the way into the spool and back") {
   changed.output = "out";
   changed.changes = {{.what = "content", .before = "x", .after = "y", .diff = "-x\n+y\n"}};
   changed.exit_code = 4;
-  const Reports reports;
+  const Reports reports(at_start);
   const auto entry = reports.encode(changed);
   REQUIRE(entry);
   CHECK(entry->importance == Importance::normal);
@@ -41,7 +47,7 @@ TEST_CASE("a result survives the way into the spool and back") {
 }
 
 TEST_CASE("kept results are the first to go, and with report: changes only the first round tells them") {
-  Reports reports;
+  Reports reports(at_start);
   CHECK(reports.encode(result(engine::Outcome::kept))->importance == Importance::kept);
   reports.set_changes_only(true);
   engine::StateResult kept = result(engine::Outcome::kept);
@@ -61,8 +67,17 @@ TEST_CASE("a report that would be too large for a message is shortened") {
   engine::StateResult huge = result(engine::Outcome::failed);
   huge.output.assign(3'000'000, 'x');
   huge.changes.assign(1000, {.what = "w", .before = std::string(10'000, 'b'), .after = "a", .diff = "d"});
-  const auto entry = Reports().encode(huge);
+  const auto entry = Reports(at_start).encode(huge);
   REQUIRE(entry);
   CHECK(entry->payload.size() < 1024 * 1024);
   CHECK(std::get<protocol::StateLog>(*from_payload(entry->payload)).truncated);
+}
+
+TEST_CASE("what the start of a round tells is a report, and decided by whoever knows the recipe") {
+  const Reports reports(at_start);
+  const auto entry = reports.encode(engine::RoundStarted{.run_id = "r", .version = 3, .round = 7});
+  REQUIRE(entry);
+  CHECK(std::get<protocol::RecipeStatus>(*from_payload(entry->payload)) ==
+        protocol::RecipeStatus{.recipe_version = 3, .status = protocol::RecipeProgress::running});
+  CHECK(!reports.encode(engine::RoundStarted{.run_id = "r", .version = 0, .round = 1}));
 }

@@ -20,17 +20,10 @@ std::vector<protocol::StateRef> targets_of(const recipe::State& state) {
 constexpr std::chrono::seconds kShortestDelay{1};
 constexpr std::chrono::seconds kLongestDelay = std::chrono::days(30);
 
-engine::RunRecipe to_command(std::shared_ptr<const recipe::Recipe> recipe, const StoredRecipe& stored) {
-  engine::RunRecipe command{
-      .recipe = std::move(recipe), .version = stored.version, .on_change = stored.on_change};
-  if (stored.round_delay) command.round_delay = *stored.round_delay;
-  return command;
-}
-
 }  // namespace
 
-ActiveRecipe::ActiveRecipe(RecipeStore& store, states::Registry registry, const std::string& waits)
-    : store_(store), registry_(std::move(registry)), heard_before_(waits) {}
+ActiveRecipe::ActiveRecipe(const std::string& state_dir, states::Registry registry)
+    : registry_(std::move(registry)), store_(state_dir + "/recipe"), waits_(state_dir + "/waits") {}
 
 std::variant<std::shared_ptr<const recipe::Recipe>, Problems> ActiveRecipe::load(
     const std::string& name, const std::string& states) const {
@@ -49,19 +42,77 @@ std::variant<std::shared_ptr<const recipe::Recipe>, Problems> ActiveRecipe::load
   return problems;
 }
 
-std::variant<std::optional<engine::RunRecipe>, Problems> ActiveRecipe::start() {
-  if (auto loaded = store_.load(); !loaded) return Problems{loaded.error().message()};
-  if (!store_.current()) return std::optional<engine::RunRecipe>();
-  const StoredRecipe& stored = *store_.current();
-  auto recipe = load("version " + std::to_string(stored.version), stored.states);
-  if (auto* problems = std::get_if<Problems>(&recipe)) return std::move(*problems);
-  recipe_ = std::get<0>(std::move(recipe));
-  return std::optional(to_command(recipe_, stored));
+RecipeDecision ActiveRecipe::start() {
+  waits_.load();
+  auto stored = store_.load();
+  if (!stored) return {.problems = {stored.error().message()}};
+  current_ = std::move(*stored);
+  if (!current_) return {};
+  auto loaded = load("version " + std::to_string(current_->version), current_->states);
+  if (auto* problems = std::get_if<Problems>(&loaded)) return {.problems = std::move(*problems)};
+  recipe_ = std::get<0>(std::move(loaded));
+  RecipeDecision decision;
+  forget_old_waits(decision.problems);
+  std::string run_id = engine::new_run_id();
+  progress_.resume(run_id);
+  decision.command = to_command(std::move(run_id));
+  return decision;
 }
 
-std::variant<engine::RunRecipe, Problems> ActiveRecipe::take(const protocol::RecipeMetadata& metadata) {
-  auto recipe = load("version " + std::to_string(metadata.recipe_version), metadata.states->text);
-  if (auto* problems = std::get_if<Problems>(&recipe)) return std::move(*problems);
+RecipeDecision ActiveRecipe::take(const protocol::RecipeMetadata& metadata) {
+  const auto reject = [&](Problems problems) -> RecipeDecision {
+    return {.problems = problems,
+            .statuses = {Progress::reject(metadata.recipe_version, std::move(problems))}};
+  };
+  auto loaded = load("version " + std::to_string(metadata.recipe_version), metadata.states->text);
+  if (auto* problems = std::get_if<Problems>(&loaded)) return reject(std::move(*problems));
+  StoredRecipe taken = to_stored(metadata);
+  // A recipe that would be gone after a restart is not accepted.
+  if (auto stored = store_.store(taken); !stored) return reject({stored.error().message()});
+  const std::optional<std::int64_t> before = current_ ? std::optional(current_->version) : std::nullopt;
+  current_ = std::move(taken);
+  recipe_ = std::get<0>(std::move(loaded));
+  RecipeDecision decision;
+  forget_old_waits(decision.problems);
+  std::string run_id = engine::new_run_id();
+  decision.statuses = progress_.take(run_id, current_->version, before);
+  engine::RunRecipe command = to_command(std::move(run_id));
+  command.resume = false;
+  command.replaces_same_version = true;
+  decision.command = std::move(command);
+  return decision;
+}
+
+RecipeDecision ActiveRecipe::move_version(const protocol::at_agent::MoveVersion& move) {
+  if (!current_) return {};
+  current_->version = move.version;
+  if (!move.digest.empty()) current_->digest = move.digest;
+  if (move.module) current_->module = {move.module->repo, move.module->tag, move.module->commit};
+  RecipeDecision decision;
+  if (auto stored = store_.store(*current_); !stored) decision.problems = {stored.error().message()};
+  decision.statuses = progress_.move_to(move.version);
+  decision.command = engine::MoveVersion{move.version, waits_.waits().done_in(move.version)};
+  return decision;
+}
+
+RecipeDecision ActiveRecipe::wait_done(std::int64_t version, const std::string& state_id) {
+  RecipeDecision decision{.command = engine::WaitDone{version, state_id}};
+  if (auto marked = waits_.mark_done(version, state_id); !marked)
+    decision.problems = {marked.error().message()};
+  return decision;
+}
+
+std::vector<protocol::RecipeStatus> ActiveRecipe::on_worker_event(const engine::Event& event,
+                                                                  Progress::Instant now) {
+  return progress_.on_worker_event(event, now, current_ ? std::optional(current_->version) : std::nullopt);
+}
+
+protocol::at_agent::RecipeInForce ActiveRecipe::in_force() const {
+  if (!recipe_) return {};
+  return {current_->version, current_->digest, open_waits()};
+}
+
+StoredRecipe ActiveRecipe::to_stored(const protocol::RecipeMetadata& metadata) const {
   StoredRecipe stored{
       .version = metadata.recipe_version,
       .digest = metadata.digest,
@@ -72,36 +123,30 @@ std::variant<engine::RunRecipe, Problems> ActiveRecipe::take(const protocol::Rec
         std::clamp(std::chrono::seconds(*metadata.round_delay_s), kShortestDelay, kLongestDelay);
   if (metadata.module)
     stored.module = {metadata.module->repo, metadata.module->tag, metadata.module->commit};
-  else if (store_.current())
-    stored.module = store_.current()->module;
-  // A recipe that would be gone after a restart is not accepted.
-  if (auto kept = store_.accept(stored); !kept) return Problems{kept.error().message()};
-  recipe_ = std::get<0>(std::move(recipe));
-  engine::RunRecipe command = to_command(recipe_, stored);
-  command.resume = false;
-  command.replaces_same_version = true;
+  else if (current_)
+    stored.module = current_->module;
+  return stored;
+}
+
+engine::RunRecipe ActiveRecipe::to_command(std::string run_id) const {
+  engine::RunRecipe command{.recipe = recipe_,
+                            .version = current_->version,
+                            .run_id = std::move(run_id),
+                            .on_change = current_->on_change,
+                            .done_waits = waits_.waits().done_in(current_->version)};
+  if (current_->round_delay) command.round_delay = *current_->round_delay;
   return command;
 }
 
-base::Result<void> ActiveRecipe::move_version(std::int64_t version,
-                                              const std::optional<protocol::ModuleSource>& module) {
-  if (!store_.current()) return {};
-  StoredRecipe moved = *store_.current();
-  moved.version = version;
-  if (module) moved.module = {module->repo, module->tag, module->commit};
-  return store_.accept(std::move(moved));
-}
-
-bool ActiveRecipe::is_done(std::int64_t version, const std::string& id) const {
-  return done_.contains({version, id}) || heard_before_.is_done(version, id);
+void ActiveRecipe::forget_old_waits(Problems& problems) {
+  if (auto forgotten = waits_.forget_before(current_->version); !forgotten)
+    problems.push_back(forgotten.error().message());
 }
 
 std::vector<protocol::at_agent::OpenWait> ActiveRecipe::open_waits() const {
   std::vector<protocol::at_agent::OpenWait> open;
-  if (!recipe_ || !store_.current()) return open;
   for (const recipe::State& state : recipe_->states())
-    if (state.type->name == builtins::kWaitModule &&
-        !is_done(store_.current()->version, std::string(state.id)))
+    if (state.type->name == builtins::kWaitModule && !waits_.waits().is_done(current_->version, state.id))
       open.push_back({std::string(state.id), targets_of(state)});
   return open;
 }

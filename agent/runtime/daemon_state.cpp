@@ -1,14 +1,16 @@
 #include "agent/runtime/daemon_state.hpp"
 
+#include "agent/reports/spool_sink.hpp"
+#include "agent/runtime/progress.hpp"
+
 namespace agent::runtime {
 
 DaemonState::DaemonState(const runtime::DaemonSettings& from, identity::Identity who,
                          std::unique_ptr<identity::Membership> joined, std::shared_ptr<reports::Spool> opened,
                          identity::SourceIdentity said)
     : spool(std::move(opened)),
-      recipes(from.state_dir + "/recipe"),
+      reports(&Progress::status_at_start),
       settings(from.state_dir + "/settings"),
-      desk(recipes, from.registry(), from.state_dir + "/waits"),
       identity_options(identity::with_source_identity(from.backend->identity, said)),
       announced(std::move(said)),
       identity(std::move(who)),
@@ -45,22 +47,9 @@ base::Result<std::unique_ptr<DaemonState>> DaemonState::open(const runtime::Daem
   return parts;
 }
 
-DaemonState::FirstRecipe DaemonState::first_recipe(const LogLine& log) {
-  auto started = desk.start();
-  if (auto* problems = std::get_if<Problems>(&started)) {
-    for (const std::string& problem : *problems)
-      log(Level::error, "the stored recipe cannot be used: " + problem);
-    return {.command = std::nullopt, .is_lost = true};
-  }
-  std::optional<engine::RunRecipe> recipe = std::get<std::optional<engine::RunRecipe>>(std::move(started));
-  if (recipe)
-    log(Level::info, "starting with the stored recipe, version " + std::to_string(recipe->version) + ": " +
-                         std::to_string(recipe->recipe->states().size()) + " states");
-  return {.command = std::move(recipe)};
-}
-
-engine::ReportSink DaemonState::sink() {
-  return {.spool = spool, .encode = [this](const engine::Event& event) { return reports.encode(event); }};
+std::shared_ptr<engine::ReportSink> DaemonState::sink() {
+  return std::make_shared<reports::SpoolSink>(
+      spool, [this](const engine::Event& event) { return reports.encode(event); });
 }
 
 }  // namespace agent::runtime

@@ -1,9 +1,8 @@
-// DaemonState: all of value that a daemon with a backend has besides its worker: what lasts across
+// DaemonState: what a daemon with a backend has besides its worker and its recipe: what lasts across
 // connections, and most of it across restarts.
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "agent/engine/report_sink.hpp"
@@ -11,7 +10,6 @@
 #include "agent/identity/source_identity.hpp"
 #include "agent/reports/encoding.hpp"
 #include "agent/reports/spool.hpp"
-#include "agent/runtime/active_recipe.hpp"
 #include "agent/runtime/daemon_settings.hpp"
 #include "agent/runtime/settings_store.hpp"
 #include "base/background_thread.hpp"
@@ -23,20 +21,12 @@ class DaemonState {
   // Reads or makes what is in the state folder, which is there. Gathers the facts.
   static base::Result<std::unique_ptr<DaemonState>> open(const runtime::DaemonSettings& settings);
 
-  // The recipe that was accepted last, to go on with before anybody is connected.
-  struct FirstRecipe {
-    std::optional<engine::RunRecipe> command;
-    bool is_lost = false;  // there is one, and it cannot be used
-  };
-  FirstRecipe first_recipe(const LogLine& log);
-  // Where the worker's reports go.
-  engine::ReportSink sink();
+  // Where the worker's reports go. Not to be used longer than this.
+  std::shared_ptr<engine::ReportSink> sink();
 
   std::shared_ptr<reports::Spool> spool;
   reports::Reports reports;
-  RecipeStore recipes;
   SettingsStore settings;
-  ActiveRecipe desk;
   identity::IdentityOptions identity_options;  // the configuration's, with what the identity source says
   identity::SourceIdentity announced;
   identity::Identity identity;

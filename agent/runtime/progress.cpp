@@ -4,6 +4,8 @@
 
 namespace agent::runtime {
 
+using protocol::RecipeProgress;
+
 namespace {
 
 bool has_failed(const engine::RoundEnd& end) {
@@ -12,16 +14,53 @@ bool has_failed(const engine::RoundEnd& end) {
   return false;
 }
 
+// What the end of a round says about the recipe as a whole; nothing if it did not get to its end.
+std::optional<RecipeProgress> result_of(const engine::RoundEnd& end) {
+  if (has_failed(end)) return RecipeProgress::failed;
+  if (end.not_reached == 0) return RecipeProgress::converged;
+  return std::nullopt;
+}
+
 }  // namespace
 
-std::optional<protocol::RecipeStatus> Progress::on_worker_event(const engine::Event& event, Instant now) {
+void Progress::resume(std::string run_id) {
+  run_id_ = std::move(run_id);
+  told_.reset();
+}
+
+std::vector<Progress::Status> Progress::take(std::string run_id, std::int64_t version,
+                                             std::optional<std::int64_t> before) {
+  std::vector<Status> statuses;
+  if (before && *before != version)
+    statuses.push_back({.recipe_version = *before, .status = RecipeProgress::superseded});
+  run_id_ = std::move(run_id);
+  told_ = Status{.recipe_version = version, .status = RecipeProgress::accepted};
+  statuses.push_back(*told_);
+  return statuses;
+}
+
+Progress::Status Progress::reject(std::int64_t version, std::vector<std::string> errors) {
+  return {.recipe_version = version, .status = RecipeProgress::rejected, .errors = std::move(errors)};
+}
+
+std::vector<Progress::Status> Progress::move_to(std::int64_t version) {
+  const bool has_result =
+      told_ && (told_->status == RecipeProgress::converged || told_->status == RecipeProgress::failed);
+  return has_result ? tell(version, told_->status) : std::vector<Status>();
+}
+
+std::optional<Progress::Status> Progress::status_at_start(const engine::RoundStarted& started) {
+  if (started.round != 1) return std::nullopt;
+  return Status{.recipe_version = started.version, .status = RecipeProgress::running};
+}
+
+std::vector<Progress::Status> Progress::on_worker_event(const engine::Event& event, Instant now,
+                                                        std::optional<std::int64_t> version) {
   if (const auto* started = std::get_if<engine::RoundStarted>(&event)) {
-    run_id_ = started->run_id;
-    round_ = started->round;
     next_round_.reset();
-    // The spool has heard of it from the committer, in its place before the first result.
-    if (started->round == 1)
-      (void)change_to(moved_to_.value_or(started->version), protocol::RecipeProgress::running);
+    // The committer has told it.
+    if (auto status = status_at_start(*started); status && started->run_id == run_id_)
+      told_ = std::move(status);
   } else if (const auto* state = std::get_if<engine::StateStarted>(&event)) {
     running_ = {state->id, base::utc_text(now)};
   } else if (const auto* result = std::get_if<engine::StateResult>(&event)) {
@@ -30,26 +69,17 @@ std::optional<protocol::RecipeStatus> Progress::on_worker_event(const engine::Ev
     running_.reset();
     last_round_ = {*end, now};
     if (end->next) next_round_ = now + *end->next;
-    const std::int64_t version = moved_to_.value_or(end->version);
-    if (has_failed(*end)) return change_to(version, protocol::RecipeProgress::failed);
-    if (end->not_reached == 0) return change_to(version, protocol::RecipeProgress::converged);
+    const auto progress = result_of(*end);
+    if (progress && version && end->run_id == run_id_) return tell(*version, *progress);
   }
-  return std::nullopt;
+  return {};
 }
 
-std::optional<protocol::RecipeStatus> Progress::move_to(std::int64_t version) {
-  moved_to_ = version;
-  if (status_ != protocol::RecipeProgress::converged && status_ != protocol::RecipeProgress::failed)
-    return std::nullopt;  // a round is under way, and its end tells
-  return change_to(version, *status_);
-}
-
-std::optional<protocol::RecipeStatus> Progress::change_to(std::int64_t version,
-                                                          protocol::RecipeProgress status) {
-  if (version_ == version && status_ == status) return std::nullopt;
-  version_ = version;
-  status_ = status;
-  return protocol::RecipeStatus{.recipe_version = version, .status = status};
+std::vector<Progress::Status> Progress::tell(std::int64_t version, RecipeProgress progress) {
+  Status status{.recipe_version = version, .status = progress};
+  if (told_ == status) return {};
+  told_ = status;
+  return {std::move(status)};
 }
 
 std::string counts_text(const engine::RoundEnd& end) {

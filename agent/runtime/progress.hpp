@@ -1,11 +1,25 @@
-// Progress: where the worker stands, from its events. For handshakes, `opsagent status`, and reports on the
-// recipe as a whole. Pure; one thread.
+// Progress: what is happening to the recipe in force, from what was decided about it and from the worker's
+// events. The one place that decides which RecipeStatus the backend is told, and when. A part of
+// ActiveRecipe, which knows the version.
+//
+// Pure, and nothing fails. One thread: the loop's. Only status_at_start() is called by another, the
+// committer's: "running" has its place in the spool before the first result, so it cannot wait for the loop.
+//
+// The rules:
+//  * accepted is told first, before the worker has the recipe; superseded of the one before, before that.
+//  * running is told when the first round starts, converged or failed when a round ends with another result
+//    than the one before. A round that was stopped before its end, and has not failed, tells nothing.
+//  * A version that moves tells nothing but what held for the old one: converged or failed. While a first
+//    round is under way there is no such thing, and its end is told under the new version.
+//  * Of a recipe that was replaced nothing more is decided, though its last events may come after that. Only
+//    "running" may still follow "superseded": the worker may have begun before it had the new recipe.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "agent/engine/messages.hpp"
 #include "protocol/messages.hpp"
@@ -15,39 +29,41 @@ namespace agent::runtime {
 class Progress {
  public:
   using Instant = std::chrono::system_clock::time_point;
+  using Status = protocol::RecipeStatus;
 
   struct LastRound {
     engine::RoundEnd end;
     Instant ended;
   };
 
-  // The news about the recipe as a whole, if this event is some.
-  std::optional<protocol::RecipeStatus> on_worker_event(const engine::Event& event, Instant now);
+  // The stored recipe goes on after a restart. Its events will carry `run_id`.
+  void resume(std::string run_id);
+  // Another recipe is in force from now on. `before`: the version of the one that it replaces.
+  std::vector<Status> take(std::string run_id, std::int64_t version, std::optional<std::int64_t> before);
+  // A recipe cannot be used; the one before stays in force.
+  static Status reject(std::int64_t version, std::vector<std::string> errors);
+  // The same states go on under another version.
+  std::vector<Status> move_to(std::int64_t version);
+  // The worker says something. `version`: of the recipe in force; none when nobody is told.
+  std::vector<Status> on_worker_event(const engine::Event& event, Instant now,
+                                      std::optional<std::int64_t> version);
 
-  // Another recipe was taken: under which versions the one before went on does not concern it. Not told by
-  // the worker's events, because those of a recipe may be heard after its version has moved.
-  void take_up() { moved_to_.reset(); }
-  // The same states go on under another version: what held for the old one holds for the new one.
-  std::optional<protocol::RecipeStatus> move_to(std::int64_t version);
+  // What the start of a round tells, if it is the first. Any thread.
+  static std::optional<Status> status_at_start(const engine::RoundStarted& started);
 
   const std::optional<protocol::RunningState>& running() const { return running_; }
   const std::optional<LastRound>& last_round() const { return last_round_; }
   std::optional<Instant> next_round() const { return next_round_; }
-  std::uint64_t round() const { return round_; }  // that is under way, or was last
-  const std::string& run_id() const { return run_id_; }
 
  private:
-  std::optional<protocol::RecipeStatus> change_to(std::int64_t version, protocol::RecipeProgress status);
+  std::vector<Status> tell(std::int64_t version, protocol::RecipeProgress progress);
 
-  std::string run_id_;
-  std::uint64_t round_ = 0;
+  std::string run_id_;          // of the recipe in force
+  std::optional<Status> told_;  // of it, last
+  // What the worker does, whichever recipe that belongs to.
   std::optional<protocol::RunningState> running_;
   std::optional<LastRound> last_round_;
   std::optional<Instant> next_round_;
-  std::optional<std::int64_t> moved_to_;  // since the recipe was taken up
-  // What was said last.
-  std::int64_t version_ = 0;
-  std::optional<protocol::RecipeProgress> status_;
 };
 
 // "12 kept, 1 changed"

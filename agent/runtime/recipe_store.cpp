@@ -32,10 +32,10 @@ std::string to_text(const StoredRecipe& recipe) {
 
 }  // namespace
 
-Result<void> RecipeStore::load() {
+Result<std::optional<StoredRecipe>> RecipeStore::load() const {
   auto text = base::read_file(path_, recipe::kLargestRecipe + 64 * 1024);
   if (!text) {
-    if (text.error().code() == ErrorCode::not_found) return {};
+    if (text.error().code() == ErrorCode::not_found) return std::optional<StoredRecipe>();
     return std::move(text).error();
   }
   base::Arena arena;
@@ -54,24 +54,10 @@ Result<void> RecipeStore::load() {
     if (const auto seconds = delay->as_integer()) recipe.round_delay = std::chrono::seconds(*seconds);
   if (const Value* module = root->find("module"))
     recipe.module = {text_of(*module, "repo"), text_of(*module, "tag"), text_of(*module, "commit")};
-  current_ = std::move(recipe);
-  return {};
+  return std::optional(std::move(recipe));
 }
 
-Result<void> RecipeStore::accept(StoredRecipe recipe) {
-  if (auto written = write(recipe); !written) return written;
-  current_ = std::move(recipe);
-  return {};
-}
-
-Result<void> RecipeStore::move_version(std::int64_t version) {
-  if (!current_ || current_->version == version) return {};
-  StoredRecipe moved = *current_;
-  moved.version = version;
-  return accept(std::move(moved));
-}
-
-Result<void> RecipeStore::write(const StoredRecipe& recipe) const {
+Result<void> RecipeStore::store(const StoredRecipe& recipe) const {
   return base::write_durable_file(path_, to_text(recipe));
 }
 

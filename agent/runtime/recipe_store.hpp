@@ -1,4 +1,5 @@
-// RecipeStore: the last recipe that the agent accepted, so that it can start without its backend.
+// RecipeStore: the file with the last recipe that the agent accepted, so that it can start without its
+// backend. Which recipe is in force is ActiveRecipe's to know; this only reads and writes.
 //
 // One file, replaced whole; 0600, because recipes carry secrets. One thread.
 #pragma once
@@ -35,20 +36,13 @@ class RecipeStore {
   explicit RecipeStore(std::string path) : path_(std::move(path)) {}
 
   // What a run before has left; nothing when there is none. An Error: there is one and it cannot be read.
-  base::Result<void> load();
+  base::Result<std::optional<StoredRecipe>> load() const;
 
-  const std::optional<StoredRecipe>& current() const { return current_; }
-
-  // Durable when it returns.
-  base::Result<void> accept(StoredRecipe recipe);
-  // The same states under another version; no-op without a recipe.
-  base::Result<void> move_version(std::int64_t version);
+  // On disk when it returns, or, on an Error, what was there before.
+  base::Result<void> store(const StoredRecipe& recipe) const;
 
  private:
-  base::Result<void> write(const StoredRecipe& recipe) const;
-
   const std::string path_;
-  std::optional<StoredRecipe> current_;
 };
 
 }  // namespace agent::runtime

@@ -16,37 +16,38 @@ TEST_CASE("the recipe that was accepted last is there after a restart, and only 
                             .module = {"https://example.com/x.git", "v1", "c0ffee"},
                             .states = R"([{"id":"a","module":"meta.comment","parameter":{}}])"};
   {
-    RecipeStore store(scratch / "recipe");
-    REQUIRE(store.load());
-    CHECK(!store.current());
-    REQUIRE(store.accept(recipe));
+    const RecipeStore store(scratch / "recipe");
+    const auto none = store.load();
+    REQUIRE(none);
+    CHECK(!*none);
+    REQUIRE(store.store(recipe));
   }
   CHECK(scratch.mode("recipe") == 0600);
-  RecipeStore again(scratch / "recipe");
-  REQUIRE(again.load());
-  REQUIRE(again.current());
-  CHECK(*again.current() == recipe);
+  const RecipeStore again(scratch / "recipe");
+  const auto found = again.load();
+  REQUIRE(found);
+  REQUIRE(*found);
+  CHECK(**found == recipe);
 
-  REQUIRE(again.move_version(8));
-  RecipeStore moved(scratch / "recipe");
-  REQUIRE(moved.load());
-  CHECK(moved.current()->version == 8);
-  CHECK(moved.current()->states == recipe.states);
+  StoredRecipe moved = recipe;
+  moved.version = 8;
+  REQUIRE(again.store(moved));
+  CHECK(**RecipeStore(scratch / "recipe").load() == moved);
 }
 
 TEST_CASE("a recipe that cannot be stored leaves the old one") {
   const tests::ScratchFolder scratch;
-  RecipeStore store(scratch / "missing/recipe");
-  CHECK(!store.accept({.version = 1, .states = "[]"}));
-  CHECK(!store.current());
+  const RecipeStore nowhere(scratch / "missing/recipe");
+  CHECK(!nowhere.store({.version = 1, .states = "[]"}));
+  const auto none = nowhere.load();
+  REQUIRE(none);
+  CHECK(!*none);
 }
 
 TEST_CASE("a damaged recipe file is an error and not a recipe") {
   const tests::ScratchFolder scratch;
   for (const char* text : {"", "{", "[]", R"({"version":1})", R"({"version":1,"states":{}})"}) {
     scratch.write("recipe", text);
-    RecipeStore store(scratch / "recipe");
-    CHECK(!store.load());
-    CHECK(!store.current());
+    CHECK(!RecipeStore(scratch / "recipe").load());
   }
 }

@@ -27,7 +27,7 @@ class Shell {
                            .last_seq = 100},
                  protocol_min_) {
     step(Opened{});
-    step(WaitsOpen{{{"wait-db", {{"i-2", "db"}, {"", "cache"}}}}});
+    step(recipe_);
   }
 
   void hear(BackendMessage message) {
@@ -53,10 +53,14 @@ class Shell {
   void perform(TakeRecipe& take) {
     require(protocol_min_ == 1 || session_.version() == 2, "version 1 is refused where it should be");
     require(!take.recipe.plan_only, "what is to be planned is not applied");
-    const std::int64_t version = take.recipe.recipe_version;
-    if (refuses_) return step(RecipeRefused{version, {"no"}});
-    step(RecipeTaken{version, take.recipe.digest});
-    step(WaitsOpen{{{"w", {}}}});
+    if (!refuses_) recipe_ = {take.recipe.recipe_version, take.recipe.digest, {{"w", {}}}};
+    step(recipe_);
+  }
+  void perform(MoveVersion& move) {
+    require(recipe_.version > 0, "only a recipe that is there is moved");
+    recipe_.version = move.version;
+    if (!move.digest.empty()) recipe_.digest = move.digest;
+    step(recipe_);
   }
   void perform(PlanRecipe& plan) {
     is_command(plan.re);
@@ -112,6 +116,7 @@ class Shell {
   const unsigned pause_;
   bool closed_ = false;
   std::uint64_t last_read_ = 0;
+  RecipeInForce recipe_{7, "d7", {{"wait-db", {{"i-2", "db"}, {"", "cache"}}}}};
   std::chrono::steady_clock::time_point clock_{std::chrono::hours(1)}, welcomed_at_;
   std::optional<std::chrono::system_clock::time_point> server_time_;
   std::set<std::string> mids_;
