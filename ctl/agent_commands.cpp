@@ -18,8 +18,6 @@ using base::Result;
 using base::Value;
 using terminal::Style;
 
-constexpr std::size_t kAll = 1'000'000;
-
 Cell presence_cell(const Value& instance, Instant at) {
   if (flag_field(instance, "online")) return {"online", Style::green};
   const std::string age = age_text(field(instance, "last_seen"), at);
@@ -128,7 +126,8 @@ Result<int> agents_command(Session& session) {
   if (const std::string selector = selector_of(session.options); !selector.empty())
     parameters.emplace_back("selector", selector);
   if (session.options.online) parameters.emplace_back("online", *session.options.online ? "true" : "false");
-  auto machines = session.api.list("/instances", std::move(parameters), session.options.limit.value_or(kAll));
+  auto machines =
+      session.api.list("/instances", std::move(parameters), session.options.limit.value_or(kMostMachines));
   if (!machines) return std::move(machines).error();
   const Instant at = now();
   show_list(

@@ -33,6 +33,11 @@ class Document {
   std::unique_ptr<Content> content_;
 };
 
+// How many rows a list has at most, unless --limit says otherwise: of things that people make, and of
+// machines.
+inline constexpr std::size_t kMostRows = 10'000;
+inline constexpr std::size_t kMostMachines = 1'000'000;
+
 using Parameters = std::vector<std::pair<std::string, std::string>>;
 
 struct Request {

@@ -8,14 +8,10 @@
 
 namespace ctl {
 
-namespace {
-
-constexpr std::size_t kAll = 10'000;
-
-}  // namespace
+namespace {}  // namespace
 
 base::Result<int> app_list_command(Session& session) {
-  auto apps = session.api.list("/apps", {}, session.options.limit.value_or(kAll));
+  auto apps = session.api.list("/apps", {}, session.options.limit.value_or(kMostRows));
   if (!apps) return std::move(apps).error();
   const Instant at = now();
   show_list(

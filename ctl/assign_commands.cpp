@@ -16,8 +16,6 @@ using base::ErrorCode;
 using base::Result;
 using base::Value;
 
-constexpr std::size_t kAll = 10'000;
-
 // The fields of an assignment: those that the options give, over those that it has.
 std::string body_of(const Options& options, const Value& current) {
   base::JsonText body;
@@ -80,7 +78,7 @@ Result<int> assign_list_command(Session& session) {
   Parameters parameters;
   if (!session.options.app.empty()) parameters.emplace_back("app", session.options.app);
   auto assignments =
-      session.api.list("/assignments", std::move(parameters), session.options.limit.value_or(kAll));
+      session.api.list("/assignments", std::move(parameters), session.options.limit.value_or(kMostRows));
   if (!assignments) return std::move(assignments).error();
   show_list(
       session, *assignments,

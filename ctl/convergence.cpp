@@ -18,7 +18,6 @@ using base::Value;
 using Clock = std::chrono::steady_clock;
 using State = Convergence::State;
 
-constexpr std::size_t kAll = 1'000'000;
 constexpr std::chrono::seconds kDefaultTimeout{600};
 // Events tell at once; the list is read again when they are silent or time has passed, so that a lost one
 // does no harm.
@@ -82,7 +81,7 @@ class Waiting {
   Result<void> read_list() {
     for (const MachineGroup& group : groups_) {
       auto machines =
-          session_.api.list("/instances", {{"app", group.app}, {"selector", group.selector}}, kAll);
+          session_.api.list("/instances", {{"app", group.app}, {"selector", group.selector}}, kMostMachines);
       if (!machines) return std::move(machines).error();
       for (const Value& each : machines->items)
         convergence_.see(text_field(each, "app_id") + "/" + text_field(each, "instance_id"), each);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "ctl/options.hpp"
 #include "terminal/option_store.hpp"
@@ -69,7 +70,7 @@ Result<void> store_role(Options& options, std::string_view value) {
 }
 
 Result<void> store_head(Options& options, std::string_view value) {
-  if (value.size() != 64 || value.find_first_not_of("0123456789abcdef") != std::string_view::npos)
+  if (!base::is_sha256_hex(value))
     return must_be("a hash of 64 hexadecimal digits, as 'opsctl audit verify' prints it", value);
   options.head = value;
   return {};

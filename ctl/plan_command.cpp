@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/plan_view.hpp"
+#include "ctl/recipe_file.hpp"
 #include "ctl/show.hpp"
 
 namespace ctl {
@@ -14,7 +15,6 @@ namespace {
 
 using base::Result;
 
-constexpr std::size_t kLargestRecipe = 32 * 1024 * 1024;
 constexpr std::int64_t kDefaultTimeout = 30;
 
 // A name has no slash, no dot, and is not in this folder.
@@ -36,8 +36,7 @@ Result<int> plan_command(Session& session) {
   if (!options.arguments.empty()) {
     const std::string& what = options.arguments.front();
     if (is_file(what)) {
-      auto text = what == "-" ? base::read_all(STDIN_FILENO, kLargestRecipe, "standard input")
-                              : base::read_file(what, kLargestRecipe);
+      auto text = read_recipe(what);
       if (!text) return std::move(text).error();
       body.member("recipe", *text);
       source = what == "-" ? "<stdin>" : what;

@@ -9,6 +9,7 @@
 #include "ctl/commands.hpp"
 #include "ctl/convergence.hpp"
 #include "ctl/fields.hpp"
+#include "ctl/recipe_file.hpp"
 #include "ctl/show.hpp"
 #include "ctl/time_text.hpp"
 #include "terminal/diff_text.hpp"
@@ -23,15 +24,8 @@ using base::ErrorCode;
 using base::Result;
 using base::Value;
 
-constexpr std::size_t kLargestRecipe = 32 * 1024 * 1024;
-constexpr std::size_t kAll = 10'000;
 constexpr std::size_t kLargestPage = 1000;  // of revisions; older ones are seldom asked for
 constexpr std::size_t kMostDiffLines = 10'000;
-
-Result<std::string> read_recipe(const std::string& file) {
-  return file == "-" ? base::read_all(STDIN_FILENO, kLargestRecipe, "standard input")
-                     : base::read_file(file, kLargestRecipe);
-}
 
 // "site/web.yaml" -> "web"
 std::string name_of_file(std::string_view file) {
@@ -88,7 +82,7 @@ Result<Side> read_side(Session& session, const std::string& name, const std::str
 
 // Who follows the newest revision of it.
 Result<std::vector<MachineGroup>> followers(Session& session, const std::string& name) {
-  auto assignments = session.api.list("/assignments", {}, kAll);
+  auto assignments = session.api.list("/assignments", {}, kMostRows);
   if (!assignments) return std::move(assignments).error();
   std::vector<MachineGroup> groups;
   for (const Value& each : assignments->items)
@@ -138,7 +132,7 @@ Result<int> recipe_push_command(Session& session) {
 Result<int> recipe_list_command(Session& session) {
   const Instant at = now();
   if (session.options.arguments.empty()) {
-    auto recipes = session.api.list("/recipes", {}, session.options.limit.value_or(kAll));
+    auto recipes = session.api.list("/recipes", {}, session.options.limit.value_or(kMostRows));
     if (!recipes) return std::move(recipes).error();
     show_list(
         session, *recipes, Table({"RECIPE", ">REVISION", ">STATES", "CREATED", "DIGEST"}),
@@ -159,7 +153,7 @@ Result<int> recipe_list_command(Session& session) {
   auto reply = session.api.send(
       {.path = path_of(session.options.arguments.front()),
        .parameters = {
-           {"limit", std::to_string(std::min(session.options.limit.value_or(kAll), kLargestPage))}}});
+           {"limit", std::to_string(std::min(session.options.limit.value_or(kMostRows), kLargestPage))}}});
   if (!reply) return std::move(reply).error();
   if (show_document(session, reply->document.root())) return kOk;
   Table table({">REVISION", ">STATES", "CREATED", "DIGEST"});

@@ -20,7 +20,6 @@ using terminal::printable;
 using terminal::Style;
 
 constexpr std::size_t kScreenful = 50;
-constexpr std::size_t kAll = 10'000;
 
 Result<Parameters> filter_of(const Options& options) {
   if (options.instances.size() > 1) return Error(ErrorCode::invalid, "one --instance, or none: all machines");
@@ -139,7 +138,7 @@ Result<int> rounds_command(Session& session) {
 Result<int> waits_command(Session& session) {
   Parameters parameters;
   if (!session.options.app.empty()) parameters.emplace_back("app", session.options.app);
-  auto waits = session.api.list("/waits", std::move(parameters), session.options.limit.value_or(kAll));
+  auto waits = session.api.list("/waits", std::move(parameters), session.options.limit.value_or(kMostRows));
   if (!waits) return std::move(waits).error();
   const Instant at = now();
   show_list(

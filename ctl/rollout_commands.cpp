@@ -18,8 +18,6 @@ using base::Value;
 
 namespace {
 
-constexpr std::size_t kMostMachines = 1'000'000;
-constexpr std::size_t kMostRollouts = 10'000;
 constexpr std::int64_t kPatience = 7LL * 24 * 3600;  // seconds: a rollout takes its time
 constexpr std::chrono::seconds kBetweenLooks{1};
 
@@ -187,7 +185,7 @@ Result<int> update_command(Session& session) {
 Result<int> rollout_list_command(Session& session) {
   Parameters parameters;
   if (const std::string app = named_app(session.options); !app.empty()) parameters.emplace_back("app", app);
-  auto rollouts = session.api.list("/rollouts", parameters, session.options.limit.value_or(kMostRollouts));
+  auto rollouts = session.api.list("/rollouts", parameters, session.options.limit.value_or(kMostRows));
   if (!rollouts) return std::move(rollouts).error();
   const Instant at = now();
   show_list(

@@ -17,8 +17,6 @@ using base::Value;
 using terminal::printable;
 using terminal::Style;
 
-constexpr std::size_t kAll = 10'000;
-
 // "good", or how it ended.
 Cell standing_cell(const Value& token, Instant at) {
   if (!field(token, "revoked").is_null())
@@ -66,7 +64,7 @@ Result<int> token_create_command(Session& session) {
 }
 
 Result<int> token_list_command(Session& session) {
-  auto tokens = session.api.list("/tokens", {}, session.options.limit.value_or(kAll));
+  auto tokens = session.api.list("/tokens", {}, session.options.limit.value_or(kMostRows));
   if (!tokens) return std::move(tokens).error();
   const Instant at = now();
   show_list(
@@ -129,7 +127,7 @@ Result<int> join_token_create_command(Session& session) {
 }
 
 Result<int> join_token_list_command(Session& session) {
-  auto tokens = session.api.list("/join-tokens", {}, session.options.limit.value_or(kAll));
+  auto tokens = session.api.list("/join-tokens", {}, session.options.limit.value_or(kMostRows));
   if (!tokens) return std::move(tokens).error();
   const Instant at = now();
   show_list(

@@ -8,6 +8,7 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "transport/tls_context.hpp"
 #include "transport/tls_error.hpp"
@@ -126,10 +127,6 @@ int verify_server(X509_STORE_CTX* check, void*) {
   return 1;
 }
 
-bool is_hash(std::string_view text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
 }  // namespace
 
 struct TlsClient::Impl {
@@ -214,7 +211,7 @@ base::Result<std::shared_ptr<TlsClient>> TlsClient::make(TlsTrust trust,
                                                          std::optional<TlsIdentity> identity) {
   if (trust.ca.empty() == trust.ca_hash.empty())
     return base::Error(base::ErrorCode::invalid, "TLS needs either a CA file or a CA hash to trust");
-  if (!trust.ca_hash.empty() && !is_hash(trust.ca_hash))
+  if (!trust.ca_hash.empty() && !base::is_sha256_hex(trust.ca_hash))
     return base::Error(base::ErrorCode::invalid, "a CA hash is 64 hexadecimal digits, in lower case");
   auto context = make_context(::TLS_client_method());
   if (!context) return std::move(context).error();
