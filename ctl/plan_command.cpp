@@ -1,6 +1,4 @@
-#include <unistd.h>
 
-#include "base/file_read.hpp"
 #include "base/json.hpp"
 #include "base/json_text.hpp"
 #include "base/text.hpp"

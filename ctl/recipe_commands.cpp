@@ -1,9 +1,7 @@
-#include <unistd.h>
 
 #include <algorithm>
 
 #include "base/diff.hpp"
-#include "base/file_read.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "ctl/commands.hpp"
