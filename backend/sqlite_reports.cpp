@@ -39,7 +39,8 @@ Result<std::int64_t> Writer::insert(const protocol::StateLog& log, std::uint64_t
   std::optional<std::string> changes;
   if (!log.changes.empty()) changes = to_json(log.changes);
   // Version 1 says only whether it went well.
-  const std::string_view outcome = log.outcome.empty() && !log.state_result ? "failed" : log.outcome;
+  const std::string_view outcome =
+      log.outcome.empty() && !log.state_result ? std::string_view("failed") : log.outcome;
   auto added = database.run(
       "INSERT OR IGNORE INTO results (instance, agent, seq, received, recipe_version, state_id, ok, outcome, "
       "comment, stdout, run_id, round, changes, attempt, exit_code, started, duration_ms, cpu_ms, "
