@@ -27,7 +27,7 @@ constexpr std::array kHelpOptions{
               .choices = "fast slow"},
     OptionRow{.name = "server",
               .kind = ValueKind::text,
-              .placeholder = "URL",
+              .placeholder = "HOST:PORT",
               .doc = "whom to ask",
               .scope = Scope::every,
               .configurable = true},
@@ -66,7 +66,7 @@ TEST_CASE("help lists commands and options, each where it applies") {
         "  recipe push   upload a recipe\n"
         "  top           watch\n"
         "\nOptions for all commands:\n"
-        "      --server URL    whom to ask\n"
+        "      --server HOST:PORT whom to ask\n"
         "  -h, --help          show this text\n"
         "      --version       show the version\n"
         "\nBye.\n");
@@ -78,7 +78,7 @@ TEST_CASE("help lists commands and options, each where it applies") {
         "  -r, --root DIR      where it is [a:b]\n"
         "      --how HOW       fast|slow\n"
         "\nOptions for all commands:\n"
-        "      --server URL    whom to ask\n"
+        "      --server HOST:PORT whom to ask\n"
         "  -h, --help          show this text\n"
         "\nExamples:\n"
         "  tool recipe push web.yaml\n");
@@ -96,7 +96,7 @@ TEST_CASE("the reference page has the options once, with their variables, and a 
   CHECK(terminal::reference_sections(kHelpTable) ==
         "## Options for all commands\n"
         "\n| option | what it does |\n|---|---|\n"
-        "| `--server URL` | whom to ask; `TOOL_SERVER` |\n"
+        "| `--server HOST:PORT` | whom to ask; `TOOL_SERVER` |\n"
         "| `--help`, `-h` | show this text |\n"
         "\n## recipe push\n\n`tool recipe push FILE`: upload a recipe.\n"
         "\nSends it.\n\nIt's stored.\n"
@@ -116,6 +116,7 @@ TEST_CASE("completion scripts know commands, options and what their values can b
   CHECK(bash.find("compgen -W '--root --how --server --help'") != std::string::npos);
   const std::string zsh = *terminal::completion_script(kHelpTable, "zsh");
   CHECK(zsh.find("'--root[where it is \\[a\\:b\\]]:DIR:_files -/'") != std::string::npos);
+  CHECK(zsh.find("'--server[whom to ask]:HOST\\:PORT:'") != std::string::npos);
   CHECK(zsh.find("'*:FILE:_files'") != std::string::npos);
   const std::string fish = *terminal::completion_script(kHelpTable, "fish");
   CHECK(fish.find("-l how -x -a 'fast slow' -d 'fast|slow'") != std::string::npos);

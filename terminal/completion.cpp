@@ -130,7 +130,7 @@ std::string zsh_options(const CommandTable& table, const CommandRow* command) {
     std::string spec =
         (row.repeatable ? "*--" : "--") + std::string(row.name) + "[" + zsh_text(row.doc) + "]";
     if (row.kind != ValueKind::none)
-      spec += ":" + std::string(row.placeholder) + ":" + zsh_action(row.kind, row.choices);
+      spec += ":" + zsh_text(row.placeholder) + ":" + zsh_action(row.kind, row.choices);
     script += " \\\n        " + quoted(spec);
   }
   return script;
