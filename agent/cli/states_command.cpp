@@ -27,7 +27,8 @@ base::Result<void> write_reference(const states::Registry& registry, const std::
   if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
     return base::os_error(errno, "cannot create " + folder);
   for (const states::RegistryEntry& entry : registry.entries()) {
-    auto written = write_page(folder + "/" + std::string(entry.type->name) + ".md", state_as_markdown(entry));
+    auto written =
+        write_page(folder + "/" + std::string(entry.type->name()) + ".md", state_as_markdown(entry));
     if (!written) return written;
   }
   return write_page(folder + "/README.md", states_index(registry.entries()));
@@ -43,14 +44,14 @@ void list(const states::Registry& registry, const Options& options, Console& con
   }
   std::size_t widest = 0;
   for (const states::RegistryEntry& entry : registry.entries())
-    widest = std::max(widest, entry.type->name.size());
+    widest = std::max(widest, entry.type->name().size());
   for (const states::RegistryEntry& entry : registry.entries()) {
-    const std::string_view name = entry.type->name;
+    const std::string_view name = entry.type->name();
     if (options.quiet)
       console.out.line(name);
     else
       console.out.line(console.paint(Style::bold, name) + std::string(widest + 2 - name.size(), ' ') +
-                       std::string(entry.type->summary));
+                       std::string(entry.type->summary()));
   }
 }
 

@@ -124,7 +124,7 @@ std::vector<protocol::at_agent::OpenWait> ActiveRecipe::open_waits() const {
   std::vector<protocol::at_agent::OpenWait> open;
   if (!recipe_ || !store_.current()) return open;
   for (const recipe::State& state : recipe_->states())
-    if (state.type->name == kWaitModule && !is_done(store_.current()->version, std::string(state.id)))
+    if (state.type->name() == kWaitModule && !is_done(store_.current()->version, std::string(state.id)))
       open.push_back({std::string(state.id), targets_of(state)});
   return open;
 }
