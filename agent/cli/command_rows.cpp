@@ -51,7 +51,8 @@ constexpr std::array kCommands{
                    "Without NAME: every module with a line about it. With NAME: its parameters and its "
                    "page.",
                .examples = "opsagent states\n"
-                           "opsagent states linux.file"},
+                           "opsagent states linux.file\n"
+                           "opsagent states linux.file --json-schema"},
     CommandRow{.command = CommandName::run,
                .name = "run",
                .summary = "the daemon: keep a recipe true, round after round, until stopped",

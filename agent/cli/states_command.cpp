@@ -64,6 +64,10 @@ int states_command(const Options& options, Console& console) {
     if (!written) console.complain(written.error().message());
     return written ? kOk : kFailure;
   }
+  if (options.argument.empty() && options.json_schema) {
+    console.complain("--json-schema needs the name of a state\n'opsagent states' lists them");
+    return kFailure;
+  }
   if (options.argument.empty()) {
     list(registry, options, console);
     return kOk;
@@ -76,7 +80,10 @@ int states_command(const Options& options, Console& console) {
                      "\n'opsagent states' lists them");
     return kFailure;
   }
-  if (options.json) {
+  if (options.json_schema) {
+    const states::StateType& type = *entry->type;
+    console.out.line(states::json_schema(type.name(), type.summary(), type.schema()));
+  } else if (options.json) {
     JsonText json;
     add_state(json, *entry);
     console.out.line(json.take());
