@@ -1,6 +1,6 @@
 # opsagent_registry(NAMESPACE FUNCTION OUTPUT)
 #   Writes OUTPUT: the function NAMESPACE::FUNCTION(), which lists the state of every folder below the calling one, with the
-#   folder's page.md. A folder foo_bar/ must define `const states::StateType kState` in NAMESPACE::foo_bar.
+#   folder's page.md. A folder foo_bar/ must define `const states::StateType& kState` in NAMESPACE::foo_bar.
 function(opsagent_registry namespace function output)
   file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/page.md)
   list(SORT pages)
@@ -11,7 +11,7 @@ function(opsagent_registry namespace function output)
     cmake_path(GET page PARENT_PATH folder)
     cmake_path(GET folder FILENAME folder)
     file(READ ${page} text)
-    string(APPEND declarations "namespace ${folder} {\nextern const states::StateType kState;\n}\n")
+    string(APPEND declarations "namespace ${folder} {\nextern const states::StateType& kState;\n}\n")
     string(APPEND rows "    {&${folder}::kState, R\"page(${text})page\"},\n")
   endforeach()
   list(LENGTH pages count)

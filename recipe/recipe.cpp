@@ -199,7 +199,7 @@ class Loader {
     std::vector<states::ParamProblem> wrong;
     // A missing 'parameter' has no place of its own: the state's stands for it.
     const Value parameter = state.parameter.is_null() ? Value().at(value.offset()) : state.parameter;
-    state.params = states::read_params(*entry->type, parameter, document().arena, wrong);
+    state.params = entry->type->read_params(parameter, document().arena, wrong);
     for (states::ParamProblem& each : wrong)
       problem(std::move(each.message), each.offset);
   }

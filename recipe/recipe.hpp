@@ -26,7 +26,7 @@ struct When {
 struct State {
   std::string_view id;
   const states::StateType* type = nullptr;
-  const void* params = nullptr;  // the module's own struct
+  const states::ParamValues* params = nullptr;  // never null in a Recipe
   std::optional<std::chrono::seconds> timeout;
   unsigned retries = 0;
   std::optional<When> when;

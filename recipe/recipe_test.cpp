@@ -46,7 +46,7 @@ states:
     const recipe::State& state = loaded.recipe->states()[0];
     CHECK(loaded.recipe->name() == "web");
     CHECK(state.id == "motd");
-    CHECK(state.type->name == "linux.file");
+    CHECK(state.type->name() == "linux.file");
     CHECK(state.timeout == std::chrono::seconds(60));
     CHECK(state.retries == 2);
     CHECK(state.sensitive);

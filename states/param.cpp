@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "states/state.hpp"
 
 namespace states {
 
@@ -22,12 +21,6 @@ Error wrong_type(const Param& param) {
 
 Error illegal(const Param& param, std::string_view value) {
   return Error(ErrorCode::invalid, "Illegal " + std::string(param.name) + " '" + std::string(value) + "'");
-}
-
-// A YAML scalar that says "nothing".
-bool is_absent(const Value& value) {
-  return value.is_null() || (value.kind() == Value::Kind::plain &&
-                             (value.text().empty() || value.text() == "~" || value.text() == "null"));
 }
 
 // Programs and system calls end a text at a NUL, so that what is checked would not be what is used; only
@@ -110,28 +103,9 @@ void split_assignments(std::vector<Pair>& pairs, std::string_view text) {
 
 }  // namespace
 
-std::string_view wire_name(Wire wire) {
-  switch (wire) {
-    case Wire::line:
-      return "a line of text";
-    case Wire::text:
-      return "text";
-    case Wire::boolean:
-      return "true or false";
-    case Wire::list:
-      return "a list of texts";
-    case Wire::pairs:
-      return "a list of key and value pairs";
-    case Wire::mode:
-      return "an octal mode such as \"0644\"";
-    case Wire::seconds:
-      return "a number of seconds";
-    case Wire::watch:
-      return "a list of paths";
-    case Wire::references:
-      return "a list of references to states";
-  }
-  return "a value";
+bool is_absent(const Value& value) {
+  return value.is_null() || (value.kind() == Value::Kind::plain &&
+                             (value.text().empty() || value.text() == "~" || value.text() == "null"));
 }
 
 Result<bool> read_field(std::string_view& field, const Param& param, const Value& value, base::Arena& arena) {
@@ -220,9 +194,8 @@ Result<bool> read_field(Seconds& field, const Param& param, const Value& value, 
   std::string_view text;
   auto counts = read_field(text, param, value, arena);
   if (!counts || !*counts) return counts;
-  constexpr std::int64_t kLongest = 30LL * 24 * 3600;  // a month: anything longer is a mistake in units
   const auto number = base::parse_integer(text);
-  if (!number || *number <= 0 || *number > kLongest) return illegal(param, text);
+  if (!number || *number <= 0 || *number > kLongestSeconds) return illegal(param, text);
   field.value = std::chrono::seconds(*number);
   return true;
 }
@@ -236,61 +209,9 @@ Result<bool> read_field(Watch& field, const Param& param, const Value& value, ba
   return read_field(field.paths, param, value, arena);
 }
 
-namespace {
-
-std::string unknown_parameter(const StateType& type, std::string_view name) {
-  std::vector<std::string_view> known;
-  for (const Param& param : type.params)
-    known.push_back(param.name);
-  std::string message = "Unknown parameter '" + std::string(name) + "' of " + std::string(type.name);
-  if (const auto close = base::nearest(name, known))
-    message += "; did you mean '" + std::string(*close) + "'?";
-  return message;
-}
-
-}  // namespace
-
-const void* read_params(const StateType& type, const Value& parameter, base::Arena& arena,
-                        std::vector<ParamProblem>& problems, std::vector<ParamProblem>* warnings) {
-  const std::size_t problems_before = problems.size();
-  if (!is_absent(parameter) && !parameter.is_object()) {
-    problems.push_back({"'parameter' must be an object", parameter.offset()});
-    return nullptr;
-  }
-  void* const params = type.make_params(arena);
-  std::uint64_t given = 0;  // bit per row; no module has more than 64 parameters
-  const auto read = [&](const base::Member& member, bool by_alias) {
-    for (std::size_t i = 0; i < type.params.size(); ++i) {
-      const Param& param = type.params[i];
-      if (by_alias ? param.name == member.key || !param.is_called(member.key) : param.name != member.key)
-        continue;
-      const std::uint64_t bit = std::uint64_t{1} << i;
-      if ((given & bit) != 0 || is_absent(member.value)) return true;  // the first name that is given wins
-      given |= bit;
-      if (auto stored = param.store(params, param, member.value, arena); !stored)
-        problems.push_back({stored.error().message(), member.value.offset()});
-      return true;
-    }
-    return false;
-  };
-  std::vector<const base::Member*> others;
-  for (const base::Member& member : parameter.members())
-    if (!read(member, false)) others.push_back(&member);
-  for (const base::Member* member : others) {
-    if (read(*member, true)) continue;
-    (warnings ? *warnings : problems).push_back({unknown_parameter(type, member->key), member->offset});
-  }
-  for (std::size_t i = 0; i < type.params.size(); ++i)
-    if (type.params[i].is_required && (given & (std::uint64_t{1} << i)) == 0) {
-      const Value* null = parameter.find(type.params[i].name);
-      problems.push_back({"Missing parameter '" + std::string(type.params[i].name) + "'",
-                          null ? null->offset() : parameter.offset()});
-    }
-  if (problems.size() == problems_before && type.check) {
-    if (auto checked = type.check(params); !checked)
-      problems.push_back({checked.error().message(), parameter.offset()});
-  }
-  return problems.size() == problems_before ? params : nullptr;
+Result<bool> read_field(References& field, const Param&, const Value& value, base::Arena&) {
+  field.value = value;
+  return true;
 }
 
 }  // namespace states

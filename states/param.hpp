@@ -1,14 +1,15 @@
-// Parameters: one row each, with name, wire type, documentation and the field that it fills.
+// Parameters of native modules: the schema of each, and the field of a struct that it fills.
 //
 // A module declares a plain struct for its parameters and a table of rows. Reading a recipe fills the struct,
 // and everything that can be said about a value without looking at the machine is said then, before anything
 // runs.
 //
 //   struct Params { std::string_view path; std::optional<Mode> mode; bool absent = false; };
-//   constexpr std::array kParams{
+//   constexpr auto kParams = param_table(
 //       param<&Params::path>("path", "absolute path").required(),
-//       param<&Params::mode>("mode", "octal text").fallback("0644 when created"),
-//   };
+//       param<&Params::mode>("mode", "octal text").fallback("0644 when created"));
+//
+// The table has the rows of the schema (kParams.schema) and, beside them, how each field is filled.
 //
 // The type of the field decides what is accepted from the wire:
 //   std::string_view, optional<string_view>   a line or text; a number is taken as its decimal text
@@ -17,6 +18,7 @@
 //   Pairs                                     a list of {key, value}; the variants of old recipes
 //   Mode, Seconds (and optional of them)      octal text; a positive number of seconds
 //   Watch                                     a list of paths, or true for "always"
+//   References                                anything: states of other machines, which the backend reads
 #pragma once
 
 #include <sys/types.h>
@@ -28,10 +30,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/arena.hpp"
 #include "base/result.hpp"
 #include "base/value.hpp"
+#include "states/schema.hpp"
 
 namespace states {
 
@@ -54,73 +58,13 @@ struct Watch {
   bool always = false;
 };
 
-// What stands on the wire, as in the documentation.
-enum class Wire : std::uint8_t { line, text, boolean, list, pairs, mode, seconds, watch, references };
-std::string_view wire_name(Wire wire);
-
-struct Param;
-// Reads `value` into the field; an error text names the parameter and what it must be.
-using Store = base::Result<void> (*)(void* params, const Param& param, const base::Value& value,
-                                     base::Arena& arena);
-
-struct Param {
-  std::string_view name;
-  std::string_view doc;
-  Wire wire = Wire::line;
-  Store store = nullptr;
-  bool is_required = false;
-  bool is_secret = false;     // registered with the redactor; never shown
-  bool keeps_empty = false;   // "" is a value, not an absence
-  bool joins_lists = false;   // a list of texts is accepted and joined by newlines
-  bool splits_words = false;  // pairs: "A=1 B=2" is accepted
-  std::string_view fallback_text;
-  std::array<std::string_view, 2> aliases{};
-
- private:
-  // Stands before its users: clang must have seen it to evaluate them.
-  template <class Change>
-  constexpr Param with(Change change) const {
-    Param copy = *this;
-    change(copy);
-    return copy;
-  }
-
- public:
-  constexpr Param required() const {
-    return with([](Param& p) { p.is_required = true; });
-  }
-  constexpr Param secret() const {
-    return with([](Param& p) { p.is_secret = true; });
-  }
-  constexpr Param multiline() const {
-    return with([](Param& p) { p.wire = Wire::text; });
-  }
-  constexpr Param keep_empty() const {
-    return with([](Param& p) { p.keeps_empty = true; });
-  }
-  constexpr Param join_lists() const {
-    return with([](Param& p) { p.joins_lists = true; });
-  }
-  constexpr Param split_words() const {
-    return with([](Param& p) { p.splits_words = true; });
-  }
-  // What holds when the parameter is absent, for the documentation; the value itself is the field's
-  // initialiser.
-  constexpr Param fallback(std::string_view text) const {
-    return with([&](Param& p) { p.fallback_text = text; });
-  }
-  constexpr Param alias(std::string_view other) const {
-    return with([&](Param& p) { p.aliases[p.aliases[0].empty() ? 0 : 1] = other; });
-  }
-  // For documentation only: meta.wait's list of references to other machines' states.
-  constexpr Param references() const {
-    return with([](Param& p) { p.wire = Wire::references; });
-  }
-
-  bool is_called(std::string_view other) const {
-    return other == name || (!other.empty() && (other == aliases[0] || other == aliases[1]));
-  }
+// Not interpreted on this machine.
+struct References {
+  base::Value value;  // as written
 };
+
+// Whether a value counts as not given: null, and a YAML scalar that says "nothing".
+bool is_absent(const base::Value& value);
 
 // One reader per field type. Each answers whether the value counts as given.
 base::Result<bool> read_field(std::string_view& field, const Param&, const base::Value&, base::Arena&);
@@ -130,6 +74,7 @@ base::Result<bool> read_field(Pairs& field, const Param&, const base::Value&, ba
 base::Result<bool> read_field(Mode& field, const Param&, const base::Value&, base::Arena&);
 base::Result<bool> read_field(Seconds& field, const Param&, const base::Value&, base::Arena&);
 base::Result<bool> read_field(Watch& field, const Param&, const base::Value&, base::Arena&);
+base::Result<bool> read_field(References& field, const Param&, const base::Value&, base::Arena&);
 
 template <class T>
 base::Result<bool> read_field(std::optional<T>& field, const Param& param, const base::Value& value,
@@ -164,6 +109,8 @@ template <>
 struct WireOf<Seconds> : Is<Wire::seconds> {};
 template <>
 struct WireOf<Watch> : Is<Wire::watch> {};
+template <>
+struct WireOf<References> : Is<Wire::references> {};
 
 template <class Class, class Field>
 Class class_of(Field Class::*);
@@ -171,21 +118,83 @@ template <class Class, class Field>
 Field field_of(Field Class::*);
 
 template <auto Member>
-base::Result<void> store(void* params, const Param& param, const base::Value& value, base::Arena& arena) {
-  using Class = decltype(class_of(Member));
-  auto counts = read_field(static_cast<Class*>(params)->*Member, param, value, arena);
-  if (!counts) return std::move(counts).error();
-  if (!*counts && param.is_required)
-    return base::Error(base::ErrorCode::invalid, "Missing parameter '" + std::string(param.name) + "'");
-  return {};
+base::Result<bool> store(decltype(class_of(Member))& params, const Param& param, const base::Value& value,
+                         base::Arena& arena) {
+  return read_field(params.*Member, param, value, arena);
 }
 
 }  // namespace detail
 
+// Reads `value` into a field of Params, and answers whether it counts as given. An error text names the
+// parameter and what it must be.
+template <class Params>
+using Store = base::Result<bool> (*)(Params& params, const Param& param, const base::Value& value,
+                                     base::Arena& arena);
+
+// One row of a table while it is written down.
+template <class Params>
+struct BoundParam {
+  Param row;
+  Store<Params> store = nullptr;
+
+ private:
+  // Stands before its users: clang must have seen it to evaluate them.
+  template <class Change>
+  constexpr BoundParam with(Change change) const {
+    BoundParam copy = *this;
+    change(copy.row);
+    return copy;
+  }
+
+ public:
+  constexpr BoundParam required() const {
+    return with([](Param& p) { p.is_required = true; });
+  }
+  constexpr BoundParam secret() const {
+    return with([](Param& p) { p.is_secret = true; });
+  }
+  constexpr BoundParam multiline() const {
+    return with([](Param& p) { p.wire = Wire::text; });
+  }
+  constexpr BoundParam keep_empty() const {
+    return with([](Param& p) { p.keeps_empty = true; });
+  }
+  constexpr BoundParam join_lists() const {
+    return with([](Param& p) { p.joins_lists = true; });
+  }
+  constexpr BoundParam split_words() const {
+    return with([](Param& p) { p.splits_words = true; });
+  }
+  // What holds when the parameter is absent, for the documentation; the value itself is the field's
+  // initialiser.
+  constexpr BoundParam fallback(std::string_view text) const {
+    return with([&](Param& p) { p.fallback_text = text; });
+  }
+  constexpr BoundParam alias(std::string_view other) const {
+    return with([&](Param& p) { p.aliases[p.aliases[0].empty() ? 0 : 1] = other; });
+  }
+};
+
 template <auto Member>
-constexpr Param param(std::string_view name, std::string_view doc) {
+constexpr auto param(std::string_view name, std::string_view doc) {
+  using Params = decltype(detail::class_of(Member));
   using Field = decltype(detail::field_of(Member));
-  return {.name = name, .doc = doc, .wire = detail::WireOf<Field>::value, .store = detail::store<Member>};
+  return BoundParam<Params>{.row = {.name = name, .doc = doc, .wire = detail::WireOf<Field>::value},
+                            .store = detail::store<Member>};
+}
+
+// The parameters of a module: the schema, and how to fill the field of each of its rows.
+template <class Params, std::size_t Count>
+struct ParamTable {
+  static_assert(Count <= Schema::kMostParams);
+  std::array<Param, Count> schema{};
+  std::array<Store<Params>, Count> stores{};
+};
+
+template <class Params, class... Others>
+constexpr ParamTable<Params, 1 + sizeof...(Others)> param_table(const BoundParam<Params>& first,
+                                                                const Others&... others) {
+  return {{first.row, others.row...}, {first.store, others.store...}};
 }
 
 // A problem of one state's parameters; `offset` is where in the recipe's text.
@@ -193,12 +202,5 @@ struct ParamProblem {
   std::string message;
   std::uint32_t offset = 0;
 };
-
-struct StateType;
-
-// Reads a state's `parameter` object into a new parameter struct in `arena`. All problems are appended; null
-// if there is any. Unknown names are problems, or go to `warnings` where that is given.
-const void* read_params(const StateType& type, const base::Value& parameter, base::Arena& arena,
-                        std::vector<ParamProblem>& problems, std::vector<ParamProblem>* warnings = nullptr);
 
 }  // namespace states

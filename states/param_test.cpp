@@ -29,51 +29,50 @@ struct Params {
   Watch watch;
 };
 
-constexpr std::array kParams{
+constexpr auto kParams = param_table(
     param<&Params::line>("line", "").alias("line-alias").alias("other-alias"),
-    param<&Params::maybe_line>("maybe-line", ""),
-    param<&Params::text>("text", "").multiline().keep_empty(),
+    param<&Params::maybe_line>("maybe-line", ""), param<&Params::text>("text", "").multiline().keep_empty(),
     param<&Params::joined>("joined", "").multiline().join_lists(),
-    param<&Params::flag>("flag", "").alias("flag_alias"),
-    param<&Params::maybe_flag>("maybe-flag", ""),
-    param<&Params::list>("list", ""),
-    param<&Params::maybe_list>("maybe-list", ""),
-    param<&Params::pairs>("pairs", ""),
-    param<&Params::words>("words", "").split_words(),
-    param<&Params::mode>("mode", ""),
-    param<&Params::seconds>("seconds", ""),
-    param<&Params::watch>("watch", ""),
+    param<&Params::flag>("flag", "").alias("flag_alias"), param<&Params::maybe_flag>("maybe-flag", ""),
+    param<&Params::list>("list", ""), param<&Params::maybe_list>("maybe-list", ""),
+    param<&Params::pairs>("pairs", ""), param<&Params::words>("words", "").split_words(),
+    param<&Params::mode>("mode", ""), param<&Params::seconds>("seconds", ""),
+    param<&Params::watch>("watch", ""));
+
+constexpr auto kRequired =
+    param_table(param<&Params::line>("line", "").required().alias("alias"),
+                param<&Params::text>("text", "").multiline().keep_empty().required(),
+                param<&Params::list>("list", "").required(), param<&Params::pairs>("pairs", "").required());
+
+class TestState final : public State<Params> {
+ public:
+  template <std::size_t Count>
+  constexpr explicit TestState(const ParamTable<Params, Count>& table)
+      : State({.name = "test.state"}, table) {}
+
+ private:
+  base::Result<void> check(const Params& params) const override {
+    if (params.line == "impossible") return base::Error(base::ErrorCode::invalid, "check says no");
+    return {};
+  }
+  PlanWith<NoSteps> plan(const Params&, Context&) const override { return Plan::kept({}); }
+  Applied apply(const Params&, const Plan&, const NoSteps&, ApplyContext&) const override {
+    return Applied::done({});
+  }
 };
 
-constexpr std::array kRequired{
-    param<&Params::line>("line", "").required().alias("alias"),
-    param<&Params::text>("text", "").multiline().keep_empty().required(),
-    param<&Params::list>("list", "").required(),
-    param<&Params::pairs>("pairs", "").required(),
-};
-
-base::Result<void> check(const Params& params) {
-  if (params.line == "impossible") return base::Error(base::ErrorCode::invalid, "check says no");
-  return {};
-}
-
-StateType type_with(std::span<const Param> params) {
-  return {.name = "test.state",
-          .params = params,
-          .make_params = make_params<Params>,
-          .check = check_with<Params, check>};
-}
+constexpr TestState kState{kParams};
+constexpr TestState kStrict{kRequired};
 
 // Parameters read from JSON, with the arena that they live in.
 struct Reading {
-  explicit Reading(std::string_view json, std::span<const Param> params = kParams,
-                   bool unknown_is_warning = false) {
+  explicit Reading(std::string_view json, const TestState& type = kState, bool unknown_is_warning = false) {
     const auto parsed = base::parse_json(json, arena);
     REQUIRE(std::holds_alternative<base::Value>(parsed));
     value = std::get<base::Value>(parsed);
-    const StateType type = type_with(params);
-    read = static_cast<const Params*>(
-        read_params(type, value, arena, problems, unknown_is_warning ? &warnings : nullptr));
+    const ParamValues* values =
+        type.read_params(value, arena, problems, unknown_is_warning ? &warnings : nullptr);
+    if (values) read = &TestState::values(*values);
     CHECK((read == nullptr) == !problems.empty());
   }
   const Params& operator*() const {
@@ -288,8 +287,9 @@ TEST_CASE("scalars without quotes in YAML mean what their reader wants") {
   base::Arena arena;
   Params params;
   const auto store = [&](std::string_view name, std::string_view text) {
-    for (const Param& param : kParams)
-      if (param.name == name) return bool(param.store(&params, param, base::Value::plain(text), arena));
+    for (std::size_t row = 0; row < kParams.schema.size(); ++row)
+      if (const Param& param = kParams.schema[row]; param.name == name)
+        return bool(kParams.stores[row](params, param, base::Value::plain(text), arena));
     return false;
   };
   CHECK(store("line", "no"));
@@ -323,7 +323,7 @@ TEST_CASE("every problem of a state is listed, each where it is") {
 }
 
 TEST_CASE("unknown parameters of old recipes are warnings") {
-  const Reading reading(R"({"line": "x", "bogus": 1})", kParams, true);
+  const Reading reading(R"({"line": "x", "bogus": 1})", kState, true);
   CHECK((*reading).line == "x");
   REQUIRE(reading.warnings.size() == 1);
   CHECK(reading.warnings[0].message == "Unknown parameter 'bogus' of test.state");
@@ -352,7 +352,7 @@ TEST_CASE("no parameters at all are an empty object or null, nothing else") {
 TEST_CASE("required parameters must be there and must say something") {
   const auto problems = [](std::string_view json) {
     std::vector<std::string> messages;
-    for (const auto& problem : Reading(json, kRequired).problems)
+    for (const auto& problem : Reading(json, kStrict).problems)
       messages.push_back(problem.message);
     return messages;
   };
@@ -372,7 +372,7 @@ TEST_CASE("required parameters must be there and must say something") {
 }
 
 TEST_CASE("a required parameter that is null is reported where it stands") {
-  const Reading reading(R"({"text": "", "list": "a", "pairs": "a", "line": null})", kRequired);
+  const Reading reading(R"({"text": "", "list": "a", "pairs": "a", "line": null})", kStrict);
   REQUIRE(reading.problems.size() == 1);
   CHECK(reading.problems[0].offset == 48);
 }

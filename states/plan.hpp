@@ -1,7 +1,7 @@
 // Plan and Applied: what a state would do, and what came of doing it. Values only.
 #pragma once
 
-#include <any>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +32,12 @@ struct Effect {
   bool present = true;  // false: would be gone
 };
 
+// A state type's own note of what to do, from its plan to its apply. Only the type that made it knows what is
+// in it.
+struct StepsBase {
+  virtual ~StepsBase() = default;
+};
+
 struct Plan {
   Verdict verdict = Verdict::kept;
   std::string message;  // one line for people: "/etc/motd is as wanted", "User 'x' does not exist"
@@ -40,8 +46,8 @@ struct Plan {
   // Temporary files that applying this makes; removed by the next run if the agent is killed on the way.
   // Those of folders among the effects need not be listed.
   std::vector<std::string> scratch;
-  std::string depends_on;  // id of the state, for `unknown`
-  std::any steps;          // the module's own note of what to do, for its apply
+  std::string depends_on;                  // id of the state, for `unknown`
+  std::unique_ptr<const StepsBase> steps;  // for `change`; states/state.hpp puts them here
 
   static Plan kept(std::string message) { return {.verdict = Verdict::kept, .message = std::move(message)}; }
   static Plan fail(std::string message) { return {.verdict = Verdict::fail, .message = std::move(message)}; }
@@ -49,11 +55,18 @@ struct Plan {
   static Plan unknown(std::string depends_on, std::string message) {
     return {.verdict = Verdict::unknown, .message = std::move(message), .depends_on = std::move(depends_on)};
   }
+};
 
-  template <class Steps>
-  const Steps& steps_as() const {
-    return std::any_cast<const Steps&>(steps);
-  }
+// For modules whose apply needs no more than the parameters.
+struct NoSteps {};
+
+// What a native module plans: a plan, and its own typed steps if the verdict is `change`.
+template <class Steps>
+struct PlanWith {
+  PlanWith(Plan made, Steps wanted = {}) : plan(std::move(made)), steps(std::move(wanted)) {}
+
+  Plan plan;
+  Steps steps;
 };
 
 enum class AppliedEnd { done, failed, cancelled, timed_out };

@@ -1,21 +1,30 @@
-// StateType: everything the engine knows of a state module, in one row.
+// StateType: everything the engine knows of a kind of state, and State<Params, Steps>: how a native module
+// writes one.
 //
-// A module is one folder, states/<name with underscores>/, whose .cpp defines `const StateType kState` in the
-// namespace states::<name with underscores>. The registry and docs/states/ are generated from these rows;
-// nothing else is to be edited when a module is added.
+// A module is one folder, states/<name with underscores>/, whose .cpp defines `const StateType& kState` in
+// the namespace states::<name with underscores>. The registry and docs/states/ are generated from these
+// objects; nothing else is to be edited when a module is added.
+//
+// A state type is constant after construction. Any thread may read its facts and its schema, and read
+// parameters; plans are made and applied on one thread at a time, the one that owns the Context.
 #pragma once
 
 #include <array>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "base/arena.hpp"
 #include "base/result.hpp"
 #include "states/context.hpp"
 #include "states/param.hpp"
 #include "states/plan.hpp"
+#include "states/schema.hpp"
 
 namespace states {
 
@@ -33,65 +42,161 @@ struct WatchRequest {
 // For states that may take as long as they like.
 inline constexpr std::chrono::seconds kNoTimeout = std::chrono::hours(24 * 365 * 10);
 
-struct StateType {
+// The parameters of one state, read and checked. In the recipe's arena, so never destroyed. Only the type
+// that read them knows what is in them.
+struct ParamValues {};
+
+// What is known of a state type besides its parameters.
+struct StateFacts {
   std::string_view name;
   std::array<std::string_view, 2> aliases{};
   std::string_view summary;  // one line for lists
-  std::span<const Param> params{};
   Family family = Family::any;
-  bool rereadable = true;  // false: plan() after apply() cannot tell, so "did not converge" is not checked
+  bool rereadable = true;  // false: planning after applying cannot tell, so "did not converge" is not checked
   bool works_below_root = false;      // honours Host::root; others refuse to run with one
+  bool watches_files = false;         // watch_request() says which
   std::chrono::seconds timeout{600};  // unless the recipe's state says another
-
-  void* (*make_params)(base::Arena&) = nullptr;
-  // Rules between parameters that need no look at the machine; optional.
-  base::Result<void> (*check)(const void* params) = nullptr;
-  // Reads the machine and changes nothing, anywhere.
-  Plan (*plan)(const void* params, Context& context) = nullptr;
-  // Makes a plan with the verdict `change` true.
-  Applied (*apply)(const void* params, const Plan& plan, ApplyContext& context) = nullptr;
-  WatchRequest (*watch)(const void* params) = nullptr;  // optional
-  // A time limit among the module's own parameters; the recipe's `timeout` for the state still wins.
-  // Optional.
-  std::optional<std::chrono::seconds> (*time_limit)(const void* params) = nullptr;
-
-  bool is_called(std::string_view other) const {
-    return other == name || (!other.empty() && (other == aliases[0] || other == aliases[1]));
-  }
 };
 
-// Adapters from a module's typed functions to the row's untyped ones:
-//   const StateType kState{.name = "linux.file", .params = kParams, .make_params = make_params<Params>,
-//                          .plan = plan_with<Params, plan>, .apply = apply_with<Params, apply>};
-template <class Params>
-void* make_params(base::Arena& arena) {
-  return arena.make<Params>();
-}
+// Nobody owns one through this interface, so that native types can be constants.
+class StateType {
+ public:
+  StateType(const StateType&) = delete;
+  StateType& operator=(const StateType&) = delete;
 
-template <class Params, base::Result<void> (*Check)(const Params&)>
-base::Result<void> check_with(const void* params) {
-  return Check(*static_cast<const Params*>(params));
-}
+  constexpr std::string_view name() const { return facts_.name; }
+  constexpr std::span<const std::string_view> aliases() const { return facts_.aliases; }  // some may be ""
+  constexpr std::string_view summary() const { return facts_.summary; }
+  constexpr Family family() const { return facts_.family; }
+  constexpr bool rereadable() const { return facts_.rereadable; }
+  constexpr bool works_below_root() const { return facts_.works_below_root; }
+  constexpr bool watches_files() const { return facts_.watches_files; }
+  constexpr std::chrono::seconds timeout() const { return facts_.timeout; }
+  constexpr const Schema& schema() const { return schema_; }
 
-template <class Params, Plan (*Function)(const Params&, Context&)>
-Plan plan_with(const void* params, Context& context) {
-  return Function(*static_cast<const Params*>(params), context);
-}
+  // Reads a state's `parameter` object into new values in `arena`, and checks them. All problems are
+  // appended; null if there is any. Unknown names are problems, or go to `warnings` where that is given.
+  const ParamValues* read_params(const base::Value& parameter, base::Arena& arena,
+                                 std::vector<ParamProblem>& problems,
+                                 std::vector<ParamProblem>* warnings = nullptr) const;
+  // The same without check_params(): each parameter by itself, as the schema says.
+  const ParamValues* read_values(const base::Value& parameter, base::Arena& arena,
+                                 std::vector<ParamProblem>& problems,
+                                 std::vector<ParamProblem>* warnings = nullptr) const;
 
-template <class Params, Applied (*Function)(const Params&, const Plan&, ApplyContext&)>
-Applied apply_with(const void* params, const Plan& plan, ApplyContext& context) {
-  return Function(*static_cast<const Params*>(params), plan, context);
-}
+  // `params` of the following were read by this type.
 
-template <class Params, WatchRequest (*Function)(const Params&)>
-WatchRequest watch_with(const void* params) {
-  return Function(*static_cast<const Params*>(params));
-}
+  // Rules between parameters that need no look at the machine.
+  virtual base::Result<void> check_params(const ParamValues& /*params*/) const { return {}; }
+  // Reads the machine and changes nothing, anywhere.
+  virtual Plan make_plan(const ParamValues& params, Context& context) const = 0;
+  // Makes a plan of this type, with the verdict `change`, true.
+  virtual Applied apply_plan(const ParamValues& params, const Plan& plan, ApplyContext& context) const = 0;
+  // Asked when `watches_files`.
+  virtual WatchRequest watch_request(const ParamValues& /*params*/) const { return {}; }
+  // A time limit among the parameters; the recipe's `timeout` for the state still wins.
+  virtual std::optional<std::chrono::seconds> own_time_limit(const ParamValues& /*params*/) const {
+    return std::nullopt;
+  }
 
-template <class Params, std::optional<std::chrono::seconds> (*Function)(const Params&)>
-std::optional<std::chrono::seconds> time_limit_with(const void* params) {
-  return Function(*static_cast<const Params*>(params));
-}
+ protected:
+  constexpr StateType(const StateFacts& facts, Schema schema) : facts_(facts), schema_(schema) {}
+  ~StateType() = default;
+
+  // New values, with nothing given yet.
+  virtual ParamValues* make_params(base::Arena& arena) const = 0;
+  // Reads a value, which is not null, for a row of the schema; answers whether it counts as given.
+  virtual base::Result<bool> store_param(ParamValues& params, std::size_t row, const base::Value& value,
+                                         base::Arena& arena) const = 0;
+
+ private:
+  StateFacts facts_;
+  Schema schema_;
+};
+
+// The typed layer: a native module derives from it, and sees its own Params and Steps only. The casts are
+// here: the engine hands back what the same object has made.
+//
+//   class File final : public State<Params, Steps> {
+//    public:
+//     constexpr File() : State({.name = "linux.file", .summary = "…"}, kParams) {}
+//    private:
+//     PlanWith<Steps> plan(const Params& params, Context& context) const override;
+//     Applied apply(const Params&, const Plan&, const Steps&, ApplyContext&) const override;
+//   };
+//   constexpr File kType;
+//   constinit const StateType& kState = kType;
+template <class Params, class Steps = NoSteps>
+class State : public StateType {
+ public:
+  // What was read by such a type.
+  static const Params& values(const ParamValues& params) {
+    return static_cast<const ParamsBox&>(params).value;
+  }
+
+  base::Result<void> check_params(const ParamValues& params) const final { return check(values(params)); }
+
+  // A plan that changes nothing allocates nothing for steps.
+  Plan make_plan(const ParamValues& params, Context& context) const final {
+    PlanWith<Steps> planned = plan(values(params), context);
+    if constexpr (!std::is_empty_v<Steps>)
+      if (planned.plan.verdict == Verdict::change)
+        planned.plan.steps = std::make_unique<StepsBox>(std::move(planned.steps));
+    return std::move(planned.plan);
+  }
+
+  Applied apply_plan(const ParamValues& params, const Plan& made, ApplyContext& context) const final {
+    if constexpr (std::is_empty_v<Steps>) {
+      return apply(values(params), made, Steps{}, context);
+    } else {
+      if (!made.steps) return Applied::failed("Internal error: the plan has no steps");
+      return apply(values(params), made, static_cast<const StepsBox&>(*made.steps).value, context);
+    }
+  }
+
+  WatchRequest watch_request(const ParamValues& params) const final { return watch(values(params)); }
+
+  std::optional<std::chrono::seconds> own_time_limit(const ParamValues& params) const final {
+    return time_limit(values(params));
+  }
+
+ protected:
+  // Without parameters.
+  constexpr explicit State(const StateFacts& facts) : StateType(facts, {}) {}
+  // `table` is a constant: it is not copied.
+  template <std::size_t Count>
+  constexpr State(const StateFacts& facts, const ParamTable<Params, Count>& table)
+      : StateType(facts, Schema(table.schema)), stores_(table.stores) {}
+
+  ~State() = default;
+
+ private:
+  // What a module writes; see StateType for what each is for.
+  virtual base::Result<void> check(const Params& /*params*/) const { return {}; }
+  virtual PlanWith<Steps> plan(const Params& params, Context& context) const = 0;
+  virtual Applied apply(const Params& params, const Plan& plan, const Steps& steps,
+                        ApplyContext& context) const = 0;
+  virtual WatchRequest watch(const Params& /*params*/) const { return {}; }
+  virtual std::optional<std::chrono::seconds> time_limit(const Params& /*params*/) const {
+    return std::nullopt;
+  }
+
+  struct ParamsBox : ParamValues {
+    Params value;
+  };
+  struct StepsBox final : StepsBase {
+    explicit StepsBox(Steps&& steps) : value(std::move(steps)) {}
+    Steps value;
+  };
+
+  ParamValues* make_params(base::Arena& arena) const final { return arena.make<ParamsBox>(); }
+  base::Result<bool> store_param(ParamValues& params, std::size_t row, const base::Value& value,
+                                 base::Arena& arena) const final {
+    return stores_[row](static_cast<ParamsBox&>(params).value, schema()[row], value, arena);
+  }
+
+  std::span<const Store<Params>> stores_;
+};
 
 // A state type with the page that documents it (Markdown, from the module's page.md).
 struct RegistryEntry {

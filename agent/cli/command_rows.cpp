@@ -64,13 +64,14 @@ constexpr std::array kCommands{
                .most = 1,
                .argument_kind = ValueKind::text,
                .argument_source = "opsagent states --quiet",
-               .options = "markdown json quiet color config",
+               .options = "markdown json-schema json quiet color config",
                .summary = "list the state modules, or explain one",
                .description =
                    "Without NAME: every module with a line about it. With NAME: its parameters and its "
                    "page.",
                .examples = "opsagent states\n"
-                           "opsagent states linux.file",
+                           "opsagent states linux.file\n"
+                           "opsagent states linux.file --json-schema",
                .run = run_by<states_command>},
     CommandRow{.name = "run",
                .options = "ws-uri app-id instance-id token-file join-token ca-file tag proxy "

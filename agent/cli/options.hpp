@@ -25,6 +25,7 @@ struct Options : terminal::CommandLine {
   std::string out;
   std::string recipe;
   std::string markdown;
+  bool json_schema = false;
   std::string log_file;
   std::vector<std::string> assume_done;
   bool json = false;

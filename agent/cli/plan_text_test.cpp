@@ -87,12 +87,12 @@ TEST_CASE("text from files cannot play with the terminal") {
   CHECK(text.find('\x1b') == std::string::npos);
   CHECK(text.find("+\\x1b]0;owned\\x07\n") != std::string::npos);
   CHECK(text.find("+\\x9b31m\n") != std::string::npos);
-  CHECK(agent::cli::printable("Grüße\tä") == "Grüße\tä");
+  CHECK(terminal::printable("Grüße\tä") == "Grüße\tä");
 }
 
 TEST_CASE("text is filled to the width, and colours take no room") {
   CHECK(terminal::wrap("one two three", "- ", "  ", 9) == "- one two\n  three");
   CHECK(terminal::wrap("\x1b[1mone\x1b[0m two", "", "", 7) == "\x1b[1mone\x1b[0m two");
-  CHECK(agent::cli::join_lines("a\n\nb\n", "; ") == "a; b");
+  CHECK(terminal::join_lines("a\n\nb\n", "; ") == "a; b");
   CHECK(terminal::wrap("averyverylongword x", "", "", 5) == "averyverylongword\nx");
 }

@@ -27,7 +27,8 @@ base::Result<void> write_reference(const states::Registry& registry, const std::
   if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
     return base::os_error(errno, "cannot create " + folder);
   for (const states::RegistryEntry& entry : registry.entries()) {
-    auto written = write_page(folder + "/" + std::string(entry.type->name) + ".md", state_as_markdown(entry));
+    auto written =
+        write_page(folder + "/" + std::string(entry.type->name()) + ".md", state_as_markdown(entry));
     if (!written) return written;
   }
   return write_page(folder + "/README.md", states_index(registry.entries()));
@@ -43,14 +44,14 @@ void list(const states::Registry& registry, const Options& options, terminal::Co
   }
   std::size_t widest = 0;
   for (const states::RegistryEntry& entry : registry.entries())
-    widest = std::max(widest, entry.type->name.size());
+    widest = std::max(widest, entry.type->name().size());
   for (const states::RegistryEntry& entry : registry.entries()) {
-    const std::string_view name = entry.type->name;
+    const std::string_view name = entry.type->name();
     if (options.quiet)
       console.out.line(name);
     else
       console.out.line(console.paint(terminal::Style::bold, name) +
-                       std::string(widest + 2 - name.size(), ' ') + std::string(entry.type->summary));
+                       std::string(widest + 2 - name.size(), ' ') + std::string(entry.type->summary()));
   }
 }
 
@@ -62,6 +63,10 @@ int states_command(const Options& options, terminal::Console& console) {
     auto written = write_reference(registry, options.markdown);
     if (!written) console.complain(written.error().message());
     return written ? kOk : kFailure;
+  }
+  if (options.argument().empty() && options.json_schema) {
+    console.complain("--json-schema needs the name of a state\n'opsagent states' lists them");
+    return kFailure;
   }
   if (options.argument().empty()) {
     list(registry, options, console);
@@ -75,7 +80,10 @@ int states_command(const Options& options, terminal::Console& console) {
                      "\n'opsagent states' lists them");
     return kFailure;
   }
-  if (options.json) {
+  if (options.json_schema) {
+    const states::StateType& type = *entry->type;
+    console.out.line(states::json_schema(type.name(), type.summary(), type.schema()));
+  } else if (options.json) {
     base::JsonText json;
     add_state(json, *entry);
     console.out.line(json.take());

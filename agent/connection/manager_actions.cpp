@@ -189,7 +189,7 @@ void Manager::perform(at::RunState& action) {
     return refuse(std::move(action.re), std::move(text));
   }
   std::shared_ptr<const recipe::Recipe> recipe = std::get<0>(std::move(loaded));
-  if (recipe->states().size() != 1 || recipe->states().front().type->name == "meta.wait")
+  if (recipe->states().size() != 1 || recipe->states().front().type->name() == "meta.wait")
     return refuse(std::move(action.re), "one state that does not wait is expected");
   const std::string id(recipe->states().front().id);
   if (!parts_.worker.send_ad_hoc(engine::RunState{action.run.run_id, std::move(recipe)}))

@@ -39,7 +39,7 @@ StateResult WorkerLoop::run_ad_hoc(const RunState& request) {
   const recipe::State& state = request.recipe->states().front();
   const auto ended = [&](Outcome outcome, std::string comment) {
     return StateResult{.id = std::string(state.id),
-                       .module = std::string(state.type->name),
+                       .module = std::string(state.type->name()),
                        .run_id = request.run_id,
                        .version = 0,
                        .round = 1,

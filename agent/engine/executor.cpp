@@ -3,10 +3,10 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <exception>
 #include <iterator>
 
 #include "agent/engine/planner.hpp"
+#include "agent/engine/prepare.hpp"
 #include "agent/engine/secrets.hpp"
 #include "base/fnv.hpp"
 #include "base/output_text.hpp"
@@ -18,18 +18,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 const states::Overlay kNothingPlanned;
-
-// Modules do not throw; what a library throws all the same is a failed state, not a dead worker.
-template <class Function, class Failure>
-auto guarded(Function function, Failure failure) -> decltype(function()) {
-  try {
-    return function();
-  } catch (const std::exception& error) {
-    return failure(std::string("Internal error: ") + error.what());
-  } catch (...) {
-    return failure(std::string("Internal error"));
-  }
-}
 
 Outcome outcome_of(states::AppliedEnd end) {
   switch (end) {
@@ -56,7 +44,8 @@ std::string not_as_planned(const std::string& found) {
   return "The machine is not as it was when the plan was made: " + found + ". Plan again.";
 }
 
-// What is planned now, after what was begun before and is not to be done any more.
+// What is planned now, after what was begun before and is not to be done any more. Changes are told apart by
+// their text: of what a killed run had begun, the text in the journal is all that is left.
 std::vector<states::Change> added_to(const std::vector<states::Change>& begun,
                                      std::vector<states::Change> planned) {
   if (begun.empty()) return planned;
@@ -97,23 +86,20 @@ struct Executor::Attempt {
         begun(begun_before),
         live{Live{base::RedactingStream(parts.redactor), {}},
              Live{base::RedactingStream(parts.redactor), {}}},
-        commands(
-            Clock::now() + time_limit(attempted.state), parts.interrupt,
-            [this, &parts](base::Stream stream, std::string_view data) { show(parts, stream, data); },
-            [this, &parts] { before_program(parts); }),
-        context(parts.machine.context({.state_id = attempted.state.id,
-                                       .overlay = kNothingPlanned,
-                                       .commands = commands,
-                                       .interrupt = parts.interrupt,
-                                       .waits = parts.waits,
-                                       .watch_triggered = watch.triggered,
-                                       .watch_changed = watch.changed,
-                                       .sensitive = attempted.state.sensitive,
-                                       .wants_diffs = diffs_are_read(parts, attempted)})) {}
+        session({.state = attempted.state,
+                 .overlay = kNothingPlanned,
+                 .watch = watch,
+                 .machine = parts.machine,
+                 .interrupt = parts.interrupt,
+                 .waits = parts.waits,
+                 .wants_diffs = diffs_are_read(parts, attempted),
+                 .live = [this, &parts](base::Stream stream,
+                                        std::string_view data) { show(parts, stream, data); },
+                 .before_program = [this, &parts] { before_program(parts); }}) {}
 
   // They are a part of what a saved plan has seen, too.
   static bool diffs_are_read(const Parts& parts, const Job& job) {
-    return !job.state.sensitive && (parts.wants_diffs || !job.expected_plan.empty());
+    return parts.wants_diffs || !job.expected_plan.empty();
   }
 
   // Output on its way to whoever watches: redacted, in whole characters.
@@ -131,12 +117,6 @@ struct Executor::Attempt {
                                    .stream = stream,
                                    .offset = std::exchange(from.offset, from.offset + size),
                                    .data = std::exchange(from.text, std::move(rest))});
-  }
-
-  static std::chrono::seconds time_limit(const recipe::State& state) {
-    if (state.timeout) return *state.timeout;
-    const auto own = state.type->time_limit ? state.type->time_limit(state.params) : std::nullopt;
-    return own.value_or(state.type->timeout);
   }
 
   void show(Parts& parts, base::Stream stream, std::string_view data) {
@@ -163,7 +143,7 @@ struct Executor::Attempt {
   }
   void announce(Parts& parts) {
     if (std::exchange(announced, true)) return;
-    parts.committer.submit(StateStarted{std::string(job.state.id), std::string(job.state.type->name),
+    parts.committer.submit(StateStarted{std::string(job.state.id), std::string(job.state.type->name()),
                                         job.index, parts.redactor.redact(message)});
   }
 
@@ -172,8 +152,7 @@ struct Executor::Attempt {
   const std::vector<states::Change>&
       begun;  // by earlier attempts, or a run that was killed; not reported yet
   Live live[2];
-  states::Commands commands;
-  states::ApplyContext context;
+  StateSession session;
   bool has_begun = false;  // something besides, which is in the result's changes
   bool applying = false;
   bool announced = false;
@@ -183,7 +162,7 @@ struct Executor::Attempt {
 StateResult Executor::execute(const Job& job) {
   const recipe::State& state = job.state;
   StateResult result{.id = std::string(state.id),
-                     .module = std::string(state.type->name),
+                     .module = std::string(state.type->name()),
                      .run_id = job.place.run_id,
                      .version = job.version,
                      .round = job.place.round,
@@ -204,35 +183,28 @@ StateResult Executor::execute(const Job& job) {
     return std::move(result);
   };
 
-  // What was begun is finished: its condition held then, and may be what the change has made untrue.
-  if (state.when && !job.begun && !parts_.machine.check(*state.when, kNothingPlanned).holds) {
+  const Prepared prepared = prepare(state, kNothingPlanned, parts_.machine, parts_.watches, !job.begun);
+  if (prepared.next == Prepared::Next::skip) {
     if (job.expected_plan.empty() || job.expected_plan == kSkippedFingerprint)
       return finish(Outcome::skipped, "Skipped: its condition does not hold");
     return finish(Outcome::failed, not_as_planned("the condition of the state does not hold any more"));
   }
-  if (auto refused = parts_.machine.refusal(*state.type)) return finish(Outcome::failed, std::move(*refused));
-
-  WatchState watch;
-  if (state.type->watch) {
-    auto evaluated =
-        parts_.watches.evaluate(state.id, state.type->watch(state.params), parts_.machine.host().root);
-    if (!evaluated) return finish(Outcome::failed, evaluated.error().message());
-    watch = std::move(*evaluated);
-  }
+  // Nothing is only planned here, so there is nothing to wait for.
+  if (prepared.next != Prepared::Next::plan) return finish(Outcome::failed, prepared.problem);
 
   std::vector<states::Change> begun = job.begun ? job.begun->changes : std::vector<states::Change>();
   for (unsigned attempt = 1;; ++attempt) {
     result.attempt = attempt;
     result.changes.clear();
     result.output.clear();
-    Attempt current(parts_, job, result, begun, watch);
+    Attempt current(parts_, job, result, begun, prepared.watch);
     run(current);
     if (is_success(result.outcome) || result.outcome == Outcome::cancelled) break;
     if (attempt > state.retries || !pause_before_retry()) break;
     if (current.has_begun) begun = std::move(result.changes);
   }
-  if (is_success(result.outcome) && state.type->watch) {
-    if (auto stored = parts_.watches.store(state.id, watch); !stored)
+  if (is_success(result.outcome) && state.type->watches_files()) {
+    if (auto stored = parts_.watches.store(state.id, prepared.watch); !stored)
       return finish(Outcome::failed,
                     result.comment + "\nCannot remember the watched files: " + stored.error().message());
   }
@@ -242,8 +214,7 @@ StateResult Executor::execute(const Job& job) {
 void Executor::run(Attempt& attempt) {
   const recipe::State& state = attempt.job.state;
   StateResult& result = attempt.result;
-  states::Plan plan = guarded([&] { return state.type->plan(state.params, attempt.context); },
-                              [](std::string text) { return states::Plan::fail(std::move(text)); });
+  states::Plan plan = attempt.session.plan();
   result.comment = plan.message;
   result.changes = plan.changes;
   hide(state, parts_.redactor, result.changes);
@@ -303,17 +274,15 @@ void Executor::apply(Attempt& attempt, const states::Plan& plan) {
 
   attempt.applying = true;
   attempt.message = plan.message;
-  states::Applied applied =
-      guarded([&] { return state.type->apply(state.params, plan, attempt.context); },
-              [](std::string text) { return states::Applied::failed(std::move(text)); });
+  states::Applied applied = attempt.session.apply(plan);
   attempt.applying = false;
   attempt.finish_showing(parts_);
 
-  const states::Commands::Usage& usage = attempt.commands.usage();
+  const states::Commands& commands = attempt.session.commands();
+  const states::Commands::Usage& usage = commands.usage();
   result.outcome = outcome_of(applied.end);
   result.comment = std::move(applied.comment);
-  result.output =
-      applied.output.empty() && !applied.ok() ? attempt.commands.interrupted_output() : applied.output;
+  result.output = applied.output.empty() && !applied.ok() ? commands.interrupted_output() : applied.output;
   // Of programs only: a diff is shown as it is.
   if (usage.programs > 0) result.output = base::clean_output(result.output);
   result.exit_code = usage.last_exit_code;
@@ -321,13 +290,9 @@ void Executor::apply(Attempt& attempt, const states::Plan& plan) {
   result.max_rss_kb = usage.max_rss_kb;
   result.truncated = usage.truncated;
   if (usage.programs > 0) parts_.machine.invalidate_caches();
-  if (!applied.ok() || !state.type->rereadable) return;
+  if (!applied.ok() || !state.type->rereadable()) return;
 
-  attempt.context.watch_triggered = false;
-  attempt.context.watch_changed = {};
-  attempt.context.wants_diffs = false;
-  const states::Plan again = guarded([&] { return state.type->plan(state.params, attempt.context); },
-                                     [](std::string text) { return states::Plan::fail(std::move(text)); });
+  const states::Plan again = attempt.session.plan_again();
   if (again.verdict == states::Verdict::kept) return;
   std::vector<states::Change> shown = again.changes;
   hide(state, parts_.redactor, shown);

@@ -24,21 +24,22 @@ int applies = 0;
 struct Params {
   std::optional<std::string_view> password;
 };
-constexpr std::array kParams{states::param<&Params::password>("password", "hidden").secret()};
+constexpr auto kParams = states::param_table(states::param<&Params::password>("password", "hidden").secret());
 
-Plan plan(const Params&, states::Context&) {
-  return script_plan(++plans);
-}
-Applied apply(const Params&, const Plan&, states::ApplyContext&) {
-  return script_apply(++applies);
-}
+class Scripted final : public states::State<Params> {
+ public:
+  constexpr Scripted() : State({.name = "test.scripted", .works_below_root = true}, kParams) {}
 
-const states::StateType kScripted{.name = "test.scripted",
-                                  .params = kParams,
-                                  .works_below_root = true,
-                                  .make_params = states::make_params<Params>,
-                                  .plan = states::plan_with<Params, plan>,
-                                  .apply = states::apply_with<Params, apply>};
+ private:
+  states::PlanWith<states::NoSteps> plan(const Params&, states::Context&) const override {
+    return script_plan(++plans);
+  }
+  Applied apply(const Params&, const Plan&, const states::NoSteps&, states::ApplyContext&) const override {
+    return script_apply(++applies);
+  }
+};
+
+constexpr Scripted kScripted;
 const states::RegistryEntry kEntry[] = {{.type = &kScripted}};
 
 Plan change(std::initializer_list<const char*> whats) {

@@ -50,14 +50,14 @@ ManagedHost::Condition ManagedHost::check(const recipe::When& when, const states
 
 std::optional<std::string> ManagedHost::refusal(const states::StateType& type) const {
   const auto family = host_.os.family;
-  const bool fits = type.family == states::Family::any ||
-                    (type.family == states::Family::debian && family == base::OsRelease::Family::debian) ||
-                    (type.family == states::Family::rhel && family == base::OsRelease::Family::rhel);
+  const bool fits = type.family() == states::Family::any ||
+                    (type.family() == states::Family::debian && family == base::OsRelease::Family::debian) ||
+                    (type.family() == states::Family::rhel && family == base::OsRelease::Family::rhel);
   if (!fits)
-    return "Module '" + std::string(type.name) + "' does not apply to " +
+    return "Module '" + std::string(type.name()) + "' does not apply to " +
            (host_.os.id.empty() ? "this system" : host_.os.id);
-  if (!type.works_below_root && !host_.is_running_system())
-    return "Module '" + std::string(type.name) + "' works on the running system only, not below " +
+  if (!type.works_below_root() && !host_.is_running_system())
+    return "Module '" + std::string(type.name()) + "' works on the running system only, not below " +
            host_.root;
   return std::nullopt;
 }

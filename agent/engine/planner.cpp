@@ -1,6 +1,7 @@
 #include "agent/engine/planner.hpp"
 
 #include "agent/engine/managed_host.hpp"
+#include "agent/engine/prepare.hpp"
 #include "agent/engine/secrets.hpp"
 #include "agent/engine/watch_store.hpp"
 #include "base/sha256.hpp"
@@ -25,36 +26,25 @@ class Planner {
 
   // Nothing: its condition does not hold.
   std::optional<states::Plan> plan(const recipe::State& state) {
-    if (state.when) {
-      const ManagedHost::Condition condition = machine_.check(*state.when, overlay_);
-      if (condition.depends_on)
-        return states::Plan::unknown(condition.depends_on->state_id,
+    Prepared prepared = prepare(state, overlay_, machine_, watches_);
+    switch (prepared.next) {
+      case Prepared::Next::skip:
+        return std::nullopt;
+      case Prepared::Next::wait:
+        return states::Plan::unknown(std::move(prepared.depends_on),
                                      "Its condition depends on what an earlier state does");
-      if (!condition.holds) return std::nullopt;
+      case Prepared::Next::impossible:
+        return states::Plan::fail(std::move(prepared.problem));
+      case Prepared::Next::plan:
+        break;
     }
-    if (auto refused = machine_.refusal(*state.type)) return states::Plan::fail(std::move(*refused));
-    WatchState watch;
-    if (state.type->watch) {
-      auto evaluated = watches_.evaluate(state.id, state.type->watch(state.params), machine_.host().root);
-      if (!evaluated) return states::Plan::fail(evaluated.error());
-      watch = std::move(*evaluated);
-    }
-    states::Commands commands(states::Commands::Clock::now() + state.timeout.value_or(state.type->timeout),
-                              interrupt_, {}, {});
-    states::ApplyContext context = machine_.context({.state_id = state.id,
-                                                     .overlay = overlay_,
-                                                     .commands = commands,
-                                                     .interrupt = interrupt_,
-                                                     .waits = waits_,
-                                                     .watch_triggered = watch.triggered,
-                                                     .watch_changed = watch.changed,
-                                                     .sensitive = state.sensitive});
-    states::Plan planned;
-    try {
-      planned = state.type->plan(state.params, context);
-    } catch (const std::exception& error) {
-      planned = states::Plan::fail(std::string("Internal error: ") + error.what());
-    }
+    StateSession session({.state = state,
+                          .overlay = overlay_,
+                          .watch = prepared.watch,
+                          .machine = machine_,
+                          .interrupt = interrupt_,
+                          .waits = waits_});
+    states::Plan planned = session.plan();
     overlay_.add(std::string(state.id), planned.effects);
     return planned;
   }
@@ -90,7 +80,7 @@ PlanResult plan_recipe(const recipe::Recipe& recipe, const states::Host& host, c
   for (const recipe::State& state : recipe.states()) {
     if (interrupt.requested()) break;
     std::optional<states::Plan> plan = planner.plan(state);
-    PlannedState planned{.id = std::string(state.id), .module = std::string(state.type->name)};
+    PlannedState planned{.id = std::string(state.id), .module = std::string(state.type->name())};
     if (!plan) {
       planned.skipped = true;
       planned.message = "Skipped: its condition does not hold";

@@ -26,7 +26,7 @@ bool carries_content(states::Wire wire) {
 std::vector<std::string> secrets_of(const recipe::Recipe& recipe) {
   std::vector<std::string> secrets;
   for (const recipe::State& state : recipe.states()) {
-    for (const states::Param& param : state.type->params) {
+    for (const states::Param& param : state.type->schema()) {
       if (!param.is_secret && !(state.sensitive && carries_content(param.wire))) continue;
       for (const base::Member& member : state.parameter.members())
         if (param.is_called(member.key)) add_texts(member.value, secrets);

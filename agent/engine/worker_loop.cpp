@@ -275,7 +275,7 @@ void WorkerLoop::count(const StateResult& result, RoundEnd& end) {
   ++end.counts[static_cast<std::size_t>(result.outcome)];
   // What cannot be read again is done in every round: that is no drift.
   if (result.outcome == Outcome::changed && was_right_[result.index] &&
-      recipe_->states()[result.index].type->rereadable)
+      recipe_->states()[result.index].type->rereadable())
     end.drift.push_back(result.id);
   if (result.outcome == Outcome::changed || result.outcome == Outcome::kept) was_right_[result.index] = true;
 }

@@ -58,25 +58,28 @@ std::atomic<bool> gate_made;
 
 struct NoParams {};
 
-states::Plan plan_gate(const NoParams&, states::Context&) {
-  if (gate_made) return states::Plan::kept("made");
-  return {
-      .verdict = states::Verdict::change, .message = "make", .changes = {{.what = "gate", .after = "made"}}};
-}
+class Gate final : public states::State<NoParams> {
+ public:
+  constexpr Gate() : State({.name = "test.gate", .works_below_root = true}) {}
 
-states::Applied apply_gate(const NoParams&, const states::Plan&, states::ApplyContext&) {
-  at_gate = true;
-  while (!gate_open)
-    std::this_thread::sleep_for(1ms);
-  gate_made = true;
-  return states::Applied::done("made");
-}
+ private:
+  states::PlanWith<states::NoSteps> plan(const NoParams&, states::Context&) const override {
+    if (gate_made) return states::Plan::kept("made");
+    return states::Plan{.verdict = states::Verdict::change,
+                        .message = "make",
+                        .changes = {{.what = "gate", .after = "made"}}};
+  }
+  states::Applied apply(const NoParams&, const states::Plan&, const states::NoSteps&,
+                        states::ApplyContext&) const override {
+    at_gate = true;
+    while (!gate_open)
+      std::this_thread::sleep_for(1ms);
+    gate_made = true;
+    return states::Applied::done("made");
+  }
+};
 
-const states::StateType kGate{.name = "test.gate",
-                              .works_below_root = true,
-                              .make_params = states::make_params<NoParams>,
-                              .plan = states::plan_with<NoParams, plan_gate>,
-                              .apply = states::apply_with<NoParams, apply_gate>};
+constexpr Gate kGate;
 const states::RegistryEntry kGateEntry[] = {{.type = &kGate}};
 constexpr auto kOneGate = "states: [{ id: g, module: test.gate }]";
 

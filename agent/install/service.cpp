@@ -16,7 +16,7 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
-constexpr std::size_t kLargestFile = 256 * 1024;
+constexpr std::size_t kLargestUnitFile = 256 * 1024;
 constexpr const char* kName = "opsagent";
 constexpr const char* kUnitName = "opsagent.service";
 constexpr const char* kPidFile = "/run/opsagent.pid";  // the script's
@@ -103,7 +103,7 @@ Result<std::string> script_text(std::string_view script, const Site& site) {
 }
 
 bool Service::is_ours(const char* path) const {
-  const auto text = base::read_file(site_.at(path), kLargestFile);
+  const auto text = base::read_file(site_.at(path), kLargestUnitFile);
   if (!text) return false;
   for (const std::string_view line : base::split(*text, '\n'))
     for (const std::string_view name : {"ExecStart=", "DAEMON="})
@@ -133,7 +133,7 @@ std::string Service::obstacle() const {
 Result<bool> Service::put(const std::string& share) const {
   const bool is_unit = init_ == Init::systemd;
   const std::string from = share + (is_unit ? "/opsagent.service" : "/opsagent.init");
-  const auto found = base::read_file(from, kLargestFile);
+  const auto found = base::read_file(from, kLargestUnitFile);
   if (!found) return found.error();
   auto text = is_unit ? unit_text(*found, site_) : script_text(*found, site_);
   if (!text) return std::move(text).error().with_context(from);

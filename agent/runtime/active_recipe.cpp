@@ -146,7 +146,7 @@ void ActiveRecipe::forget_old_waits(Problems& problems) {
 std::vector<protocol::at_agent::OpenWait> ActiveRecipe::open_waits() const {
   std::vector<protocol::at_agent::OpenWait> open;
   for (const recipe::State& state : recipe_->states())
-    if (state.type->name == builtins::kWaitModule && !waits_.waits().is_done(current_->version, state.id))
+    if (state.type->name() == builtins::kWaitModule && !waits_.waits().is_done(current_->version, state.id))
       open.push_back({std::string(state.id), targets_of(state)});
   return open;
 }

@@ -7,6 +7,8 @@
 
 namespace backend::api {
 
+namespace apps_resource {
+
 namespace {
 
 void add_app(base::JsonText& json, const domain::App& app) {
@@ -98,8 +100,10 @@ constexpr Route kRoutes[] = {
 
 }  // namespace
 
+}  // namespace apps_resource
+
 std::span<const Route> app_routes() {
-  return kRoutes;
+  return apps_resource::kRoutes;
 }
 
 }  // namespace backend::api

@@ -7,6 +7,8 @@
 
 namespace backend::api {
 
+namespace assignments_resource {
+
 namespace {
 
 constexpr std::int64_t kLargest = 1'000'000'000;
@@ -239,8 +241,10 @@ constexpr Route kRoutes[] = {
 
 }  // namespace
 
+}  // namespace assignments_resource
+
 std::span<const Route> assignment_routes() {
-  return kRoutes;
+  return assignments_resource::kRoutes;
 }
 
 }  // namespace backend::api

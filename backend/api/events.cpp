@@ -10,6 +10,8 @@
 
 namespace backend::api {
 
+namespace events_resource {
+
 namespace {
 
 using std::chrono::seconds;
@@ -189,8 +191,10 @@ constexpr Route kRoutes[] = {
 
 }  // namespace
 
+}  // namespace events_resource
+
 std::span<const Route> event_routes() {
-  return kRoutes;
+  return events_resource::kRoutes;
 }
 
 }  // namespace backend::api

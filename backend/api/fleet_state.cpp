@@ -7,6 +7,8 @@
 
 namespace backend::api {
 
+namespace fleet_state_resource {
+
 namespace {
 
 // The waits of some instances, as the index has them; names come from the store.
@@ -208,8 +210,10 @@ constexpr Route kRoutes[] = {
 
 }  // namespace
 
+}  // namespace fleet_state_resource
+
 std::span<const Route> fleet_routes() {
-  return kRoutes;
+  return fleet_state_resource::kRoutes;
 }
 
 }  // namespace backend::api

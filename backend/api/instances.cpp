@@ -8,6 +8,8 @@
 
 namespace backend::api {
 
+namespace instances_resource {
+
 namespace {
 
 void add_tags(base::JsonText& json, const domain::Tags& tags) {
@@ -265,8 +267,10 @@ constexpr Route kRoutes[] = {
 
 }  // namespace
 
+}  // namespace instances_resource
+
 std::span<const Route> instance_routes() {
-  return kRoutes;
+  return instances_resource::kRoutes;
 }
 
 }  // namespace backend::api

@@ -8,6 +8,8 @@
 
 namespace backend::api {
 
+namespace join_tokens_resource {
+
 namespace {
 
 constexpr std::int64_t kDefaultLife = 15 * 60;
@@ -146,8 +148,10 @@ constexpr Route kRoutes[] = {
 
 }  // namespace
 
+}  // namespace join_tokens_resource
+
 std::span<const Route> join_token_routes() {
-  return kRoutes;
+  return join_tokens_resource::kRoutes;
 }
 
 }  // namespace backend::api

@@ -9,6 +9,8 @@
 
 namespace backend::api {
 
+namespace recipes_resource {
+
 namespace {
 
 void begin_revision(base::JsonText& json, const domain::Revision& revision) {
@@ -171,8 +173,10 @@ constexpr Route kRoutes[] = {
 
 }  // namespace
 
+}  // namespace recipes_resource
+
 std::span<const Route> recipe_routes() {
-  return kRoutes;
+  return recipes_resource::kRoutes;
 }
 
 }  // namespace backend::api

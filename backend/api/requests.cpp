@@ -10,6 +10,8 @@
 
 namespace backend::api {
 
+namespace requests_resource {
+
 namespace {
 
 using std::chrono::seconds;
@@ -384,8 +386,10 @@ constexpr Route kRoutes[] = {
 
 }  // namespace
 
+}  // namespace requests_resource
+
 std::span<const Route> request_routes() {
-  return kRoutes;
+  return requests_resource::kRoutes;
 }
 
 }  // namespace backend::api

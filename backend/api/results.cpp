@@ -7,6 +7,8 @@
 
 namespace backend::api {
 
+namespace results_resource {
+
 namespace {
 
 struct Asked {
@@ -126,8 +128,10 @@ constexpr Route kRoutes[] = {
 
 }  // namespace
 
+}  // namespace results_resource
+
 std::span<const Route> result_routes() {
-  return kRoutes;
+  return results_resource::kRoutes;
 }
 
 }  // namespace backend::api

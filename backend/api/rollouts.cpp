@@ -12,6 +12,8 @@
 
 namespace backend::api {
 
+namespace rollouts_resource {
+
 namespace {
 
 constexpr std::int64_t kDay = 24 * 3600;
@@ -349,8 +351,10 @@ constexpr Route kRoutes[] = {
 
 }  // namespace
 
+}  // namespace rollouts_resource
+
 std::span<const Route> rollout_routes() {
-  return kRoutes;
+  return rollouts_resource::kRoutes;
 }
 
 }  // namespace backend::api

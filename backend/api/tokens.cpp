@@ -9,6 +9,8 @@
 
 namespace backend::api {
 
+namespace tokens_resource {
+
 namespace {
 
 constexpr std::int64_t kShortestLife = 60;
@@ -136,8 +138,10 @@ constexpr Route kRoutes[] = {
 
 }  // namespace
 
+}  // namespace tokens_resource
+
 std::span<const Route> token_routes() {
-  return kRoutes;
+  return tokens_resource::kRoutes;
 }
 
 }  // namespace backend::api

@@ -55,7 +55,7 @@ void write_parameter(const recipe::State& state, std::string& out) {
   char before = '{';
   for (const base::Member& member : state.parameter.members()) {
     bool is_watch = false;
-    for (const states::Param& param : state.type->params)
+    for (const states::Param& param : state.type->schema())
       is_watch = is_watch || (param.wire == states::Wire::watch && param.is_called(member.key));
     out += std::exchange(before, ',');
     out.append(base::json_quote(member.key)).append(":");
@@ -78,7 +78,7 @@ void write_list(std::string_view name, states::List texts, std::string& out) {
 
 void write_state(const recipe::State& state, std::string& out) {
   out.append("{\"id\":").append(base::json_quote(state.id));
-  out.append(",\"module\":").append(base::json_quote(state.type->name));
+  out.append(",\"module\":").append(base::json_quote(state.type->name()));
   out.append(",\"parameter\":");
   write_parameter(state, out);
   if (state.timeout) out.append(",\"timeout\":").append(std::to_string(state.timeout->count()));

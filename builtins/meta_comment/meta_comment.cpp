@@ -11,30 +11,37 @@ struct Params {
   std::optional<std::string_view> comment;
 };
 
-constexpr std::array kParams{
-    param<&Params::comment>("comment", "free text for the reader of the recipe").multiline(),
+constexpr auto kParams =
+    param_table(param<&Params::comment>("comment", "free text for the reader of the recipe").multiline());
+
+class Comment final : public State<Params> {
+ public:
+  constexpr Comment()
+      : State({.name = "meta.comment",
+               .aliases = {"meta.#"},
+               .summary = "A remark; does nothing and always succeeds",
+               .works_below_root = true},
+              kParams) {}
+
+ private:
+  PlanWith<NoSteps> plan(const Params& params, Context& context) const override;
+  Applied apply(const Params& params, const Plan& plan, const NoSteps& steps,
+                ApplyContext& context) const override;
 };
 
-Plan plan(const Params&, Context&) {
+PlanWith<NoSteps> Comment::plan(const Params&, Context&) const {
   return Plan::kept({});
 }
 
-Applied apply(const Params&, const Plan&, ApplyContext&) {
+Applied Comment::apply(const Params&, const Plan&, const NoSteps&, ApplyContext&) const {
   return Applied::done({});
 }
 
+constexpr Comment kType;
+
 }  // namespace
 
-extern const StateType kState;
-const StateType kState{
-    .name = "meta.comment",
-    .aliases = {"meta.#"},
-    .summary = "A remark; does nothing and always succeeds",
-    .params = kParams,
-    .works_below_root = true,
-    .make_params = make_params<Params>,
-    .plan = plan_with<Params, plan>,
-    .apply = apply_with<Params, apply>,
-};
+extern const StateType& kState;
+constinit const StateType& kState = kType;
 
 }  // namespace builtins::meta_comment

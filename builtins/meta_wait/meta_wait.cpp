@@ -8,26 +8,30 @@ namespace {
 using namespace states;
 
 struct Params {
-  // Not interpreted here: which states are meant, and whether they are done, is the backend's to know.
-  // Objects and lists of objects are accepted for that reason.
-  bool given = false;
+  // Which states are meant, and whether they are done, is the backend's to know.
+  References state;
 };
 
-base::Result<void> accept_anything(void* params, const Param&, const base::Value& value, base::Arena&) {
-  static_cast<Params*>(params)->given = !value.is_null();
-  return {};
-}
+constexpr auto kParams = param_table(param<&Params::state>(
+    "state",
+    "the states of other machines that are waited for, `instance/state` each; the backend reads this"));
 
-constexpr std::array kParams{
-    Param{
-        .name = "state",
-        .doc =
-            "the states of other machines that are waited for, `instance/state` each; the backend reads this",
-        .wire = Wire::references,
-        .store = accept_anything},
+class Wait final : public State<Params> {
+ public:
+  constexpr Wait()
+      : State({.name = "meta.wait",
+               .summary = "Waits until states of other machines are done",
+               .works_below_root = true,
+               .timeout = kNoTimeout},
+              kParams) {}
+
+ private:
+  PlanWith<NoSteps> plan(const Params& params, Context& context) const override;
+  Applied apply(const Params& params, const Plan& plan, const NoSteps& steps,
+                ApplyContext& context) const override;
 };
 
-Plan plan(const Params&, Context& context) {
+PlanWith<NoSteps> Wait::plan(const Params&, Context& context) const {
   if (context.waits.is_done(context.state_id)) return Plan::kept({});
   Plan plan;
   plan.verdict = Verdict::change;
@@ -36,24 +40,17 @@ Plan plan(const Params&, Context& context) {
   return plan;
 }
 
-Applied apply(const Params&, const Plan&, ApplyContext& context) {
+Applied Wait::apply(const Params&, const Plan&, const NoSteps&, ApplyContext& context) const {
   auto waited = context.waits.wait(context.state_id, context.commands.deadline());
   if (!waited) return Applied::failed(waited.error());
   return Applied::done({});
 }
 
+constexpr Wait kType;
+
 }  // namespace
 
-extern const StateType kState;
-const StateType kState{
-    .name = "meta.wait",
-    .summary = "Waits until states of other machines are done",
-    .params = kParams,
-    .works_below_root = true,
-    .timeout = kNoTimeout,
-    .make_params = make_params<Params>,
-    .plan = plan_with<Params, plan>,
-    .apply = apply_with<Params, apply>,
-};
+extern const StateType& kState;
+constinit const StateType& kState = kType;
 
 }  // namespace builtins::meta_wait

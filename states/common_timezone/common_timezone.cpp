@@ -16,12 +16,11 @@ struct Params {
   std::optional<bool> use_utc;
 };
 
-constexpr std::array kParams{
-    param<&Params::name>("name", "the zone, as in Europe/Berlin").required(),
-    param<&Params::use_utc>("use-utc", "whether the hardware clock keeps UTC; false: local time")
-        .alias("use_utc")
-        .fallback("not managed"),
-};
+constexpr auto kParams =
+    param_table(param<&Params::name>("name", "the zone, as in Europe/Berlin").required(),
+                param<&Params::use_utc>("use-utc", "whether the hardware clock keeps UTC; false: local time")
+                    .alias("use_utc")
+                    .fallback("not managed"));
 
 constexpr std::string_view kLocaltime = "/etc/localtime";
 constexpr std::string_view kTimezone = "/etc/timezone";  // Debian's own note of the name
@@ -33,7 +32,22 @@ struct Steps {
   std::string before;  // the zone that was set
 };
 
-base::Result<void> check(const Params& params) {
+class Timezone final : public State<Params, Steps> {
+ public:
+  constexpr Timezone()
+      : State({.name = "common.timezone",
+               .summary = "The time zone of the system, and what its hardware clock keeps",
+               .works_below_root = true},
+              kParams) {}
+
+ private:
+  base::Result<void> check(const Params& params) const override;
+  PlanWith<Steps> plan(const Params& params, Context& context) const override;
+  Applied apply(const Params& params, const Plan& plan, const Steps& steps,
+                ApplyContext& context) const override;
+};
+
+base::Result<void> Timezone::check(const Params& params) const {
   if (is_zone_name(params.name)) return {};
   return base::Error(base::ErrorCode::invalid, "Unknown time zone '" + std::string(params.name) + "'");
 }
@@ -73,7 +87,7 @@ std::string clock_text(bool utc) {
   return utc ? "UTC" : "local time";
 }
 
-Plan plan(const Params& params, Context& context) {
+PlanWith<Steps> Timezone::plan(const Params& params, Context& context) const {
   const std::string name(params.name);
   if (auto stop = stop_for_earlier_states(params, context)) return std::move(*stop);
   auto zone = read_zone(name, context.tree);
@@ -118,13 +132,11 @@ Plan plan(const Params& params, Context& context) {
     return Plan::kept(
         "Time zone " + name + " is already set" +
         (params.use_utc ? ", as is " + clock_text(*params.use_utc) + " in the hardware clock" : ""));
-  plan.steps = std::move(steps);
-  return plan;
+  return {std::move(plan), std::move(steps)};
 }
 
-Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
+Applied Timezone::apply(const Params& params, const Plan&, const Steps& steps, ApplyContext& context) const {
   const std::string name(params.name);
-  const Steps& steps = plan.steps_as<Steps>();
   const base::Attributes ours{.uid = ::geteuid(), .gid = ::getegid(), .mode = 0644};
   std::vector<std::string> comments;
   if (steps.link)
@@ -144,18 +156,11 @@ Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
   return Applied::done(base::join(comments, "\n\n"), tools.output());
 }
 
+constexpr Timezone kType;
+
 }  // namespace
 
-extern const StateType kState;
-const StateType kState{
-    .name = "common.timezone",
-    .summary = "The time zone of the system, and what its hardware clock keeps",
-    .params = kParams,
-    .works_below_root = true,
-    .make_params = make_params<Params>,
-    .check = check_with<Params, check>,
-    .plan = plan_with<Params, plan>,
-    .apply = apply_with<Params, apply>,
-};
+extern const StateType& kState;
+constinit const StateType& kState = kType;
 
 }  // namespace states::common_timezone

@@ -8,7 +8,7 @@
 #include "tests/support/state_harness.hpp"
 
 namespace states::common_timezone {
-extern const StateType kState;
+extern const StateType& kState;
 }
 
 namespace {

@@ -16,6 +16,20 @@ bool would_exist(EffectKind kind, std::string_view name, const Context& context)
   return entry && entry->effect.present;
 }
 
+std::string_view aspect_name(Aspect aspect) {
+  switch (aspect) {
+    case Aspect::content:
+      return "content";
+    case Aspect::destination:
+      return "destination";
+    case Aspect::owner:
+      return "owner";
+    case Aspect::mode:
+      return "mode";
+  }
+  return "content";
+}
+
 }  // namespace
 
 std::variant<base::Attributes, Plan> resolve_owner(std::optional<std::string_view> user,
@@ -49,28 +63,26 @@ std::string owner_text(uid_t uid, gid_t gid, base::Accounts& accounts) {
   return accounts.user_name(uid) + ":" + accounts.group_name(gid);
 }
 
+void Differences::add(Aspect aspect, std::string_view path, std::string before, std::string after,
+                      std::string diff) {
+  const std::string_view word = aspect_name(aspect);
+  summary.append(summary.empty() ? "" : ", ").append(word);
+  if (aspect != Aspect::content) summary += " " + before + " -> " + after;
+  changes.push_back({.what = std::string(word) + " of " + std::string(path),
+                     .before = std::move(before),
+                     .after = std::move(after),
+                     .diff = std::move(diff)});
+}
+
 void compare_attributes(const struct stat& found, const base::Attributes& wanted, std::string_view path,
-                        base::Accounts& accounts, std::vector<Change>& changes) {
+                        base::Accounts& accounts, Differences& differences) {
   const uid_t uid = wanted.uid.value_or(found.st_uid);
   const gid_t gid = wanted.gid.value_or(found.st_gid);
   if (uid != found.st_uid || gid != found.st_gid)
-    changes.push_back({.what = "owner of " + std::string(path),
-                       .before = owner_text(found.st_uid, found.st_gid, accounts),
-                       .after = owner_text(uid, gid, accounts)});
+    differences.add(Aspect::owner, path, owner_text(found.st_uid, found.st_gid, accounts),
+                    owner_text(uid, gid, accounts));
   if (wanted.mode && *wanted.mode != (found.st_mode & 07777))
-    changes.push_back({.what = "mode of " + std::string(path),
-                       .before = mode_text(found.st_mode),
-                       .after = mode_text(*wanted.mode)});
-}
-
-std::string summarise(const std::vector<Change>& changes) {
-  std::string text;
-  for (const Change& change : changes) {
-    const std::string_view what = std::string_view(change.what).substr(0, change.what.find(" of "));
-    text.append(text.empty() ? "" : ", ").append(what);
-    if (change.diff.empty() && what != "content") text += " " + change.before + " -> " + change.after;
-  }
-  return text;
+    differences.add(Aspect::mode, path, mode_text(found.st_mode), mode_text(*wanted.mode));
 }
 
 std::string_view file_type_name(mode_t mode) {

@@ -24,16 +24,27 @@ std::variant<base::Attributes, Plan> resolve_owner(std::optional<std::string_vie
                                                    std::optional<std::string_view> group,
                                                    std::optional<Mode> mode, Context& context);
 
-// Appends a change for the owner and one for the mode where they differ from what is there.
+// What may differ of a file that is there.
+enum class Aspect { content, destination, owner, mode };
+
+// How files differ from what is wanted: as changes, and in one line for people ("content, mode 0600 ->
+// 0644").
+struct Differences {
+  std::vector<Change> changes;
+  std::string summary;
+
+  void add(Aspect aspect, std::string_view path, std::string before, std::string after,
+           std::string diff = {});
+};
+
+// Adds the owner and the mode where they differ from what is there.
 void compare_attributes(const struct stat& found, const base::Attributes& wanted, std::string_view path,
-                        base::Accounts& accounts, std::vector<Change>& changes);
+                        base::Accounts& accounts, Differences& differences);
 
 // "0644"
 std::string mode_text(mode_t mode);
 // "root:adm"
 std::string owner_text(uid_t uid, gid_t gid, base::Accounts& accounts);
-// "content, mode 0600 -> 0644"
-std::string summarise(const std::vector<Change>& changes);
 // "a FIFO", "a directory", … for what is in the way.
 std::string_view file_type_name(mode_t mode);
 

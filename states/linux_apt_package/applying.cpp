@@ -6,7 +6,6 @@
 #include "base/file_read.hpp"
 #include "base/text.hpp"
 #include "states/linux_apt_package/choosing.hpp"
-#include "states/linux_apt_package/planning.hpp"
 #include "states/linux_apt_package/wording.hpp"
 
 namespace states::linux_apt_package {
@@ -33,8 +32,8 @@ std::vector<std::string> names_with(const std::vector<Item>& items, Action actio
 // One application of a plan.
 class Application {
  public:
-  Application(const Params& params, const Plan& plan, ApplyContext& context, debian::AptPatience patience)
-      : params_(params), context_(context), steps_(plan.steps_as<Steps>()), apt_(context, patience) {}
+  Application(const Params& params, const Steps& steps, ApplyContext& context, debian::AptPatience patience)
+      : params_(params), context_(context), steps_(steps), apt_(context, patience) {}
 
   Applied run() {
     const auto changed = change();
@@ -121,15 +120,16 @@ class Application {
 
   const Params& params_;
   ApplyContext& context_;
-  Steps steps_;
+  Steps steps_;  // a copy: the items get the versions that are chosen
   debian::AptGet apt_;
   std::string refresh_problem_;  // of a refresh that failed
 };
 
 }  // namespace
 
-Applied apply(const Params& params, const Plan& plan, ApplyContext& context, debian::AptPatience patience) {
-  return Application(params, plan, context, patience).run();
+Applied apply_packages(const Params& params, const Steps& steps, ApplyContext& context,
+                       debian::AptPatience patience) {
+  return Application(params, steps, context, patience).run();
 }
 
 }  // namespace states::linux_apt_package

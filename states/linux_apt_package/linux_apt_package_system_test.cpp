@@ -11,16 +11,15 @@
 
 #include "base/process.hpp"
 #include "base/text.hpp"
-#include "states/linux_apt_package/applying.hpp"
-#include "states/linux_apt_package/planning.hpp"
+#include "states/linux_apt_package/apt_package.hpp"
 #include "states/state.hpp"
 #include "tests/support/state_harness.hpp"
 
 namespace states::linux_apt_package {
-extern const StateType kState;
+extern const StateType& kState;
 }
 namespace states::linux_apt_repo {
-extern const StateType kState;
+extern const StateType& kState;
 }
 
 namespace {
@@ -164,19 +163,10 @@ class Holder {
   pid_t pid_ = -1;
 };
 
-states::Applied apply_impatiently(const states::linux_apt_package::Params& params, const Plan& plan,
-                                  states::ApplyContext& context) {
-  return apply(params, plan, context,
-               {.lock = std::chrono::seconds(2), .retry = std::chrono::milliseconds(300)});
-}
-
 // The module with less patience.
 const states::StateType& impatient() {
-  static const states::StateType type = [] {
-    states::StateType copy = kState;
-    copy.apply = states::apply_with<states::linux_apt_package::Params, apply_impatiently>;
-    return copy;
-  }();
+  static constexpr states::linux_apt_package::AptPackage type{
+      {.lock = std::chrono::seconds(2), .retry = std::chrono::milliseconds(300)}};
   return type;
 }
 

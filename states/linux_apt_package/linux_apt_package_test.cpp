@@ -7,7 +7,7 @@
 #include "tests/support/state_harness.hpp"
 
 namespace states::linux_apt_package {
-extern const StateType kState;
+extern const StateType& kState;
 }
 
 namespace {

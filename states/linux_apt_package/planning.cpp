@@ -186,7 +186,7 @@ Result<void> check_debconf_file(std::string_view path, Context& context) {
   return base::Error(base::ErrorCode::not_found, "debconf file " + std::string(path) + " cannot be read");
 }
 
-Plan plan(const Params& params, Context& context) {
+PlanWith<Steps> plan_packages(const Params& params, Context& context) {
   auto request = read_request(params.name);
   if (!request) return Plan::fail(request.error());
   auto status = debian::installed_packages(context);
@@ -217,8 +217,7 @@ Plan plan(const Params& params, Context& context) {
     if (auto stop = check_debconf(params, context)) return std::move(*stop);
   plan.verdict = Verdict::change;
   plan.message = plan_message(steps, refresh);
-  plan.steps = std::move(steps);
-  return plan;
+  return {std::move(plan), std::move(steps)};
 }
 
 }  // namespace states::linux_apt_package

@@ -27,7 +27,7 @@ struct Steps {
   std::vector<std::string> skipped;
 };
 
-Plan plan(const Params& params, Context& context);
+PlanWith<Steps> plan_packages(const Params& params, Context& context);
 
 // Whether the package is as the entry wants it. For Want::latest, being installed is enough here.
 bool is_as_wanted(const Entry& entry, const debian::DpkgPackage* package);

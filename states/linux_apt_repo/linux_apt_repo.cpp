@@ -18,14 +18,13 @@ struct Params {
   std::string_view content;
 };
 
-constexpr std::array kParams{
+constexpr auto kParams = param_table(
     param<&Params::name>("name", "name of the file in /etc/apt/sources.list.d, with or without suffix")
         .required(),
     param<&Params::content>("content", "text of the file; a newline at its end is added if missing")
         .required()
         .multiline()
-        .keep_empty(),
-};
+        .keep_empty());
 
 constexpr base::Attributes kAttributes{.uid = 0, .gid = 0, .mode = 0644};
 constexpr std::size_t kLargestDiffed = 1024 * 1024;
@@ -37,8 +36,24 @@ struct Steps {
   std::vector<std::string> missing_folders;  // outermost first
 };
 
+class AptRepo final : public State<Params, Steps> {
+ public:
+  constexpr AptRepo()
+      : State({.name = "linux.apt.repo",
+               .summary = "A file that tells apt where packages come from",
+               .family = Family::debian,
+               .works_below_root = true},
+              kParams) {}
+
+ private:
+  base::Result<void> check(const Params& params) const override;
+  PlanWith<Steps> plan(const Params& params, Context& context) const override;
+  Applied apply(const Params& params, const Plan& plan, const Steps& steps,
+                ApplyContext& context) const override;
+};
+
 // Apt ignores files with other characters in their names.
-base::Result<void> check(const Params& params) {
+base::Result<void> AptRepo::check(const Params& params) const {
   const bool is_legal = std::ranges::all_of(params.name,
                                             [](unsigned char c) {
                                               return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-';
@@ -88,7 +103,7 @@ std::string diff_for(std::string_view before, std::string_view after) {
   return base::unified_diff(before, after);
 }
 
-Plan plan(const Params& params, Context& context) {
+PlanWith<Steps> AptRepo::plan(const Params& params, Context& context) const {
   Steps steps{.path = path_of(params), .content = content_of(params)};
   const std::string& path = steps.path;
   if (const Overlay::Entry* earlier = context.overlay.path(path))
@@ -97,6 +112,7 @@ Plan plan(const Params& params, Context& context) {
   if (!looked) return Plan::fail(looked.error());
 
   Plan plan;
+  files::Differences differences;
   if (!*looked) {
     auto missing = missing_folders(path, context);
     if (!missing) return Plan::fail(missing.error());
@@ -106,21 +122,21 @@ Plan plan(const Params& params, Context& context) {
                             .after = "repository file, root:root, 0644",
                             .diff = diff_for({}, steps.content)});
   } else if (S_ISLNK((*looked)->st_mode)) {
-    plan.changes.push_back({.what = "content of " + path, .before = "a symlink", .after = "a regular file"});
+    differences.add(files::Aspect::content, path, "a symlink", "a regular file");
   } else if (!S_ISREG((*looked)->st_mode)) {
     return Plan::fail(path + " is " + std::string(files::file_type_name((*looked)->st_mode)));
   } else {
     auto same = context.tree.has_content(path, steps.content);
     if (!same) return Plan::fail(same.error());
     if (!*same) {
-      plan.changes.push_back({.what = "content of " + path,
-                              .before = std::to_string((*looked)->st_size) + " bytes",
-                              .after = std::to_string(steps.content.size()) + " bytes"});
-      if (auto before = context.tree.read(path, kLargestDiffed))
-        plan.changes.back().diff = diff_for(*before, steps.content);
+      const auto before = context.tree.read(path, kLargestDiffed);
+      differences.add(files::Aspect::content, path, std::to_string((*looked)->st_size) + " bytes",
+                      std::to_string(steps.content.size()) + " bytes",
+                      before ? diff_for(*before, steps.content) : std::string());
     }
-    files::compare_attributes(**looked, kAttributes, path, context.accounts, plan.changes);
+    files::compare_attributes(**looked, kAttributes, path, context.accounts, differences);
   }
+  std::ranges::move(differences.changes, std::back_inserter(plan.changes));
   if (plan.changes.empty()) return Plan::kept("Repository file " + path + " is up to date");
 
   plan.verdict = Verdict::change;
@@ -129,12 +145,10 @@ Plan plan(const Params& params, Context& context) {
     plan.effects.push_back({.kind = EffectKind::directory, .name = folder});
   plan.effects.push_back({.kind = EffectKind::file, .name = path});
   plan.scratch = {base::TreeWriter::scratch_path(path)};
-  plan.steps = std::move(steps);
-  return plan;
+  return {std::move(plan), std::move(steps)};
 }
 
-Applied apply(const Params&, const Plan& plan, ApplyContext& context) {
-  const Steps& steps = plan.steps_as<Steps>();
+Applied AptRepo::apply(const Params&, const Plan& plan, const Steps& steps, ApplyContext& context) const {
   for (const std::string& folder : steps.missing_folders)
     if (auto made = context.files.make_folder(folder, {.uid = 0, .gid = 0, .mode = 0755}); !made)
       return Applied::failed(made.error());
@@ -147,19 +161,11 @@ Applied apply(const Params&, const Plan& plan, ApplyContext& context) {
   return Applied::done("Repository file " + steps.path + " written", std::move(diffs));
 }
 
+constexpr AptRepo kType;
+
 }  // namespace
 
-extern const StateType kState;
-const StateType kState{
-    .name = "linux.apt.repo",
-    .summary = "A file that tells apt where packages come from",
-    .params = kParams,
-    .family = Family::debian,
-    .works_below_root = true,
-    .make_params = make_params<Params>,
-    .check = check_with<Params, check>,
-    .plan = plan_with<Params, plan>,
-    .apply = apply_with<Params, apply>,
-};
+extern const StateType& kState;
+constinit const StateType& kState = kType;
 
 }  // namespace states::linux_apt_repo

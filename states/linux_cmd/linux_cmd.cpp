@@ -27,7 +27,7 @@ struct Params {
   List if_path_absent;
 };
 
-constexpr std::array kParams{
+constexpr auto kParams = param_table(
     param<&Params::cmd>("cmd", "the command, handed to the shell as it is; a list is joined by newlines")
         .multiline()
         .join_lists()
@@ -42,7 +42,22 @@ constexpr std::array kParams{
     param<&Params::timeout>("timeout", "seconds after which it is ended with all that it started")
         .fallback("600"),
     param<&Params::if_path_present>("if-path-present", "run only if all of these exist"),
-    param<&Params::if_path_absent>("if-path-absent", "run only if none of these exists"),
+    param<&Params::if_path_absent>("if-path-absent", "run only if none of these exists"));
+
+class Cmd final : public State<Params> {
+ public:
+  constexpr Cmd()
+      : State({.name = "linux.cmd",
+               .summary = "A shell command, run in every round while its guards hold",
+               .rereadable = false},
+              kParams) {}
+
+ private:
+  base::Result<void> check(const Params& params) const override;
+  PlanWith<NoSteps> plan(const Params& params, Context& context) const override;
+  Applied apply(const Params& params, const Plan& plan, const NoSteps& steps,
+                ApplyContext& context) const override;
+  std::optional<std::chrono::seconds> time_limit(const Params& params) const override;
 };
 
 constexpr std::size_t kLongestShown = 200;  // of a command or a line of output, in comments
@@ -51,7 +66,7 @@ base::Error invalid(std::string message) {
   return {base::ErrorCode::invalid, std::move(message)};
 }
 
-base::Result<void> check(const Params& params) {
+base::Result<void> Cmd::check(const Params& params) const {
   std::vector<std::string_view> paths{params.shell};
   if (params.cwd) paths.push_back(*params.cwd);
   paths.insert(paths.end(), params.if_path_present.begin(), params.if_path_present.end());
@@ -69,7 +84,7 @@ base::Result<void> check(const Params& params) {
   return {};
 }
 
-std::optional<std::chrono::seconds> time_limit(const Params& params) {
+std::optional<std::chrono::seconds> Cmd::time_limit(const Params& params) const {
   return params.timeout ? std::optional(params.timeout->value) : std::nullopt;
 }
 
@@ -136,7 +151,7 @@ std::optional<Plan> obstacle(const Params& params, Context& context) {
   return std::nullopt;
 }
 
-Plan plan(const Params& params, Context& context) {
+PlanWith<NoSteps> Cmd::plan(const Params& params, Context& context) const {
   if (auto skipped = held_back(params, context)) return std::move(*skipped);
   if (auto stop = obstacle(params, context)) return std::move(*stop);
   Plan plan{.verdict = Verdict::change, .message = "Run a command (runs every round)"};
@@ -177,7 +192,7 @@ Applied judge(const base::Completed& completed, bool may_quote) {
   return Applied::failed(std::move(comment), std::move(output));
 }
 
-Applied apply(const Params& params, const Plan&, ApplyContext& context) {
+Applied Cmd::apply(const Params& params, const Plan&, const NoSteps&, ApplyContext& context) const {
   auto cwd =
       params.cwd ? base::Result<std::string>(std::string(*params.cwd)) : files::working_folder(context);
   if (!cwd) return Applied::failed(cwd.error());
@@ -197,19 +212,11 @@ Applied apply(const Params& params, const Plan&, ApplyContext& context) {
   return judge(*completed, !context.sensitive);
 }
 
+constexpr Cmd kType;
+
 }  // namespace
 
-extern const StateType kState;
-const StateType kState{
-    .name = "linux.cmd",
-    .summary = "A shell command, run in every round while its guards hold",
-    .params = kParams,
-    .rereadable = false,
-    .make_params = make_params<Params>,
-    .check = check_with<Params, check>,
-    .plan = plan_with<Params, plan>,
-    .apply = apply_with<Params, apply>,
-    .time_limit = time_limit_with<Params, time_limit>,
-};
+extern const StateType& kState;
+constinit const StateType& kState = kType;
 
 }  // namespace states::linux_cmd

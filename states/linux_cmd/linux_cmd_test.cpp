@@ -9,11 +9,12 @@
 
 #include <doctest/doctest.h>
 
+#include "base/json.hpp"
 #include "states/state.hpp"
 #include "tests/support/state_harness.hpp"
 
 namespace states::linux_cmd {
-extern const StateType kState;
+extern const StateType& kState;
 }
 
 namespace {
@@ -223,11 +224,15 @@ TEST_CASE("linux.cmd ends a command whose time is up, with all that it started")
 TEST_CASE("linux.cmd asks the engine for the time that its parameter names") {
   Machine machine;
   base::Arena arena;
-  void* params = kState.make_params(arena);
-  CHECK_FALSE(kState.time_limit(params).has_value());
-  const auto& row = *std::ranges::find(kState.params, "timeout", &states::Param::name);
-  REQUIRE(row.store(params, row, base::Value::integer(1800), arena));
-  CHECK(kState.time_limit(params) == std::chrono::seconds(1800));
+  const auto limit = [&](std::string_view json) {
+    std::vector<states::ParamProblem> problems;
+    const auto* params =
+        kState.read_params(std::get<base::Value>(base::parse_json(json, arena)), arena, problems);
+    REQUIRE(params);
+    return kState.own_time_limit(*params);
+  };
+  CHECK_FALSE(limit(R"({"cmd": "true"})").has_value());
+  CHECK(limit(R"({"cmd": "true", "timeout": 1800})") == std::chrono::seconds(1800));
 }
 
 TEST_CASE("linux.cmd does not wait for a daemon that keeps its output open") {

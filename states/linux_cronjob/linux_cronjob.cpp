@@ -22,15 +22,14 @@ struct Params {
   std::string_view day_of_week = "*";
 };
 
-constexpr std::array kParams{
+constexpr auto kParams = param_table(
     param<&Params::user>("user", "whose crontab").fallback("root"),
     param<&Params::cmd>("cmd", "commands; one job each, all at the same times").required(),
     param<&Params::minute>("minute", "0-59, lists, ranges and steps as cron takes them").fallback("*"),
     param<&Params::hour>("hour", "0-23").fallback("*"),
     param<&Params::day_of_month>("day-of-month", "1-31").fallback("*"),
     param<&Params::month>("month", "1-12, or names").fallback("*"),
-    param<&Params::day_of_week>("day-of-week", "0-7, or names").fallback("*"),
-};
+    param<&Params::day_of_week>("day-of-week", "0-7, or names").fallback("*"));
 
 constexpr debian::Prerequisite kNeeded{"linux.cronjob", "crontab", "cron", "cronie"};
 constexpr std::size_t kLargestCrontab = 1024 * 1024;  // cron itself takes less
@@ -39,6 +38,18 @@ struct Steps {
   std::string user;
   std::string text;  // of the whole crontab, to be installed
   std::vector<std::string> comments;
+};
+
+class Cronjob final : public State<Params, Steps> {
+ public:
+  constexpr Cronjob()
+      : State({.name = "linux.cronjob", .summary = "Commands in a user's crontab"}, kParams) {}
+
+ private:
+  base::Result<void> check(const Params& params) const override;
+  PlanWith<Steps> plan(const Params& params, Context& context) const override;
+  Applied apply(const Params& params, const Plan& plan, const Steps& steps,
+                ApplyContext& context) const override;
 };
 
 base::Error invalid(std::string message) {
@@ -53,7 +64,7 @@ bool is_one_field(std::string_view text) {
   });
 }
 
-base::Result<void> check(const Params& params) {
+base::Result<void> Cronjob::check(const Params& params) const {
   const std::pair<std::string_view, std::string_view> fields[] = {{"minute", params.minute},
                                                                   {"hour", params.hour},
                                                                   {"day-of-month", params.day_of_month},
@@ -111,7 +122,7 @@ std::string describe(JobState state, bool done, const std::string& user, const s
   return std::string(what) + user + ": " + line;
 }
 
-Plan plan(const Params& params, Context& context) {
+PlanWith<Steps> Cronjob::plan(const Params& params, Context& context) const {
   auto account = account_of(params.user, context);
   if (auto* stop = std::get_if<Plan>(&account)) return std::move(*stop);
   const auto& name = std::get<std::optional<std::string>>(account);
@@ -140,12 +151,10 @@ Plan plan(const Params& params, Context& context) {
   if (*package) plan.changes.insert(plan.changes.begin(), std::move(**package));
   plan.verdict = Verdict::change;
   steps.text = crontab.text();
-  plan.steps = std::move(steps);
-  return plan;
+  return {std::move(plan), std::move(steps)};
 }
 
-Applied apply(const Params&, const Plan& plan, ApplyContext& context) {
-  const Steps& steps = plan.steps_as<Steps>();
+Applied Cronjob::apply(const Params&, const Plan&, const Steps& steps, ApplyContext& context) const {
   auto installed = debian::ensure_program(context, kNeeded);
   if (!installed) return Applied::failed(installed.error());
   base::Command command;
@@ -168,17 +177,11 @@ Applied apply(const Params&, const Plan& plan, ApplyContext& context) {
   return Applied::done(std::move(comment), std::move(output));
 }
 
+constexpr Cronjob kType;
+
 }  // namespace
 
-extern const StateType kState;
-const StateType kState{
-    .name = "linux.cronjob",
-    .summary = "Commands in a user's crontab",
-    .params = kParams,
-    .make_params = make_params<Params>,
-    .check = check_with<Params, check>,
-    .plan = plan_with<Params, plan>,
-    .apply = apply_with<Params, apply>,
-};
+extern const StateType& kState;
+constinit const StateType& kState = kType;
 
 }  // namespace states::linux_cronjob

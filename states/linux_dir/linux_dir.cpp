@@ -24,7 +24,7 @@ struct Params {
   bool absent = false;
 };
 
-constexpr std::array kParams{
+constexpr auto kParams = param_table(
     param<&Params::path>("path", "absolute paths of the directories").required(),
     param<&Params::user>("user", "owner, name or number").fallback("kept; root when created"),
     param<&Params::group>("group", "group, name or number").fallback("kept; root when created"),
@@ -32,8 +32,7 @@ constexpr std::array kParams{
     param<&Params::recursive>("recursive", "apply the given owner and mode to all that is below, too")
         .fallback("false"),
     param<&Params::absent>("absent", "remove it with all that is below; other parameters are ignored")
-        .fallback("false"),
-};
+        .fallback("false"));
 
 constexpr mode_t kNewFolderMode = 0755;
 
@@ -54,6 +53,21 @@ struct Steps {
   base::Attributes given;  // nothing for what was not given
 };
 
+class Dir final : public State<Params, Steps> {
+ public:
+  constexpr Dir()
+      : State({.name = "linux.dir",
+               .summary = "Directories with this owner and mode, or their absence",
+               .works_below_root = true},
+              kParams) {}
+
+ private:
+  base::Result<void> check(const Params& params) const override;
+  PlanWith<Steps> plan(const Params& params, Context& context) const override;
+  Applied apply(const Params& params, const Plan& plan, const Steps& steps,
+                ApplyContext& context) const override;
+};
+
 // An Item, or a Plan that stops the whole state.
 using ItemOrStop = std::variant<Item, Plan>;
 
@@ -66,7 +80,7 @@ struct Planning {
   Plan plan{};                      // changes and effects so far
 };
 
-base::Result<void> check(const Params& params) {
+base::Result<void> Dir::check(const Params& params) const {
   for (std::string_view path : params.path) {
     auto clean = base::clean_path(path);
     if (!clean) return std::move(clean).error();
@@ -139,15 +153,14 @@ base::Result<std::size_t> compare_below(const std::string& path, Planning& plann
 
 Item plan_existing(const std::string& path, const struct stat& found, Planning& planning) {
   const Params& params = planning.params;
-  std::vector<Change> own;
+  files::Differences own;
   files::compare_attributes(found, planning.given, path, planning.context.accounts, own);
   const bool pending_owner = (params.user && !planning.given.uid) || (params.group && !planning.given.gid);
   if (pending_owner)
-    own.push_back({.what = "owner of " + path,
-                   .before = files::owner_text(found.st_uid, found.st_gid, planning.context.accounts),
-                   .after = given_owner(params)});
-  Item item{.path = path, .itself = !own.empty(), .summary = files::summarise(own)};
-  std::ranges::move(own, std::back_inserter(planning.plan.changes));
+    own.add(files::Aspect::owner, path,
+            files::owner_text(found.st_uid, found.st_gid, planning.context.accounts), given_owner(params));
+  Item item{.path = path, .itself = !own.changes.empty(), .summary = std::move(own.summary)};
+  std::ranges::move(own.changes, std::back_inserter(planning.plan.changes));
   if (params.recursive) {
     auto others = compare_below(path, planning);
     if (!others) return impossible(path, others.error().message());
@@ -213,7 +226,7 @@ std::string describe(const Item& item) {
   }
 }
 
-Plan plan(const Params& params, Context& context) {
+PlanWith<Steps> Dir::plan(const Params& params, Context& context) const {
   Planning planning{.params = params, .context = context};
   if (!params.absent) {
     auto resolved = files::resolve_owner(params.user, params.group, params.mode, context);
@@ -239,8 +252,7 @@ Plan plan(const Params& params, Context& context) {
   }
   // What can be done is done even if another path cannot work; apply fails in the end.
   plan.verdict = changes ? Verdict::change : fails ? Verdict::fail : Verdict::kept;
-  plan.steps = std::move(steps);
-  return std::move(plan);
+  return {std::move(plan), std::move(steps)};
 }
 
 base::Result<std::string> create(const Item& item, base::Attributes attributes, ApplyContext& context) {
@@ -294,8 +306,7 @@ base::Result<std::string> carry_out(const Item& item, const base::Attributes& gi
   return item.comment;
 }
 
-Applied apply(const Params&, const Plan& plan, ApplyContext& context) {
-  const Steps& steps = plan.steps_as<Steps>();
+Applied Dir::apply(const Params&, const Plan&, const Steps& steps, ApplyContext& context) const {
   std::string comments;
   bool failed = false;
   for (const Item& item : steps.items) {
@@ -307,18 +318,11 @@ Applied apply(const Params&, const Plan& plan, ApplyContext& context) {
   return failed ? Applied::failed(std::move(comments)) : Applied::done(std::move(comments));
 }
 
+constexpr Dir kType;
+
 }  // namespace
 
-extern const StateType kState;
-const StateType kState{
-    .name = "linux.dir",
-    .summary = "Directories with this owner and mode, or their absence",
-    .params = kParams,
-    .works_below_root = true,
-    .make_params = make_params<Params>,
-    .check = check_with<Params, check>,
-    .plan = plan_with<Params, plan>,
-    .apply = apply_with<Params, apply>,
-};
+extern const StateType& kState;
+constinit const StateType& kState = kType;
 
 }  // namespace states::linux_dir

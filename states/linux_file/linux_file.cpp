@@ -20,7 +20,7 @@ struct Params {
   bool absent = false;
 };
 
-constexpr std::array kParams{
+constexpr auto kParams = param_table(
     param<&Params::path>("path", "absolute path of the file").required(),
     param<&Params::content>("content", "the wanted bytes, verbatim; no newline is added")
         .multiline()
@@ -29,8 +29,7 @@ constexpr std::array kParams{
     param<&Params::user>("user", "owner, name or number").fallback("kept; root when created"),
     param<&Params::group>("group", "group, name or number").fallback("kept; root when created"),
     param<&Params::mode>("mode", "permissions, octal text").fallback("kept; 0644 when created"),
-    param<&Params::absent>("absent", "remove the file; all other parameters are ignored").fallback("false"),
-};
+    param<&Params::absent>("absent", "remove the file; all other parameters are ignored").fallback("false"));
 
 constexpr mode_t kNewFileMode = 0644;
 constexpr std::size_t kLargestDiffed = 1024 * 1024;
@@ -39,11 +38,28 @@ constexpr std::size_t kLargestDiffed = 1024 * 1024;
 struct Steps {
   std::string path;
   std::vector<std::string> missing_folders;  // outermost first
-  bool write = false;                        // else only attributes
-  base::Attributes attributes;               // complete when writing
+  bool is_new = false;
+  bool write = false;           // else only attributes
+  base::Attributes attributes;  // complete when writing
+  std::string summary;          // of what is updated: "content, mode 0600 -> 0644"
 };
 
-base::Result<void> check(const Params& params) {
+class File final : public State<Params, Steps> {
+ public:
+  constexpr File()
+      : State({.name = "linux.file",
+               .summary = "A regular file with this content, owner and mode",
+               .works_below_root = true},
+              kParams) {}
+
+ private:
+  base::Result<void> check(const Params& params) const override;
+  PlanWith<Steps> plan(const Params& params, Context& context) const override;
+  Applied apply(const Params& params, const Plan& plan, const Steps& steps,
+                ApplyContext& context) const override;
+};
+
+base::Result<void> File::check(const Params& params) const {
   auto clean = base::clean_path(params.path);
   if (!clean) return std::move(clean).error();
   if (*clean == "/") return base::Error(base::ErrorCode::invalid, "/ is a directory");
@@ -63,7 +79,7 @@ std::string size_text(std::size_t size) {
   return std::to_string(size) + (size == 1 ? " byte" : " bytes");
 }
 
-Plan plan_absent(const std::string& path, Context& context) {
+PlanWith<Steps> plan_absent(const std::string& path, Context& context) {
   auto found = context.tree.look(path);
   if (!found) return Plan::fail(found.error());
   if (!*found) return Plan::kept(path + " is already absent");
@@ -72,11 +88,11 @@ Plan plan_absent(const std::string& path, Context& context) {
   plan.changes = {
       {.what = path, .before = std::string(files::file_type_name((*found)->st_mode)), .after = "absent"}};
   plan.effects = {{.kind = EffectKind::file, .name = path, .present = false}};
-  plan.steps = Steps{.path = path};
-  return plan;
+  return {std::move(plan), {.path = path}};
 }
 
-Plan plan_new(const Params& params, const std::string& path, base::Attributes wanted, Context& context) {
+PlanWith<Steps> plan_new(const Params& params, const std::string& path, base::Attributes wanted,
+                         Context& context) {
   auto missing = files::missing_folders(path, context);
   if (!missing) return Plan::fail(missing.error());
   static const uid_t our_uid = ::geteuid();
@@ -99,33 +115,39 @@ Plan plan_new(const Params& params, const std::string& path, base::Attributes wa
     plan.effects.push_back({.kind = EffectKind::directory, .name = folder});
   plan.effects.push_back({.kind = EffectKind::file, .name = path});
   plan.scratch = {base::TreeWriter::scratch_path(path)};
-  plan.steps =
-      Steps{.path = path, .missing_folders = std::move(*missing), .write = true, .attributes = wanted};
-  return plan;
+  return {std::move(plan),
+          {.path = path,
+           .missing_folders = std::move(*missing),
+           .is_new = true,
+           .write = true,
+           .attributes = wanted}};
 }
 
-// The change that a file, or a link in its place, needs to have the wanted content; nothing if it has it.
-base::Result<std::optional<Change>> content_change(const Params& params, const std::string& path,
-                                                   const struct stat& found, mode_t mode, Context& context) {
-  if (S_ISLNK(found.st_mode))
-    return std::optional(
-        Change{.what = "content of " + path, .before = "a symlink", .after = "a regular file"});
-  if (!params.content) return std::optional<Change>();
+// Adds the change that a file, or a link in its place, needs to have the wanted content. Answers whether it
+// needs one.
+base::Result<bool> compare_content(const Params& params, const std::string& path, const struct stat& found,
+                                   mode_t mode, Context& context, files::Differences& differences) {
+  using files::Aspect;
+  if (S_ISLNK(found.st_mode)) {
+    differences.add(Aspect::content, path, "a symlink", "a regular file");
+    return true;
+  }
+  if (!params.content) return false;
   if (static_cast<std::size_t>(found.st_size) == params.content->size()) {
     auto same = context.tree.has_content(path, *params.content);
     if (!same) return std::move(same).error();
-    if (*same) return std::optional<Change>();
+    if (*same) return false;
   }
-  Change change{.what = "content of " + path,
-                .before = size_text(static_cast<std::size_t>(found.st_size)),
-                .after = size_text(params.content->size())};
-  if (!context.wants_diffs) return std::optional(std::move(change));
-  if (auto before = context.tree.read(path, kLargestDiffed))
-    change.diff = diff_for(*before, *params.content, mode & found.st_mode, context);  // both are in it
-  return std::optional(std::move(change));
+  std::string diff;
+  if (context.wants_diffs)
+    if (auto before = context.tree.read(path, kLargestDiffed))
+      diff = diff_for(*before, *params.content, mode & found.st_mode, context);  // both are in it
+  differences.add(Aspect::content, path, size_text(static_cast<std::size_t>(found.st_size)),
+                  size_text(params.content->size()), std::move(diff));
+  return true;
 }
 
-Plan plan(const Params& params, Context& context) {
+PlanWith<Steps> File::plan(const Params& params, Context& context) const {
   auto clean = base::clean_path(params.path);
   if (!clean) return Plan::fail(clean.error());
   const std::string& path = *clean;
@@ -145,31 +167,29 @@ Plan plan(const Params& params, Context& context) {
 
   const bool is_link = S_ISLNK(found.st_mode);
   const mode_t mode = wanted.mode.value_or(is_link ? kNewFileMode : found.st_mode & 07777);
-  Plan plan;
-  auto content = content_change(params, path, found, mode, context);
-  if (!content) return Plan::fail(content.error());
-  const bool write = content->has_value();
-  if (write) plan.changes.push_back(std::move(**content));
-  if (!is_link) files::compare_attributes(found, wanted, path, context.accounts, plan.changes);
+  files::Differences differences;
+  const auto write = compare_content(params, path, found, mode, context, differences);
+  if (!write) return Plan::fail(write.error());
+  if (!is_link) files::compare_attributes(found, wanted, path, context.accounts, differences);
   const bool pending_owner = (params.user && !wanted.uid) || (params.group && !wanted.gid);
   if (pending_owner)
-    plan.changes.push_back(
-        {.what = "owner of " + path,
-         .before = files::owner_text(found.st_uid, found.st_gid, context.accounts),
-         .after = std::string(params.user.value_or("")) + ":" + std::string(params.group.value_or(""))});
-  if (plan.changes.empty()) return Plan::kept(path + " is as wanted");
+    differences.add(files::Aspect::owner, path,
+                    files::owner_text(found.st_uid, found.st_gid, context.accounts),
+                    std::string(params.user.value_or("")) + ":" + std::string(params.group.value_or("")));
+  if (differences.changes.empty()) return Plan::kept(path + " is as wanted");
 
-  plan.verdict = Verdict::change;
-  plan.message = "Update " + path + " (" + files::summarise(plan.changes) + ")";
+  Plan plan{.verdict = Verdict::change,
+            .message = "Update " + path + " (" + differences.summary + ")",
+            .changes = std::move(differences.changes)};
   plan.effects = {{.kind = EffectKind::file, .name = path}};
-  if (write) {
+  if (*write) {
     wanted.mode = mode;
     if (!wanted.uid) wanted.uid = found.st_uid;
     if (!wanted.gid) wanted.gid = found.st_gid;
     plan.scratch = {base::TreeWriter::scratch_path(path)};
   }
-  plan.steps = Steps{.path = path, .write = write, .attributes = wanted};
-  return plan;
+  return {std::move(plan),
+          {.path = path, .write = *write, .attributes = wanted, .summary = std::move(differences.summary)}};
 }
 
 // A folder on the way to a file gets the file's owner, and may be entered by whoever may read the file.
@@ -187,8 +207,7 @@ std::string all_diffs(const Plan& plan) {
   return text;
 }
 
-Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
-  const Steps& steps = plan.steps_as<Steps>();
+Applied File::apply(const Params& params, const Plan& plan, const Steps& steps, ApplyContext& context) const {
   if (params.absent) {
     if (auto removed = context.files.remove(steps.path); !removed) return Applied::failed(removed.error());
     return Applied::done("Removed " + steps.path);
@@ -204,24 +223,16 @@ Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
              !written) {
     return Applied::failed(written.error());
   }
-  const bool is_new = plan.changes.front().what == steps.path;
-  return Applied::done(is_new ? "Created " + steps.path
-                              : "Updated " + steps.path + " (" + files::summarise(plan.changes) + ")",
-                       all_diffs(plan));
+  return Applied::done(
+      steps.is_new ? "Created " + steps.path : "Updated " + steps.path + " (" + steps.summary + ")",
+      all_diffs(plan));
 }
+
+constexpr File kType;
 
 }  // namespace
 
-extern const StateType kState;
-const StateType kState{
-    .name = "linux.file",
-    .summary = "A regular file with this content, owner and mode",
-    .params = kParams,
-    .works_below_root = true,
-    .make_params = make_params<Params>,
-    .check = check_with<Params, check>,
-    .plan = plan_with<Params, plan>,
-    .apply = apply_with<Params, apply>,
-};
+extern const StateType& kState;
+constinit const StateType& kState = kType;
 
 }  // namespace states::linux_file

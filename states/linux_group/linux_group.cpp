@@ -13,20 +13,31 @@ struct Params {
   bool system_group = false;
 };
 
-constexpr std::array kParams{
-    param<&Params::groupname>("groupname", "name of the group").required(),
-    param<&Params::gid>("gid", "its number").fallback("kept; the system chooses when created"),
-    param<&Params::system_group>("system-group",
-                                 "take the number of a new group from those for system groups")
-        .alias("system")
-        .fallback("false"),
-};
+constexpr auto kParams =
+    param_table(param<&Params::groupname>("groupname", "name of the group").required(),
+                param<&Params::gid>("gid", "its number").fallback("kept; the system chooses when created"),
+                param<&Params::system_group>("system-group",
+                                             "take the number of a new group from those for system groups")
+                    .alias("system")
+                    .fallback("false"));
 
 struct Steps {
   std::vector<std::string> argv;
+  std::optional<gid_t> former_gid;  // nothing for a new group
 };
 
-base::Result<void> check(const Params& params) {
+class Group final : public State<Params, Steps> {
+ public:
+  constexpr Group() : State({.name = "linux.group", .summary = "A group of the system"}, kParams) {}
+
+ private:
+  base::Result<void> check(const Params& params) const override;
+  PlanWith<Steps> plan(const Params& params, Context& context) const override;
+  Applied apply(const Params& params, const Plan& plan, const Steps& steps,
+                ApplyContext& context) const override;
+};
+
+base::Result<void> Group::check(const Params& params) const {
   if (auto name = accounts::check_account_name("groupname", params.groupname); !name) return name;
   if (params.gid && !accounts::parse_account_id(*params.gid))
     return base::Error(base::ErrorCode::invalid, "Illegal gid '" + std::string(*params.gid) + "'");
@@ -37,7 +48,7 @@ std::optional<gid_t> wanted_gid(const Params& params) {
   return params.gid ? accounts::parse_account_id(*params.gid) : std::nullopt;
 }
 
-Plan plan(const Params& params, Context& context) {
+PlanWith<Steps> Group::plan(const Params& params, Context& context) const {
   const std::string name(params.groupname);
   if (const Overlay::Entry* earlier = context.overlay.find(EffectKind::group, name))
     return Plan::unknown(earlier->state_id, "Group " + name + " depends on what an earlier state does to it");
@@ -58,6 +69,7 @@ Plan plan(const Params& params, Context& context) {
     plan.message = "Change the gid of " + name;
     plan.changes = {
         {.what = "gid of " + name, .before = std::to_string(found->gid), .after = std::to_string(*gid)}};
+    steps.former_gid = found->gid;
     steps.argv = {"groupmod", "-g", std::to_string(*gid), "--", name};
   } else {
     plan.message = "Create group " + name;
@@ -69,36 +81,28 @@ Plan plan(const Params& params, Context& context) {
     if (gid) steps.argv.insert(steps.argv.end(), {"-g", std::to_string(*gid)});
     steps.argv.insert(steps.argv.end(), {"--", name});
   }
-  plan.steps = std::move(steps);
-  return plan;
+  return {std::move(plan), std::move(steps)};
 }
 
-Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
+Applied Group::apply(const Params& params, const Plan&, const Steps& steps, ApplyContext& context) const {
   const std::string name(params.groupname);
   programs::ToolSequence tools(context.commands, !context.sensitive);
-  if (auto ran = tools.run(plan.steps_as<Steps>().argv); !ran)
-    return Applied::failed(ran.error(), tools.output());
+  if (auto ran = tools.run(steps.argv); !ran) return Applied::failed(ran.error(), tools.output());
   context.accounts.forget();
-  const Change& change = plan.changes.front();
-  if (change.what != "group " + name)
-    return Applied::done("gid of " + name + " changed " + change.before + " -> " + change.after,
+  if (steps.former_gid)
+    return Applied::done("gid of " + name + " changed " + std::to_string(*steps.former_gid) + " -> " +
+                             std::to_string(*wanted_gid(params)),
                          tools.output());
   const base::Group* made = context.accounts.group(name);
   if (!made) return Applied::failed("groupadd succeeded, but there is no group " + name, tools.output());
   return Applied::done("Group " + name + " created (gid " + std::to_string(made->gid) + ")", tools.output());
 }
 
+constexpr Group kType;
+
 }  // namespace
 
-extern const StateType kState;
-const StateType kState{
-    .name = "linux.group",
-    .summary = "A group of the system",
-    .params = kParams,
-    .make_params = make_params<Params>,
-    .check = check_with<Params, check>,
-    .plan = plan_with<Params, plan>,
-    .apply = apply_with<Params, apply>,
-};
+extern const StateType& kState;
+constinit const StateType& kState = kType;
 
 }  // namespace states::linux_group

@@ -8,7 +8,7 @@
 #include "tests/support/state_harness.hpp"
 
 namespace states::linux_group {
-extern const StateType kState;
+extern const StateType& kState;
 }
 
 namespace {

@@ -11,14 +11,29 @@ namespace states::linux_service {
 
 namespace {
 
-constexpr std::array kParams{
+constexpr auto kParams = param_table(
     param<&Params::name>("name",
                          "the services; the value is what to do when a watched file has changed: `reload`, "
                          "`restart`, or a command for `/bin/sh -c`")
         .required()
         .fallback("value: reload, and restart where that does not work"),
     param<&Params::watch>("watch", "files; when one has changed since the last success, every service acts")
-        .fallback("nothing is watched"),
+        .fallback("nothing is watched"));
+
+class Service final : public State<Params, Steps> {
+ public:
+  constexpr Service()
+      : State({.name = "linux.service",
+               .summary = "Services that run, and reload or restart when files have changed",
+               .watches_files = true},
+              kParams) {}
+
+ private:
+  base::Result<void> check(const Params& params) const override;
+  PlanWith<Steps> plan(const Params& params, Context& context) const override;
+  Applied apply(const Params& params, const Plan& plan, const Steps& steps,
+                ApplyContext& context) const override;
+  WatchRequest watch(const Params& params) const override;
 };
 
 bool is_legal_name(std::string_view name) {
@@ -31,7 +46,7 @@ base::Error illegal(std::string_view param, std::string_view value) {
                      "Illegal value for '" + std::string(param) + "': '" + std::string(value) + "'");
 }
 
-base::Result<void> check(const Params& params) {
+base::Result<void> Service::check(const Params& params) const {
   for (const Pair& service : params.name)
     if (!is_legal_name(service.key)) return illegal("name", service.key);
   for (const std::string_view path : params.watch.paths)
@@ -39,7 +54,7 @@ base::Result<void> check(const Params& params) {
   return {};
 }
 
-WatchRequest watch(const Params& params) {
+WatchRequest Service::watch(const Params& params) const {
   return {.paths = params.watch.paths, .first_counts = true, .always = params.watch.always};
 }
 
@@ -91,7 +106,7 @@ void add_step(Plan& plan, Steps& steps, const Pair& service, const ServiceStatus
       {name, action, action == Action::command ? std::string(service.value) : std::string()});
 }
 
-Plan plan(const Params& params, Context& context) {
+PlanWith<Steps> Service::plan(const Params& params, Context& context) const {
   Services services(context);
   Steps steps;
   Plan plan;
@@ -123,26 +138,18 @@ Plan plan(const Params& params, Context& context) {
   if (plan.verdict != Verdict::change)
     return problems.empty() ? Plan::kept(base::join(steps.running, "; ")) : Plan::fail(problems);
   if (!problems.empty()) plan.message += "; " + problems;
-  plan.steps = std::move(steps);
-  return plan;
+  return {std::move(plan), std::move(steps)};
 }
 
-Applied apply(const Params&, const Plan& plan, ApplyContext& context) {
-  return take_steps(plan.steps_as<Steps>(), context);
+Applied Service::apply(const Params&, const Plan&, const Steps& steps, ApplyContext& context) const {
+  return take_steps(steps, context);
 }
+
+constexpr Service kType;
 
 }  // namespace
 
-extern const StateType kState;
-const StateType kState{
-    .name = "linux.service",
-    .summary = "Services that run, and reload or restart when files have changed",
-    .params = kParams,
-    .make_params = make_params<Params>,
-    .check = check_with<Params, check>,
-    .plan = plan_with<Params, plan>,
-    .apply = apply_with<Params, apply>,
-    .watch = watch_with<Params, watch>,
-};
+extern const StateType& kState;
+constinit const StateType& kState = kType;
 
 }  // namespace states::linux_service

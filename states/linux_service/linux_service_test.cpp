@@ -3,11 +3,12 @@
 
 #include "base/json.hpp"
 #include "states/linux_service/service_params.hpp"
+#include "states/linux_service/steps.hpp"
 #include "states/state.hpp"
 #include "tests/support/state_harness.hpp"
 
 namespace states::linux_service {
-extern const StateType kState;
+extern const StateType& kState;
 }
 
 namespace {
@@ -16,6 +17,7 @@ using states::EffectKind;
 using states::Verdict;
 using states::linux_service::kState;
 using states::linux_service::Params;
+using states::linux_service::Steps;
 using tests::StateHarness;
 
 // "a=reload b=" for the services, then the files behind "watch", "watch always" when there is no need of one.
@@ -23,12 +25,12 @@ std::string understood(std::string_view json) {
   base::Arena arena;
   const auto value = base::parse_json(json, arena);
   std::vector<states::ParamProblem> problems;
-  const void* const read = states::read_params(kState, std::get<base::Value>(value), arena, problems);
+  const auto* const read = kState.read_params(std::get<base::Value>(value), arena, problems);
   if (!read) return problems.at(0).message;
   std::string text;
-  for (const states::Pair& service : static_cast<const Params*>(read)->name)
+  for (const states::Pair& service : (states::State<Params, Steps>::values(*read).name))
     text += std::string(service.key) + "=" + std::string(service.value) + " ";
-  const states::WatchRequest watch = kState.watch(read);
+  const states::WatchRequest watch = kState.watch_request(*read);
   CHECK(watch.first_counts);
   if (watch.always) text += "watch always";
   for (const std::string_view path : watch.paths)

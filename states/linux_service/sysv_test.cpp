@@ -12,7 +12,7 @@
 #include "tests/support/state_harness.hpp"
 
 namespace states::linux_service {
-extern const StateType kState;
+extern const StateType& kState;
 }
 
 namespace {

@@ -21,7 +21,7 @@ struct Params {
   bool absent = false;
 };
 
-constexpr std::array kParams{
+constexpr auto kParams = param_table(
     param<&Params::source>("source",
                            "what the link points to, stored as it is; may be relative, need not exist")
         .fallback("required unless `absent`"),
@@ -29,21 +29,37 @@ constexpr std::array kParams{
     param<&Params::user>("user", "owner of the link, name or number").fallback("kept; root when created"),
     param<&Params::group>("group", "group of the link, name or number").fallback("kept; root when created"),
     param<&Params::mode>("mode", "accepted and ignored: links have no mode").fallback("ignored"),
-    param<&Params::absent>("absent", "remove the link; all other parameters are ignored").fallback("false"),
-};
+    param<&Params::absent>("absent", "remove the link; all other parameters are ignored").fallback("false"));
 
 // What apply has to do.
 struct Steps {
   std::string path;
+  bool is_new = false;
   bool make = false;            // else only the owner
   base::Attributes attributes;  // complete when making
+  std::string summary;          // of what is updated: "destination a -> b"
+};
+
+class Symlink final : public State<Params, Steps> {
+ public:
+  constexpr Symlink()
+      : State({.name = "linux.symlink",
+               .summary = "A symbolic link with this destination and owner",
+               .works_below_root = true},
+              kParams) {}
+
+ private:
+  base::Result<void> check(const Params& params) const override;
+  PlanWith<Steps> plan(const Params& params, Context& context) const override;
+  Applied apply(const Params& params, const Plan& plan, const Steps& steps,
+                ApplyContext& context) const override;
 };
 
 base::Error invalid(std::string message) {
   return {base::ErrorCode::invalid, std::move(message)};
 }
 
-base::Result<void> check(const Params& params) {
+base::Result<void> Symlink::check(const Params& params) const {
   auto clean = base::clean_path(params.target);
   if (!clean) return std::move(clean).error();
   if (*clean == "/") return invalid("/ exists and is not a symlink");
@@ -58,7 +74,7 @@ std::string not_a_link(const std::string& path) {
   return path + " exists and is not a symlink";
 }
 
-Plan plan_absent(const std::string& path, Context& context) {
+PlanWith<Steps> plan_absent(const std::string& path, Context& context) {
   auto found = context.tree.look(path);
   if (!found) return Plan::fail(found.error());
   if (!*found) return Plan::kept(path + " is already absent");
@@ -68,8 +84,7 @@ Plan plan_absent(const std::string& path, Context& context) {
   Plan plan{.verdict = Verdict::change, .message = "Remove " + path};
   plan.changes = {{.what = path, .before = "link to " + *destination, .after = "absent"}};
   plan.effects = {{.kind = EffectKind::link, .name = path, .present = false}};
-  plan.steps = Steps{.path = path};
-  return plan;
+  return {std::move(plan), {.path = path}};
 }
 
 // Nothing when the folder of the link is there, or would be.
@@ -94,7 +109,8 @@ std::string wanted_owner(const Params& params, const base::Attributes& wanted, C
          name(params.group, context.accounts.group_name(wanted.gid.value_or(::getegid())));
 }
 
-Plan plan_new(const Params& params, const std::string& path, base::Attributes wanted, Context& context) {
+PlanWith<Steps> plan_new(const Params& params, const std::string& path, base::Attributes wanted,
+                         Context& context) {
   if (auto stop = missing_folder(path, context)) return std::move(*stop);
   if (!wanted.uid) wanted.uid = ::geteuid();
   if (!wanted.gid) wanted.gid = ::getegid();
@@ -105,11 +121,10 @@ Plan plan_new(const Params& params, const std::string& path, base::Attributes wa
        .after = "link to " + std::string(*params.source) + ", " + wanted_owner(params, wanted, context)}};
   plan.effects = {{.kind = EffectKind::link, .name = path}};
   plan.scratch = {base::TreeWriter::scratch_path(path)};
-  plan.steps = Steps{.path = path, .make = true, .attributes = wanted};
-  return plan;
+  return {std::move(plan), {.path = path, .is_new = true, .make = true, .attributes = wanted}};
 }
 
-Plan plan(const Params& params, Context& context) {
+PlanWith<Steps> Symlink::plan(const Params& params, Context& context) const {
   auto clean = base::clean_path(params.target);
   if (!clean) return Plan::fail(clean.error());
   const std::string& path = *clean;
@@ -128,33 +143,31 @@ Plan plan(const Params& params, Context& context) {
   auto destination = context.tree.read_link(path);
   if (!destination) return Plan::fail(destination.error());
 
-  Plan plan;
+  files::Differences differences;
   const bool make = *destination != *params.source;
-  if (make)
-    plan.changes.push_back(
-        {.what = "destination of " + path, .before = *destination, .after = std::string(*params.source)});
-  files::compare_attributes(found, wanted, path, context.accounts, plan.changes);
+  if (make) differences.add(files::Aspect::destination, path, *destination, std::string(*params.source));
+  files::compare_attributes(found, wanted, path, context.accounts, differences);
   const bool pending_owner = (params.user && !wanted.uid) || (params.group && !wanted.gid);
   if (pending_owner)
-    plan.changes.push_back({.what = "owner of " + path,
-                            .before = files::owner_text(found.st_uid, found.st_gid, context.accounts),
-                            .after = wanted_owner(params, wanted, context)});
-  if (plan.changes.empty()) return Plan::kept(path + " is as wanted");
+    differences.add(files::Aspect::owner, path,
+                    files::owner_text(found.st_uid, found.st_gid, context.accounts),
+                    wanted_owner(params, wanted, context));
+  if (differences.changes.empty()) return Plan::kept(path + " is as wanted");
 
-  plan.verdict = Verdict::change;
-  plan.message = "Update " + path + " (" + files::summarise(plan.changes) + ")";
+  Plan plan{.verdict = Verdict::change,
+            .message = "Update " + path + " (" + differences.summary + ")",
+            .changes = std::move(differences.changes)};
   plan.effects = {{.kind = EffectKind::link, .name = path}};
   if (make) {
     if (!wanted.uid) wanted.uid = found.st_uid;
     if (!wanted.gid) wanted.gid = found.st_gid;
     plan.scratch = {base::TreeWriter::scratch_path(path)};
   }
-  plan.steps = Steps{.path = path, .make = make, .attributes = wanted};
-  return plan;
+  return {std::move(plan),
+          {.path = path, .make = make, .attributes = wanted, .summary = std::move(differences.summary)}};
 }
 
-Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
-  const Steps& steps = plan.steps_as<Steps>();
+Applied Symlink::apply(const Params& params, const Plan&, const Steps& steps, ApplyContext& context) const {
   if (params.absent) {
     if (auto removed = context.files.remove(steps.path); !removed) return Applied::failed(removed.error());
     return Applied::done("Removed " + steps.path);
@@ -162,23 +175,15 @@ Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
   auto done = steps.make ? context.files.make_link(steps.path, *params.source, steps.attributes)
                          : context.files.set_attributes(steps.path, steps.attributes);
   if (!done) return Applied::failed(done.error());
-  const bool is_new = plan.changes.front().what == steps.path;
-  return Applied::done(is_new ? "Created " + steps.path + " -> " + std::string(*params.source)
-                              : "Updated " + steps.path + " (" + files::summarise(plan.changes) + ")");
+  return Applied::done(steps.is_new ? "Created " + steps.path + " -> " + std::string(*params.source)
+                                    : "Updated " + steps.path + " (" + steps.summary + ")");
 }
+
+constexpr Symlink kType;
 
 }  // namespace
 
-extern const StateType kState;
-const StateType kState{
-    .name = "linux.symlink",
-    .summary = "A symbolic link with this destination and owner",
-    .params = kParams,
-    .works_below_root = true,
-    .make_params = make_params<Params>,
-    .check = check_with<Params, check>,
-    .plan = plan_with<Params, plan>,
-    .apply = apply_with<Params, apply>,
-};
+extern const StateType& kState;
+constinit const StateType& kState = kType;
 
 }  // namespace states::linux_symlink

@@ -9,7 +9,7 @@
 #include "tests/support/state_harness.hpp"
 
 namespace states::linux_symlink {
-extern const StateType kState;
+extern const StateType& kState;
 }
 
 namespace {

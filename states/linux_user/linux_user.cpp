@@ -26,7 +26,7 @@ struct Params {
   bool system_account = false;
 };
 
-constexpr std::array kParams{
+constexpr auto kParams = param_table(
     param<&Params::username>("username", "login name").required(),
     param<&Params::password>("password",
                              "a crypt hash, * or !, stored as it is; any other text is the clear password; "
@@ -47,8 +47,7 @@ constexpr std::array kParams{
     param<&Params::groups>("groups", "exactly these supplementary groups; [] removes all").fallback("kept"),
     param<&Params::system_account>("system-account",
                                    "take the number of a new user from those for the system")
-        .fallback("false"),
-};
+        .fallback("false"));
 
 constexpr std::string_view kHidden = "***";
 constexpr std::size_t kLongestPassword = 511;  // libcrypt's
@@ -60,8 +59,21 @@ struct Steps {
   bool make_home = false;  // usermod does not
   bool own_home = false;   // useradd leaves a folder that is there alone
   bool set_password = false;
+  std::vector<std::string> attributes;  // that are changed: "shell", "password"
   std::string home;
   base::Attributes home_attributes;
+};
+
+class User final : public State<Params, Steps> {
+ public:
+  constexpr User()
+      : State({.name = "linux.user", .summary = "An account of the system with these attributes"}, kParams) {}
+
+ private:
+  base::Result<void> check(const Params& params) const override;
+  PlanWith<Steps> plan(const Params& params, Context& context) const override;
+  Applied apply(const Params& params, const Plan& plan, const Steps& steps,
+                ApplyContext& context) const override;
 };
 
 base::Result<std::string> home_path(const Params& params) {
@@ -75,7 +87,7 @@ base::Result<std::string> home_path(const Params& params) {
   return clean;
 }
 
-base::Result<void> check(const Params& params) {
+base::Result<void> User::check(const Params& params) const {
   using base::Error;
   using base::ErrorCode;
   if (auto name = accounts::check_account_name("username", params.username); !name) return name;
@@ -166,8 +178,8 @@ std::string listed(const std::set<std::string>& names, std::string_view separato
   return base::join(std::vector<std::string>(names.begin(), names.end()), separator);
 }
 
-Plan plan_new(const Params& params, const WantedGroups& groups, const std::optional<std::string>& shell,
-              Context& context) {
+PlanWith<Steps> plan_new(const Params& params, const WantedGroups& groups,
+                         const std::optional<std::string>& shell, Context& context) {
   const std::string name(params.username);
   const std::string home = *home_path(params);
   auto place = look_at_home(home, context);
@@ -201,8 +213,7 @@ Plan plan_new(const Params& params, const WantedGroups& groups, const std::optio
   plan.effects = {{.kind = EffectKind::user, .name = name}, {.kind = EffectKind::directory, .name = home}};
   for (const std::string& folder : steps.folders)
     plan.effects.push_back({.kind = EffectKind::directory, .name = folder});
-  plan.steps = std::move(steps);
-  return plan;
+  return {std::move(plan), std::move(steps)};
 }
 
 base::Result<bool> password_differs(const Params& params) {
@@ -213,13 +224,14 @@ base::Result<bool> password_differs(const Params& params) {
   return is_hash(params.password) ? **stored != params.password : !is_password_of(params.password, **stored);
 }
 
-Plan plan_existing(const Params& params, const base::User& user, const WantedGroups& groups,
-                   const std::optional<std::string>& shell, Context& context) {
+PlanWith<Steps> plan_existing(const Params& params, const base::User& user, const WantedGroups& groups,
+                              const std::optional<std::string>& shell, Context& context) {
   Plan plan{.verdict = Verdict::change};
   Steps steps{.argv = {"usermod"}};
   const auto change = [&](const char* flag, const char* what, std::string before, std::string after) {
     if (before == after) return;
     steps.argv.push_back(flag + ("=" + after));
+    steps.attributes.emplace_back(what);
     plan.changes.push_back({.what = std::string(what) + " of " + user.name,
                             .before = std::move(before),
                             .after = std::move(after)});
@@ -255,18 +267,19 @@ Plan plan_existing(const Params& params, const base::User& user, const WantedGro
   auto differs = password_differs(params);
   if (!differs) return Plan::fail(differs.error());
   steps.set_password = *differs;
-  if (*differs)
+  if (*differs) {
+    steps.attributes.emplace_back("password");
     plan.changes.push_back(
         {.what = "password of " + user.name, .before = std::string(kHidden), .after = std::string(kHidden)});
+  }
   if (plan.changes.empty()) return Plan::kept("User " + user.name + " is as wanted");
   if (!steps.argv.empty()) steps.argv.insert(steps.argv.end(), {"--", user.name});
   plan.message = "Update user " + user.name;
   plan.effects.push_back({.kind = EffectKind::user, .name = user.name});
-  plan.steps = std::move(steps);
-  return plan;
+  return {std::move(plan), std::move(steps)};
 }
 
-Plan plan(const Params& params, Context& context) {
+PlanWith<Steps> User::plan(const Params& params, Context& context) const {
   const std::string name(params.username);
   if (const Overlay::Entry* earlier = context.overlay.find(EffectKind::user, name))
     return Plan::unknown(earlier->state_id, "User " + name + " depends on what an earlier state does to it");
@@ -320,9 +333,8 @@ base::Result<void> execute(const Params& params, const Steps& steps, ApplyContex
   return steps.set_password ? set_password(params, tools) : base::Result<void>();
 }
 
-Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
+Applied User::apply(const Params& params, const Plan&, const Steps& steps, ApplyContext& context) const {
   const std::string name(params.username);
-  const Steps& steps = plan.steps_as<Steps>();
   programs::ToolSequence tools(context.commands, !context.sensitive);
   if (auto done = execute(params, steps, context, tools); !done)
     return Applied::failed(done.error(), tools.output());
@@ -330,23 +342,14 @@ Applied apply(const Params& params, const Plan& plan, ApplyContext& context) {
     return Applied::done(
         "User " + name + " created (uid " + std::to_string(context.accounts.user(name)->uid) + ")",
         tools.output());
-  std::vector<std::string> attributes;
-  for (const Change& change : plan.changes)
-    attributes.push_back(change.what.substr(0, change.what.find(" of ")));
-  return Applied::done("User " + name + " updated: " + base::join(attributes, ", "), tools.output());
+  return Applied::done("User " + name + " updated: " + base::join(steps.attributes, ", "), tools.output());
 }
+
+constexpr User kType;
 
 }  // namespace
 
-extern const StateType kState;
-const StateType kState{
-    .name = "linux.user",
-    .summary = "An account of the system with these attributes",
-    .params = kParams,
-    .make_params = make_params<Params>,
-    .check = check_with<Params, check>,
-    .plan = plan_with<Params, plan>,
-    .apply = apply_with<Params, apply>,
-};
+extern const StateType& kState;
+constinit const StateType& kState = kType;
 
 }  // namespace states::linux_user

@@ -17,7 +17,7 @@
 #include "tests/support/state_harness.hpp"
 
 namespace states::linux_user {
-extern const StateType kState;
+extern const StateType& kState;
 }
 
 namespace {
@@ -147,7 +147,7 @@ TEST_CASE("linux.user shows no password in its problems, and marks it as a secre
         "Illegal value for 'password': '***'");
   CHECK(machine.problems(kState, R"({"username": "a", "password": ")" + std::string(512, 'p') + "\"}") ==
         "Parameter 'password' must not be longer than 511 bytes");
-  for (const states::Param& param : kState.params)
+  for (const states::Param& param : kState.schema())
     CHECK(param.is_secret == (param.name == "password"));
 }
 

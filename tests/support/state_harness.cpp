@@ -78,12 +78,13 @@ StateHarness::~StateHarness() {
   fs::remove_all(folder_, ignored);
 }
 
-const void* StateHarness::read(const states::StateType& type, std::string_view json, std::string& problems) {
+const states::ParamValues* StateHarness::read(const states::StateType& type, std::string_view json,
+                                              std::string& problems) {
   auto parsed = base::parse_json(arena_.copy(json), arena_);
   if (auto* wrong = std::get_if<base::SyntaxProblem>(&parsed))
     throw std::runtime_error("bad JSON in test: " + wrong->message);
   std::vector<states::ParamProblem> found;
-  const void* params = states::read_params(type, std::get<base::Value>(parsed), arena_, found);
+  const states::ParamValues* params = type.read_params(std::get<base::Value>(parsed), arena_, found);
   for (const auto& problem : found)
     problems.append(problems.empty() ? "" : "\n").append(problem.message);
   return params;
@@ -97,22 +98,22 @@ std::string StateHarness::problems(const states::StateType& type, std::string_vi
 
 states::Plan StateHarness::plan(const states::StateType& type, std::string_view json) {
   std::string found;
-  const void* params = read(type, json, found);
+  const states::ParamValues* params = read(type, json, found);
   if (!params) return states::Plan::fail(found);
   Session session(*this);
   tree_.forget();
   facts_.clear();
   accounts_.forget();
-  return type.plan(params, session.context);
+  return type.make_plan(*params, session.context);
 }
 
 states::Applied StateHarness::apply(const states::StateType& type, std::string_view json,
                                     const states::Plan& plan) {
   std::string found;
-  const void* params = read(type, json, found);
+  const states::ParamValues* params = read(type, json, found);
   if (!params) return states::Applied::failed(found);
   Session session(*this);
-  return type.apply(params, plan, session.context);
+  return type.apply_plan(*params, plan, session.context);
 }
 
 StateHarness::Outcome StateHarness::converge(const states::StateType& type, std::string_view json) {
@@ -126,7 +127,7 @@ StateHarness::Outcome StateHarness::converge(const states::StateType& type, std:
   outcome.message = applied.comment;
   outcome.output = applied.output;
   outcome.changed = outcome.ok = applied.ok();
-  if (!applied.ok() || !type.rereadable) return outcome;
+  if (!applied.ok() || !type.rereadable()) return outcome;
   const bool triggered = std::exchange(watch_triggered, false);
   const states::Plan again = plan(type, json);
   watch_triggered = triggered;

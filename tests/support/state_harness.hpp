@@ -65,7 +65,8 @@ class StateHarness {
 
  private:
   struct Session;
-  const void* read(const states::StateType& type, std::string_view json, std::string& problems);
+  const states::ParamValues* read(const states::StateType& type, std::string_view json,
+                                  std::string& problems);
 
   std::string folder_;
   states::Host host_;
