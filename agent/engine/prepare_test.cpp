@@ -23,8 +23,8 @@ constexpr auto kParams = states::param_table(states::param<&Params::watch>("watc
 
 // What a module can see in its Context. A new field of Context does not compile here until somebody has said
 // how it is compared.
-struct Seen {
-  explicit Seen(states::Context& context) {
+struct SeenContext {
+  explicit SeenContext(states::Context& context) {
     auto& [state_id, host, tree, accounts, overlay, commands, interrupt, facts, notes, waits, watch_triggered,
            watch_changed, sensitive, wants_diffs] = context;
     id = state_id;
@@ -46,7 +46,7 @@ struct Seen {
     is_sensitive = sensitive;
     makes_diffs = wants_diffs;
   }
-  bool operator==(const Seen&) const = default;
+  bool operator==(const SeenContext&) const = default;
 
   std::string id, root, os, state_dir, administrator, facts_kept, notes_kept;
   std::chrono::seconds limit{};
@@ -57,8 +57,8 @@ struct Seen {
 };
 
 // By the planner's thread, then by the worker's, which has ended when they are read.
-std::vector<Seen> plans;
-std::vector<Seen> applies;
+std::vector<SeenContext> plans;
+std::vector<SeenContext> applies;
 
 class Witness final : public states::State<Params> {
  public:
@@ -104,7 +104,7 @@ PlanResult plan(Bench& bench, const std::string& text) {
 }
 
 // What a plan sees, which is what the run has seen, too.
-Seen seen_by_both(const std::string& state) {
+SeenContext seen_by_both(const std::string& state) {
   Bench bench;
   bench.use_modules(witnesses());
   bench.settings().host.state_dir = bench.settings().state_dir;
@@ -121,7 +121,7 @@ Seen seen_by_both(const std::string& state) {
   CHECK(plans[0] == plans[1]);
   CHECK(plans[0] == applies[0]);
   // The look afterwards: nothing triggers it once more, and nobody reads diffs.
-  Seen again = plans[0];
+  SeenContext again = plans[0];
   again.triggered = again.makes_diffs = false;
   again.changed.clear();
   CHECK(plans[2] == again);
@@ -131,7 +131,7 @@ Seen seen_by_both(const std::string& state) {
 }  // namespace
 
 TEST_CASE("a module sees the same Context in a plan and in a run") {
-  const Seen plain = seen_by_both("");
+  const SeenContext plain = seen_by_both("");
   CHECK(plain.id == "s");
   CHECK(plain.sees_root);
   CHECK(plain.nothing_planned);
@@ -140,7 +140,7 @@ TEST_CASE("a module sees the same Context in a plan and in a run") {
   CHECK_FALSE(plain.is_sensitive);
   CHECK(plain.makes_diffs);
 
-  const Seen sensitive = seen_by_both(", sensitive: true");
+  const SeenContext sensitive = seen_by_both(", sensitive: true");
   CHECK(sensitive.is_sensitive);
   CHECK_FALSE(sensitive.makes_diffs);
 
