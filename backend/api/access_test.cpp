@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-std::string filled(std::string_view pattern) {
+std::string path_of(std::string_view pattern) {
   std::string path;
   for (const std::string_view part : base::split(pattern.substr(1), '/'))
     path.append("/").append(part.starts_with('{') ? "1" : part);
@@ -84,7 +84,7 @@ void call_all(const LiveBackend& backend, const std::string& token, Expect expec
     const auto expected = kExpected.find(name);
     REQUIRE_MESSAGE(expected != kExpected.end(), name);
     const auto reply =
-        call_as(backend, token, std::string(route.method), filled(route.pattern) + "?nonsense=1");
+        call_as(backend, token, std::string(route.method), path_of(route.pattern) + "?nonsense=1");
     CHECK_MESSAGE(reply.status == expect(expected->second), name);
   }
 }

@@ -13,7 +13,7 @@ using tests::TestAgent;
 
 namespace {
 
-constexpr const char* kOneState = R"([{"id":"a","module":"meta.comment","parameter":{"comment":"x"}}])";
+constexpr const char* kSomeState = R"([{"id":"a","module":"meta.comment","parameter":{"comment":"x"}}])";
 
 }  // namespace
 
@@ -78,7 +78,7 @@ TEST_CASE("what a token with a scope assigns reaches its machines only, and is s
   const auto as_ann = [&](const std::string& method, const std::string& target, const std::string& body) {
     return call_as(backend, ann, method, target, body);
   };
-  const std::string recipe = std::string(R"({"states":)") + kOneState + "}";
+  const std::string recipe = std::string(R"({"states":)") + kSomeState + "}";
   CHECK(as_ann("POST", "/recipes/mine/revisions", recipe).status == 201);
   const auto assigned =
       as_ann("POST", "/assignments", R"({"recipe":"mine","selector":"instance=* or role=db"})");
@@ -102,7 +102,7 @@ TEST_CASE("what a token with a scope assigns reaches its machines only, and is s
   CHECK(edit("*") == "role=web");
 
   // Others' assignments can be read, and not be changed; nor recipes that others follow.
-  backend.push("theirs", kOneState);
+  backend.push("theirs", kSomeState);
   backend.assign("theirs", "role=db");
   CHECK(db.next<protocol::RecipeMetadata>());
   CHECK(call_as(backend, ann, "GET", "/assignments/2").status == 200);

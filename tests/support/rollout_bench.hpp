@@ -40,9 +40,9 @@ class RolloutBench : public StoreBench {
     must(store->begin_ring(must(store->add_rollout(rollout, rings.targets)), now));
   }
   // One step; the database is a new one each time.
-  backend::rollouts::RolloutNews step(std::int64_t seconds = 0) {
+  backend::rollouts::RolloutNews step(std::int64_t passed_s = 0) {
     open();
-    now += seconds * 1000;
+    now += passed_s * 1000;
     auto news = must(backend::rollouts::step_rollouts(*store, now));
     for (const backend::domain::UpdateOrder& order : news.orders)
       CHECK_MESSAGE(told.insert(order.instance).second, "told twice");
