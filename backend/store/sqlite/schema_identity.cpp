@@ -11,7 +11,7 @@ using base::Result;
 namespace {
 
 // Enrolments and certificates go by names, not by the row of an instance: they outlive it.
-constexpr std::string_view kTables = R"sql(
+constexpr std::string_view kIdentityTables = R"sql(
 CREATE TABLE tokens (
   number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, role TEXT NOT NULL,
   scope TEXT NOT NULL, secret_hash TEXT NOT NULL, created INTEGER NOT NULL, created_by TEXT NOT NULL,
@@ -86,7 +86,7 @@ Result<void> chain_old_rows(Database& database) {
 }  // namespace
 
 SchemaStep identity_step() {
-  return {.sql = kTables, .compute = chain_old_rows, .after = kTriggers};
+  return {.sql = kIdentityTables, .compute = chain_old_rows, .after = kTriggers};
 }
 
 }  // namespace backend::store::sqlite

@@ -5,7 +5,7 @@ namespace backend::store::sqlite {
 
 namespace {
 
-constexpr std::string_view kTables = R"sql(
+constexpr std::string_view kRolloutTables = R"sql(
 CREATE TABLE rollouts (
   number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, app_id TEXT NOT NULL, selector TEXT NOT NULL,
   canary TEXT NOT NULL, version TEXT NOT NULL, url TEXT NOT NULL, state TEXT NOT NULL, reason TEXT NOT NULL,
@@ -44,7 +44,7 @@ ALTER TABLE apps ADD COLUMN agent_version TEXT NOT NULL DEFAULT '';  -- pinned; 
 }  // namespace
 
 SchemaStep rollout_step() {
-  return {.sql = kTables};
+  return {.sql = kRolloutTables};
 }
 
 }  // namespace backend::store::sqlite
