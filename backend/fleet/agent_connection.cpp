@@ -228,7 +228,7 @@ bool AgentConnection::tell_recipe(const PlacementContent& content, std::int64_t 
 }
 
 void AgentConnection::revoked(const std::string& reason) {
-  constexpr std::chrono::milliseconds kGoodbye = std::chrono::milliseconds(500);
+  static constexpr std::chrono::milliseconds kGoodbye = std::chrono::milliseconds(500);
   queue_.clear();
   perform(rules_.step(Revoked{reason}));
   // One that does not read keeps nothing open.
