@@ -178,8 +178,11 @@ TEST_CASE("a machine that comes later is told then, and its app's pinned version
   const auto pinned = here.next<protocol::AgentUpdate>();
   REQUIRE(pinned);
   CHECK(pinned->version == "3.0.0");
-  here.send(protocol::UpdateStatus{
-      .seq = 1, .action_id = pinned->action_id, .version = "3.0.0", .phase = protocol::UpdatePhase::refused, .error = "no"});
+  here.send(protocol::UpdateStatus{.seq = 1,
+                                   .action_id = pinned->action_id,
+                                   .version = "3.0.0",
+                                   .phase = protocol::UpdatePhase::refused,
+                                   .error = "no"});
   CHECK(here.acked(1));
   here.leave();
   here.connect(backend);
