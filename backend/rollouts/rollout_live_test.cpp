@@ -100,6 +100,7 @@ TEST_CASE("a rollout goes on while the backend is started again and again, and n
     fleet.connect(backend->port());
   }
   CHECK(comes_true([&] { return state(*backend, id) == "done"; }));
+  INFO("state: ", state(*backend, id), ", told: ", fleet.told(), ", online: ", fleet.online());
   CHECK(in_phase(*backend, id, "confirmed") == 60);
   for (std::size_t i = 0; i < 60; ++i)
     CHECK(fleet.begun(i) == 1);
