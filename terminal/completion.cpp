@@ -10,7 +10,7 @@ namespace terminal {
 namespace {
 
 // For the inside of single quotes of all three shells; our texts have no backslashes.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'')
@@ -49,7 +49,7 @@ std::string group_summary(const CommandTable& table, std::string_view group) {
 
 // The command's pattern of a `case`; names with a blank need quotes, and all of a table look alike.
 std::string case_label(const CommandTable& table, const CommandRow& command) {
-  return "    " + (table.has_groups() ? quoted(command.name) : std::string(command.name)) + ")\n";
+  return "    " + (table.has_groups() ? in_quotes(command.name) : std::string(command.name)) + ")\n";
 }
 
 // ---- bash
@@ -59,7 +59,7 @@ std::string bash_reply(const std::string& words) {
 }
 
 std::string bash_values(ValueKind kind, std::string_view choices) {
-  if (!choices.empty()) return bash_reply(quoted(choices));
+  if (!choices.empty()) return bash_reply(in_quotes(choices));
   if (kind == ValueKind::file) return "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$cur\"))";
   if (kind == ValueKind::folder) return "compopt -o filenames; COMPREPLY=($(compgen -d -- \"$cur\"))";
   return "COMPREPLY=()";
@@ -78,7 +78,7 @@ std::string bash_groups(const CommandTable& table) {
   for (const std::string_view group : table.groups())
     if (const auto below = table.subcommands(group); !below.empty())
       script += "    " + std::string(group) + ")\n      if [ \"$COMP_CWORD\" -eq 2 ]; then " +
-                bash_reply(quoted(in_one_line(below))) +
+                bash_reply(in_quotes(in_one_line(below))) +
                 "; return; fi\n      command=\"$command ${COMP_WORDS[2]}\" ;;\n";
   return script + "  esac\n";
 }
@@ -89,7 +89,7 @@ std::string bash_script(const CommandTable& table) {
                        "() {\n  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} "
                        "command=${COMP_WORDS[1]}\n"
                        "  COMPREPLY=()\n  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    " +
-                       bash_reply(quoted(first_words(table))) + "\n    return\n  fi\n" + bash_groups(table) +
+                       bash_reply(in_quotes(first_words(table))) + "\n    return\n  fi\n" + bash_groups(table) +
                        "  case $prev in\n";
   for (const OptionRow& row : table.options) {
     if (row.kind == ValueKind::none) continue;
@@ -100,9 +100,9 @@ std::string bash_script(const CommandTable& table) {
   script += "  esac\n  case $command in\n";
   for (const CommandRow& command : table.commands)
     script += case_label(table, command) + "      if [[ $cur == -* ]]; then " +
-              bash_reply(quoted(option_names(table, &command))) + "\n      else " + bash_arguments(command) +
+              bash_reply(in_quotes(option_names(table, &command))) + "\n      else " + bash_arguments(command) +
               "\n      fi ;;\n";
-  if (!table.needs_command) script += "    *) " + bash_reply(quoted(option_names(table, nullptr))) + " ;;\n";
+  if (!table.needs_command) script += "    *) " + bash_reply(in_quotes(option_names(table, nullptr))) + " ;;\n";
   return script + "  esac\n}\ncomplete -F _" + program + " " + program + "\n";
 }
 
@@ -131,7 +131,7 @@ std::string zsh_options(const CommandTable& table, const CommandRow* command) {
         (row.repeatable ? "*--" : "--") + std::string(row.name) + "[" + zsh_text(row.doc) + "]";
     if (row.kind != ValueKind::none)
       spec += ":" + zsh_text(row.placeholder) + ":" + zsh_action(row.kind, row.choices);
-    script += " \\\n        " + quoted(spec);
+    script += " \\\n        " + in_quotes(spec);
   }
   return script;
 }
@@ -143,7 +143,7 @@ std::string zsh_arguments(const CommandTable& table, const CommandRow& command) 
     return " \\\n        \"1:NAME:($(" + std::string(command.argument_source) + " 2>/dev/null))\"";
   const std::string field =
       table.has_groups() ? "*:" + zsh_text(command.arguments) : "1:" + std::string(command.arguments);
-  return " \\\n        " + quoted(field + ":" + zsh_action(command.argument_kind, command.argument_choices));
+  return " \\\n        " + in_quotes(field + ":" + zsh_action(command.argument_kind, command.argument_choices));
 }
 
 std::string zsh_groups(const CommandTable& table) {
@@ -160,7 +160,7 @@ std::string zsh_groups(const CommandTable& table) {
 // What stands without a command, and the commands beside it.
 std::string zsh_top(const CommandTable& table) {
   return "    *)\n      " + zsh_options(table, nullptr) + " \\\n        " +
-         quoted("1:command:(" + in_one_line(table.groups()) + ")") + "\n      ;;\n";
+         in_quotes("1:command:(" + in_one_line(table.groups()) + ")") + "\n      ;;\n";
 }
 
 std::string zsh_script(const CommandTable& table) {
@@ -170,13 +170,13 @@ std::string zsh_script(const CommandTable& table) {
   if (table.needs_command) {
     script += "  local -a commands\n  commands=(\n";
     for (const std::string_view group : table.groups())
-      script += "    " + quoted(std::string(group) + ":" + zsh_text(group_summary(table, group))) + "\n";
+      script += "    " + in_quotes(std::string(group) + ":" + zsh_text(group_summary(table, group))) + "\n";
     script +=
         "  )\n  if (( CURRENT == 2 )); then\n    _describe command commands\n    return\n  fi\n"
         "  local command=$words[2]\n  shift words\n  (( CURRENT-- ))\n";
   } else {
     script += "  local command=$words[2]\n  if (( CURRENT > 2 )) && [[ " +
-              quoted(" " + in_one_line(table.groups()) + " ") +
+              in_quotes(" " + in_one_line(table.groups()) + " ") +
               " == *\" $command \"* ]]; then\n    shift words\n    (( CURRENT-- ))\n  fi\n";
   }
   script += "  case $command in\n" + zsh_groups(table);
@@ -198,24 +198,24 @@ std::string fish_option(const OptionRow& row) {
   std::string text = " -l " + std::string(row.name);
   if (row.letter) text += std::string(" -s ") + row.letter;
   if (!row.choices.empty())
-    text += " -x -a " + quoted(row.choices);
+    text += " -x -a " + in_quotes(row.choices);
   else if (row.kind == ValueKind::folder)
     text += " -x -a '(__fish_complete_directories)'";
   else if (row.kind != ValueKind::none)
     text += row.kind == ValueKind::file ? " -r -F" : " -x";
-  return text + " -d " + quoted(row.doc) + "\n";
+  return text + " -d " + in_quotes(row.doc) + "\n";
 }
 
 // The word where a command begins, and the second one below it.
 std::string fish_group(const CommandTable& table, std::string_view group) {
   std::string script = fish_line(table, "__fish_use_subcommand") + " -a " + std::string(group) + " -d " +
-                       quoted(group_summary(table, group)) + "\n";
+                       in_quotes(group_summary(table, group)) + "\n";
   const auto below = table.subcommands(group);
   for (const std::string_view each : below)
     script += fish_line(table, "'__fish_seen_subcommand_from " + std::string(group) +
                                    "; and not __fish_seen_subcommand_from " + in_one_line(below) + "'") +
               " -a " + std::string(each) + " -d " +
-              quoted(table.find_command(std::string(group) + " " + std::string(each))->summary) + "\n";
+              in_quotes(table.find_command(std::string(group) + " " + std::string(each))->summary) + "\n";
   return script;
 }
 
@@ -223,14 +223,14 @@ std::string fish_command(const CommandTable& table, const CommandRow& command) {
   const auto parts = base::split(command.name, ' ');
   std::string condition = "__fish_seen_subcommand_from " + std::string(parts.front());
   if (parts.size() > 1) condition += "; and __fish_seen_subcommand_from " + std::string(parts[1]);
-  const std::string here = fish_line(table, quoted(condition));
+  const std::string here = fish_line(table, in_quotes(condition));
   std::string script;
   for (const OptionRow& row : table.options)
     if (table.applies(row, &command)) script += here + fish_option(row);
   if (!command.argument_source.empty())
     script += here + " -a '(" + std::string(command.argument_source) + ")'\n";
   else if (!command.argument_choices.empty())
-    script += here + " -a " + quoted(command.argument_choices) + "\n";
+    script += here + " -a " + in_quotes(command.argument_choices) + "\n";
   else if (command.argument_kind == ValueKind::file)
     script += here + " -F\n";
   return script;
