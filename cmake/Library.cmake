@@ -62,9 +62,10 @@ endfunction()
 #   Makes the static library NAME from every .cpp of the calling folder, and, from its *_test.cpp, the
 #   program NAME_tests, run by CTest under the folder's name. Unit tests sit beside the code they test.
 #   ROOMS: also take the .cpp files of the folders below (one folder per state; the rooms of agent/ and backend/).
+#   ALONE: every file is compiled by itself, so that a program that uses one of them links no other.
 #   PRECOMPILE: headers that many files of this folder include and that seldom change.
 function(opsagent_library name)
-  cmake_parse_arguments(ARG "ROOMS" "" "USES;EXTRA;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(ARG "ROOMS;ALONE" "" "USES;EXTRA;PRECOMPILE" ${ARGN})
   set(glob GLOB)
   if(ARG_ROOMS)
     set(glob GLOB_RECURSE)
@@ -73,7 +74,9 @@ function(opsagent_library name)
   file(${glob} test_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp)
   list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cpp$")
 
-  opsagent_batches(sources ${name} ${sources})
+  if(NOT ARG_ALONE)
+    opsagent_batches(sources ${name} ${sources})
+  endif()
   add_library(${name} STATIC ${sources} ${ARG_EXTRA})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PUBLIC ${ARG_USES} Threads::Threads)
