@@ -30,8 +30,8 @@ unsigned status(const LiveBackend& backend, const std::string& method, const std
 TEST_CASE("the served description names exactly the routes that there are, with their parameters") {
   const JsonView document{std::string(backend::api::openapi_document())};
   std::size_t described = 0;
-  const base::Value paths = document.at("paths");
-  for (const base::Member& path : paths.members())
+  const base::Value all_paths = document.at("paths");
+  for (const base::Member& path : all_paths.members())
     described += path.value.members().size();
   const auto routes = backend::api::all_routes();
   CHECK(described == routes.size());
