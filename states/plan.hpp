@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,10 +64,11 @@ struct NoSteps {};
 // What a native module plans: a plan, and its own typed steps if the verdict is `change`.
 template <class Steps>
 struct PlanWith {
-  PlanWith(Plan made, Steps wanted = {}) : plan(std::move(made)), steps(std::move(wanted)) {}
+  PlanWith(Plan&& made) : plan(std::move(made)) {}
+  PlanWith(Plan&& made, Steps&& wanted) : plan(std::move(made)), steps(std::move(wanted)) {}
 
   Plan plan;
-  Steps steps;
+  std::optional<Steps> steps;  // those of a plan that is kept are not even made
 };
 
 enum class AppliedEnd { done, failed, cancelled, timed_out };

@@ -141,7 +141,7 @@ class State : public StateType {
     PlanWith<Steps> planned = plan(values(params), context);
     if constexpr (!std::is_empty_v<Steps>)
       if (planned.plan.verdict == Verdict::change)
-        planned.plan.steps = std::make_unique<StepsBox>(std::move(planned.steps));
+        planned.plan.steps = std::make_unique<StepsBox>(std::move(planned.steps).value_or(Steps{}));
     return std::move(planned.plan);
   }
 
