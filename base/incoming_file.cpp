@@ -42,8 +42,8 @@ Result<void> IncomingFile::open(std::optional<mode_t> mode) {
   fd_.reset(::openat(folder_, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode.value_or(kScratchMode)));
   if (fd_) return {};
   constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-  auto created =
-      create_scratch(folder_, scratch_, [&] { return ::openat(folder_, scratch_.c_str(), kNew, kScratchMode); });
+  auto created = create_scratch(folder_, scratch_,
+                                [&] { return ::openat(folder_, scratch_.c_str(), kNew, kScratchMode); });
   if (!created) return std::move(created).error();
   fd_.reset(*created);
   is_named_ = true;

@@ -89,8 +89,8 @@ std::string bash_script(const CommandTable& table) {
                        "() {\n  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} "
                        "command=${COMP_WORDS[1]}\n"
                        "  COMPREPLY=()\n  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    " +
-                       bash_reply(in_quotes(first_words(table))) + "\n    return\n  fi\n" + bash_groups(table) +
-                       "  case $prev in\n";
+                       bash_reply(in_quotes(first_words(table))) + "\n    return\n  fi\n" +
+                       bash_groups(table) + "  case $prev in\n";
   for (const OptionRow& row : table.options) {
     if (row.kind == ValueKind::none) continue;
     script += "    --" + std::string(row.name);
@@ -100,9 +100,10 @@ std::string bash_script(const CommandTable& table) {
   script += "  esac\n  case $command in\n";
   for (const CommandRow& command : table.commands)
     script += case_label(table, command) + "      if [[ $cur == -* ]]; then " +
-              bash_reply(in_quotes(option_names(table, &command))) + "\n      else " + bash_arguments(command) +
-              "\n      fi ;;\n";
-  if (!table.needs_command) script += "    *) " + bash_reply(in_quotes(option_names(table, nullptr))) + " ;;\n";
+              bash_reply(in_quotes(option_names(table, &command))) + "\n      else " +
+              bash_arguments(command) + "\n      fi ;;\n";
+  if (!table.needs_command)
+    script += "    *) " + bash_reply(in_quotes(option_names(table, nullptr))) + " ;;\n";
   return script + "  esac\n}\ncomplete -F _" + program + " " + program + "\n";
 }
 
@@ -143,7 +144,8 @@ std::string zsh_arguments(const CommandTable& table, const CommandRow& command) 
     return " \\\n        \"1:NAME:($(" + std::string(command.argument_source) + " 2>/dev/null))\"";
   const std::string field =
       table.has_groups() ? "*:" + zsh_text(command.arguments) : "1:" + std::string(command.arguments);
-  return " \\\n        " + in_quotes(field + ":" + zsh_action(command.argument_kind, command.argument_choices));
+  return " \\\n        " +
+         in_quotes(field + ":" + zsh_action(command.argument_kind, command.argument_choices));
 }
 
 std::string zsh_groups(const CommandTable& table) {
