@@ -1,45 +1,24 @@
-// What is on its way into a folder, before it has its name: for TreeWriter. One thread.
+// A file on its way into a folder, before it has its name: for TreeWriter. One thread.
 #pragma once
 
 #include <sys/types.h>
 
-#include <cerrno>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "base/result.hpp"
+#include "base/scratch_place.hpp"
 #include "base/unique_fd.hpp"
 
 namespace base {
 
-// The temporary name that belongs to a name: stable, of bounded length.
-std::string scratch_name(std::string_view name);
-
-// Takes a temporary away that is in the way: a leftover of a killed run.
-bool clear_scratch(int folder, const std::string& name);
-
-// Calls `create` (0 or a descriptor when it worked, else -1 with errno), clearing leftovers out of its way.
-template <class Create>
-Result<int> create_scratch(int folder, const std::string& name, Create create) {
-  for (int attempt = 0; attempt < 3; ++attempt) {
-    const int made = create();
-    if (made >= 0) return made;
-    if (errno != EEXIST) break;
-    if (!clear_scratch(folder, name)) break;
-    errno = EEXIST;
-  }
-  return os_error(errno, "cannot create the temporary " + name);
-}
-
 // A file without a name where the file system can do that: then nobody can see or swap it, a kill leaves
-// nothing behind, and it can be made with its mode at once. Elsewhere it has the scratch name, readable by
+// nothing behind, and it can be made with its mode at once. Elsewhere it is in a ScratchPlace, readable by
 // nobody else. What has not got its name when this ends is gone.
 class IncomingFile {
  public:
   // The folder must stay open.
   IncomingFile(int folder, std::string scratch) : folder_(folder), scratch_(std::move(scratch)) {}
-  ~IncomingFile();
   IncomingFile(const IncomingFile&) = delete;
   IncomingFile& operator=(const IncomingFile&) = delete;
 
@@ -47,7 +26,8 @@ class IncomingFile {
   Result<void> open(std::optional<mode_t> mode);
   int fd() const { return fd_.get(); }
 
-  // Gives it the name. False: something has it, or the file system cannot tell; replace() then.
+  // Gives it the name. False with errno: EEXIST when something has it, else the file system cannot do that,
+  // and replace() may.
   bool appear(const std::string& name);
   // Puts it in the place of what has the name, in one step, and on disk before that.
   Result<void> replace(const std::string& name);
@@ -56,7 +36,7 @@ class IncomingFile {
   const int folder_;
   const std::string scratch_;
   UniqueFd fd_;
-  bool is_named_ = false;  // the scratch name is there, and ours
+  std::optional<ScratchPlace> place_;  // where it has the temporary name, if it has that
 };
 
 }  // namespace base

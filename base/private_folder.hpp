@@ -10,7 +10,9 @@
 namespace base {
 
 // Makes every folder that is missing on the way, 0755, and the last one with `mode`. An Error too when one is
-// there that somebody else could write to: whoever can write a journal can make us remove files.
+// there that others (others.hpp) can write to, or put another one in the place of, because they can write to
+// one above it: whoever can write a journal can make us remove files. Above it, sticky folders such as /tmp
+// will do.
 base::Result<void> make_private_folder(std::string path, mode_t mode = 0700);
 
 }  // namespace base

@@ -13,6 +13,7 @@
 #include <climits>
 
 #include "base/file_read.hpp"
+#include "base/others.hpp"
 #include "base/text.hpp"
 
 namespace base {
@@ -144,6 +145,13 @@ Result<UniqueFd> Tree::walk(std::string_view path) {
     if (st.st_uid != 0 && st.st_uid != ::geteuid())
       return Error(ErrorCode::permission, "not following the symlink " + here + ": it belongs to uid " +
                                               std::to_string(st.st_uid) + ", who could point it anywhere");
+    struct stat in {};
+    if (::fstat(current(), &in) != 0) return os_error(errno, here);
+    if (const std::string how = how_others_write_to(current(), in); !how.empty())
+      return Error(ErrorCode::permission, "not following the symlink " + here + ": the folder it is in " +
+                                              how +
+                                              ", so that others could put another in its place; give the "
+                                              "path without it");
     if (++links > kMostLinks) return os_error(ELOOP, here);
     auto target = read_link_at(link.get(), {}, here);
     if (!target) return std::move(target).error();

@@ -1,8 +1,11 @@
 // Tree: the file system below a root, reached without being led astray.
 //
 // Folders are opened component by component. A symlink on the way is followed only if it belongs to root or
-// to us: a user who owns a folder cannot make a privileged reader or writer end up somewhere else. With
-// another root, absolute links and ".." stay below it. The last component is never followed.
+// to us, and lies in a folder that others cannot write to (others.hpp): a user who owns a folder cannot make
+// a privileged reader or writer end up somewhere else, not even with a link that came to belong to root. So
+// /var/run, /bin and other links in folders of root's are followed, links in /tmp, in home directories and in
+// folders that a group may write to are not. With another root, absolute links and ".." stay below it. The
+// last component is never followed.
 //
 // Descriptors of folders are kept for a while (most states of a recipe live in a few folders), so a look at a
 // file costs one system call. forget() drops them. One thread.

@@ -5,9 +5,11 @@
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -158,6 +160,62 @@ TEST_CASE("a tree follows links of root's and nobody else's" * doctest::skip(kNo
     CHECK(folder.error().message() ==
           "not following the symlink /theirs: it belongs to uid 12345, who could point it anywhere");
   }
+}
+
+TEST_CASE("a tree follows no link in a folder that others can write to, whoever owns the link" *
+          doctest::skip(kNotRoot)) {
+  const ScratchFolder scratch;
+  scratch.write("real/f", "");
+  scratch.folder("in");
+  scratch.link("in/link", "../real");
+  const auto set = [&](uid_t uid, gid_t gid, mode_t mode) {
+    REQUIRE(::chown((scratch / "in").c_str(), uid, gid) == 0);
+    REQUIRE(::chmod((scratch / "in").c_str(), mode) == 0);
+    Tree tree(scratch.path());
+    return error_of(tree.folder("/in/link"));
+  };
+  CHECK(set(0, 0, 0755) == "");
+  CHECK(set(0, 0, 0775) == "");
+  CHECK(set(0, kStranger, 0755) == "");
+  CHECK(set(0, kStranger, 02755) == "");
+  const std::string start = "not following the symlink /in/link: the folder it is in ";
+  const std::string end = ", so that others could put another in its place; give the path without it";
+  CHECK(set(kStranger, 0, 0755) == start + "belongs to uid 12345" + end);
+  CHECK(set(kStranger, 0, 0555) == start + "belongs to uid 12345" + end);
+  CHECK(set(0, kStranger, 0775) == start + "can be written to by the group 12345" + end);
+  CHECK(set(0, 0, 0777) == start + "can be written to by everybody" + end);
+  CHECK(set(0, 0, 01777) == start + "can be written to by everybody" + end);
+}
+
+TEST_CASE("a tree follows no link in a folder whose access list lets others write" *
+          doctest::skip(kNotRoot)) {
+  const ScratchFolder scratch;
+  scratch.folder("real");
+  scratch.folder("in");
+  scratch.link("in/link", "../real");
+  // user::rwx user:12345:rwx group::r-x mask::rwx other::r-x, as in the kernel's linux/posix_acl_xattr.h.
+  struct Entry {
+    std::uint16_t tag, perm;
+    std::uint32_t id;
+  };
+  struct {
+    std::uint32_t version = 2;
+    Entry entries[5] = {{1, 7, ~0U}, {2, 7, kStranger}, {4, 5, ~0U}, {16, 7, ~0U}, {32, 5, ~0U}};
+  } list;
+  if (::setxattr((scratch / "in").c_str(), "system.posix_acl_access", &list, sizeof list, 0) != 0) {
+    MESSAGE("this file system has no access lists: not tried");
+    return;
+  }
+  REQUIRE(scratch.mode("in") == 0775);  // of the group root, as far as the mode tells
+  Tree tree(scratch.path());
+  CHECK(error_of(tree.folder("/in/link")).find("access list") != std::string::npos);
+}
+
+TEST_CASE("a tree follows the links that ordinary systems have") {
+  Tree tree;
+  for (const char* path : {"/bin", "/sbin", "/lib", "/var/run", "/var/lock"})
+    if (auto found = tree.look(path); found && *found && S_ISLNK((*found)->st_mode))
+      CHECK_MESSAGE(tree.folder(path), path << ": " << error_of(tree.folder(path)));
 }
 
 TEST_CASE("a tree sees a folder that took another's place once it was told to forget") {

@@ -12,6 +12,8 @@
 #include "base/file_read.hpp"
 #include "base/folder_walk.hpp"
 #include "base/incoming_file.hpp"
+#include "base/others.hpp"
+#include "base/scratch_place.hpp"
 #include "base/text.hpp"
 
 namespace base {
@@ -46,8 +48,39 @@ Result<dev_t> set_by_descriptor(int fd, const Attributes& attributes) {
   return st.st_dev;
 }
 
-// Owner and mode of what an O_PATH descriptor stands for.
+// Whether users can make hard links to files that are not theirs. Then a file in a user's folder may just as
+// well be /etc/shadow. How many names it has does not tell: one can be taken away after we have opened it.
+bool hard_links_are_unsafe() {
+  const auto setting = read_file("/proc/sys/fs/protected_hardlinks", 16);
+  return !setting || trim(*setting) == "0";
+}
+
+Error may_be_elsewhere(const std::string& path) {
+  return {ErrorCode::permission, path +
+                                     " may be a hard link to a file elsewhere, because others can write to "
+                                     "its folder and fs.protected_hardlinks is 0; not changed"};
+}
+
+// Whether a file would come to run with rights that somebody who may have written it does not have.
+bool lends_rights(const struct stat& found, const Attributes& wanted) {
+  const mode_t special = wanted.mode.value_or(0) & (S_ISUID | S_ISGID);
+  if (!S_ISREG(found.st_mode) || special == 0) return false;
+  const bool other_owner =
+      (wanted.uid && *wanted.uid != found.st_uid) || (wanted.gid && *wanted.gid != found.st_gid);
+  if (other_owner) return others_may_have_open(found);
+  const bool is_new = (special & ~found.st_mode) != 0;
+  return is_new && (found.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+}
+
+Error lent_rights() {
+  return {ErrorCode::permission,
+          "it would run with rights that those who can write to it do not have: give its content, too, or "
+          "take the write permission of others away first"};
+}
+
+// Owner and mode of what an O_PATH descriptor stands for; no symlink.
 Result<void> set_by_path_descriptor(int fd, const struct stat& found, const Attributes& attributes) {
+  if (lends_rights(found, attributes)) return lent_rights();
   const uid_t uid = attributes.uid.value_or(kSameUid);
   const gid_t gid = attributes.gid.value_or(kSameGid);
   if ((attributes.uid || attributes.gid) &&
@@ -55,16 +88,30 @@ Result<void> set_by_path_descriptor(int fd, const struct stat& found, const Attr
     return os_error(errno, "cannot set the owner");
   // fchmod() does not take O_PATH descriptors; their entry in /proc leads to the very same inode.
   const std::string by_descriptor = "/proc/self/fd/" + std::to_string(fd);
-  if (attributes.mode && !S_ISLNK(found.st_mode) && ::chmod(by_descriptor.c_str(), *attributes.mode) != 0)
+  if (attributes.mode && ::chmod(by_descriptor.c_str(), *attributes.mode) != 0)
     return os_error(errno, "cannot set the mode");
   return {};
 }
 
-// Whether users can make hard links to files that are not theirs. Then a file with several names in a user's
-// folder may just as well be /etc/shadow.
-bool hard_links_are_unsafe() {
-  const auto setting = read_file("/proc/sys/fs/protected_hardlinks", 16);
-  return !setting || trim(*setting) == "0";
+// The owner of a link that we have just made in a place where nobody else can touch it. That it is the one is
+// looked at all the same: a link that leads elsewhere must not become ours to give.
+Result<void> own_new_link(int folder, const char* name, const std::string& destination,
+                          const Attributes& attributes) {
+  const UniqueFd link(::openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat st {};
+  if (!link || ::fstat(link.get(), &st) != 0) return os_error(errno, "cannot open the new link");
+  std::string leads_to(destination.size() + 1, '\0');
+  const ssize_t size =
+      S_ISLNK(st.st_mode) ? ::readlinkat(link.get(), "", leads_to.data(), leads_to.size()) : ssize_t{-1};
+  leads_to.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
+  if (st.st_uid != ::geteuid() || st.st_nlink != 1 || leads_to != destination)
+    return Error(ErrorCode::exists, "the new link was replaced");
+  const uid_t uid = attributes.uid.value_or(st.st_uid);
+  const gid_t gid = attributes.gid.value_or(st.st_gid);
+  if ((uid != st.st_uid || gid != st.st_gid) &&
+      ::fchownat(link.get(), "", uid, gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0)
+    return os_error(errno, "cannot set the owner");
+  return {};
 }
 
 Result<void> empty_folder(UniqueFd folder, const std::string& path, Interrupt& interrupt, int depth);
@@ -107,9 +154,18 @@ Result<void> empty_folder(UniqueFd folder, const std::string& path, Interrupt& i
 
 }  // namespace
 
+const std::string& TreeWriter::scratch_name() {
+  if (scratch_name_.empty()) renew_scratch();
+  return scratch_name_;
+}
+
+void TreeWriter::renew_scratch() {
+  scratch_name_ = new_scratch_name();
+}
+
 std::string TreeWriter::scratch_path(std::string_view path) {
-  const SplitPath parts = split_path(path);
-  return std::string(parts.folder == "/" ? "" : parts.folder) + "/" + scratch_name(parts.name);
+  const std::string_view folder = split_path(path).folder;
+  return std::string(folder == "/" ? "" : folder) + "/" + scratch_name();
 }
 
 // After the change, never before it: a flush in between would take a change for synced that is yet to come.
@@ -119,32 +175,32 @@ Result<void> TreeWriter::note_change(int folder, bool link_is_gone) {
   return noted;
 }
 
-Result<void> TreeWriter::write_file(std::string_view path, std::string_view content,
+Result<void> TreeWriter::write_file(std::string_view path, const Seen& seen, std::string_view content,
                                     const Attributes& attributes) {
-  auto written = put_file(path, content, attributes);
+  auto written = put_file(path, seen, content, attributes);
   if (written) return written;
   return std::move(written).error().with_context("writing " + std::string(path));
 }
 
-Result<void> TreeWriter::put_file(std::string_view path, std::string_view content,
+Result<void> TreeWriter::put_file(std::string_view path, const Seen& seen, std::string_view content,
                                   const Attributes& attributes) {
   const SplitPath parts = split_path(path);
   auto folder = tree_.folder(parts.folder);
   if (!folder) return std::move(folder).error();
   const std::string name(parts.name);
-  IncomingFile file(*folder, scratch_name(name));
+  IncomingFile file(*folder, scratch_name());
   if (auto opened = file.open(attributes.mode); !opened) return opened;
   if (auto written = write_all(file.fd(), content); !written) return written;
   auto device = set_by_descriptor(file.fd(), attributes);
   if (!device) return std::move(device).error();
   // What is new has no old content that a power cut could take: it is synced with its group. What replaces a
   // file is synced before the rename. (File systems that do not know how get the safe way, too.)
-  if (file.appear(name)) return sync_.note(*folder, *device);
+  if (seen.allows_nothing() && file.appear(name)) return sync_.note(*folder, *device);
   struct stat old {};
-  const bool was_link =
-      ::fstatat(*folder, name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(old.st_mode);
+  const bool is_there = ::fstatat(*folder, name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0;
+  if (auto same = seen.check(is_there ? &old : nullptr, path); !same) return same;
   if (auto replaced = file.replace(name); !replaced) return replaced;
-  return note_change(*folder, was_link);
+  return note_change(*folder, is_there && S_ISLNK(old.st_mode));
 }
 
 Result<void> TreeWriter::make_folder(std::string_view path, const Attributes& attributes) {
@@ -153,52 +209,63 @@ Result<void> TreeWriter::make_folder(std::string_view path, const Attributes& at
   auto folder = tree_.folder(parts.folder);
   if (!folder) return std::move(folder).error().with_context(context);
   const std::string name(parts.name);
-  const std::string scratch = scratch_name(name);
-  auto created = create_scratch(*folder, scratch, [&] { return ::mkdirat(*folder, scratch.c_str(), 0700); });
-  if (!created) return std::move(created).error().with_context(context);
-  const auto give_up = [&](Error error) -> Result<void> {
-    ::unlinkat(*folder, scratch.c_str(), AT_REMOVEDIR);
-    return std::move(error).with_context(context);
-  };
-  const UniqueFd made(::openat(*folder, scratch.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!made) return give_up(os_error(errno, "cannot open the new folder"));
-  if (auto set = set_by_descriptor(made.get(), attributes); !set) return give_up(std::move(set).error());
-  int renamed = ::renameat2(*folder, scratch.c_str(), *folder, name.c_str(), RENAME_NOREPLACE);
+  auto place = ScratchPlace::make(*folder, scratch_name());
+  if (!place) return std::move(place).error().with_context(context);
+  if (::mkdirat(place->folder(), place->name(), 0700) != 0)
+    return os_error(errno, "cannot create the temporary " + scratch_name()).with_context(context);
+  place->filled();
+  const UniqueFd made(
+      ::openat(place->folder(), place->name(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!made) return os_error(errno, "cannot open the new folder").with_context(context);
+  if (auto set = set_by_descriptor(made.get(), attributes); !set)
+    return std::move(set).error().with_context(context);
+  int renamed = ::renameat2(place->folder(), place->name(), *folder, name.c_str(), RENAME_NOREPLACE);
   // File systems that do not know the flag: a plain rename takes the place of an empty folder at most.
   if (renamed != 0 && (errno == EINVAL || errno == ENOSYS))
-    renamed = ::renameat(*folder, scratch.c_str(), *folder, name.c_str());
-  if (renamed != 0) return give_up(os_error(errno, "cannot rename"));
+    renamed = ::renameat(place->folder(), place->name(), *folder, name.c_str());
+  if (renamed != 0) return os_error(errno, "cannot rename").with_context(context);
+  place->emptied();
   return note_change(made.get());
 }
 
-Result<void> TreeWriter::make_link(std::string_view path, std::string_view destination,
+Result<void> TreeWriter::make_link(std::string_view path, const Seen& seen, std::string_view destination,
                                    const Attributes& attributes) {
+  auto linked = put_link(path, seen, std::string(destination), attributes);
+  if (linked) return linked;
+  return std::move(linked).error().with_context("linking " + std::string(path));
+}
+
+Result<void> TreeWriter::put_link(std::string_view path, const Seen& seen, const std::string& destination,
+                                  const Attributes& attributes) {
   const SplitPath parts = split_path(path);
-  const std::string context = "linking " + std::string(path);
   auto folder = tree_.folder(parts.folder);
-  if (!folder) return std::move(folder).error().with_context(context);
-  const std::string scratch = scratch_name(parts.name);
-  const std::string to(destination);
-  auto created =
-      create_scratch(*folder, scratch, [&] { return ::symlinkat(to.c_str(), *folder, scratch.c_str()); });
-  if (!created) return std::move(created).error().with_context(context);
-  const auto give_up = [&](Error error) -> Result<void> {
-    ::unlinkat(*folder, scratch.c_str(), 0);
-    return std::move(error).with_context(context);
-  };
-  // By descriptor: whoever owns the folder could put a file of somebody else's under the name by now.
-  const UniqueFd link(::openat(*folder, scratch.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  struct stat st {};
-  if (!link || ::fstat(link.get(), &st) != 0) return give_up(os_error(errno, "cannot open the new link"));
-  if (!S_ISLNK(st.st_mode)) return give_up(Error(ErrorCode::exists, "the new link was replaced"));
-  if (auto set = set_by_path_descriptor(link.get(), st, attributes); !set)
-    return give_up(std::move(set).error());
-  if (::renameat(*folder, scratch.c_str(), *folder, std::string(parts.name).c_str()) != 0)
-    return give_up(os_error(errno, "cannot rename"));
+  if (!folder) return std::move(folder).error();
+  const std::string name(parts.name);
+  auto place = ScratchPlace::make(*folder, scratch_name());
+  if (!place) return std::move(place).error();
+  if (::symlinkat(destination.c_str(), place->folder(), place->name()) != 0)
+    return os_error(errno, "cannot create the temporary " + scratch_name());
+  place->filled();
+  if (auto set = own_new_link(place->folder(), place->name(), destination, attributes); !set) return set;
+
+  if (seen.is_nothing()) {
+    if (::renameat2(place->folder(), place->name(), *folder, name.c_str(), RENAME_NOREPLACE) == 0) {
+      place->emptied();
+      return note_change(*folder);
+    }
+    if (errno != EEXIST && errno != EINVAL && errno != ENOSYS) return os_error(errno, "cannot rename");
+  }
+  struct stat old {};
+  const bool is_there = ::fstatat(*folder, name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0;
+  if (auto same = seen.check(is_there ? &old : nullptr, path); !same) return same;
+  if (::renameat(place->folder(), place->name(), *folder, name.c_str()) != 0)
+    return os_error(errno, "cannot rename");
+  place->emptied();
   return note_change(*folder, true);
 }
 
-Result<void> TreeWriter::set_attributes(std::string_view path, const Attributes& attributes) {
+Result<void> TreeWriter::set_attributes(std::string_view path, const Seen& seen,
+                                        const Attributes& attributes) {
   const SplitPath parts = split_path(path);
   const std::string context = "setting owner and mode of " + std::string(path);
   auto folder = tree_.folder(parts.folder);
@@ -206,27 +273,39 @@ Result<void> TreeWriter::set_attributes(std::string_view path, const Attributes&
   const UniqueFd target(::openat(*folder, parts.name.empty() ? "." : std::string(parts.name).c_str(),
                                  O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat st {};
-  if (!target || ::fstat(target.get(), &st) != 0) return os_error(errno, context);
+  const bool is_there = target && ::fstat(target.get(), &st) == 0;
+  if (!is_there && errno != ENOENT) return os_error(errno, context);
+  if (auto same = seen.check(is_there ? &st : nullptr, path); !same)
+    return std::move(same).error().with_context(context);
+  if (!is_there) return os_error(ENOENT, context);
+  if (S_ISLNK(st.st_mode)) return Error(ErrorCode::exists, context + ": it is a symlink");
+  if (!S_ISDIR(st.st_mode) && others_can_write_to(*folder) && hard_links_are_unsafe())
+    return may_be_elsewhere(std::string(path));
   if (auto set = set_by_path_descriptor(target.get(), st, attributes); !set)
     return std::move(set).error().with_context(context);
   return note_change(*folder);
 }
 
-Result<void> TreeWriter::set_folder_attributes(std::string_view path, const Attributes& attributes) {
+Result<void> TreeWriter::set_folder_attributes(std::string_view path, const Seen& seen,
+                                               const Attributes& attributes) {
   const std::string context = "setting owner and mode of " + std::string(path);
   auto folder = tree_.folder(path);
   if (!folder) return std::move(folder).error().with_context(context);
   struct stat st {};
   if (::fstat(*folder, &st) != 0) return os_error(errno, context);
+  if (auto same = seen.check(&st, path); !same) return std::move(same).error().with_context(context);
   if (auto set = set_by_path_descriptor(*folder, st, attributes); !set)
     return std::move(set).error().with_context(context);
   return note_change(*folder);
 }
 
-Result<std::size_t> TreeWriter::set_attributes_below(std::string_view path, const Choose& choose,
-                                                     Interrupt& interrupt) {
+Result<std::size_t> TreeWriter::set_attributes_below(std::string_view path, const Seen& seen,
+                                                     const Choose& choose, Interrupt& interrupt) {
   auto folder = tree_.folder(path);
   if (!folder) return std::move(folder).error();
+  struct stat top {};
+  if (::fstat(*folder, &top) != 0) return os_error(errno, std::string(path));
+  if (auto same = seen.check(&top, path); !same) return std::move(same).error();
   const bool unsafe_links = hard_links_are_unsafe();
   std::size_t changed = 0;
   const auto visit = [&](const WalkEntry& entry) -> Result<void> {
@@ -238,10 +317,8 @@ Result<std::size_t> TreeWriter::set_attributes_below(std::string_view path, cons
     if (S_ISLNK(st.st_mode)) return {};
     const auto wanted = choose(st);  // of what is open, in case it was swapped
     if (!wanted) return {};
-    if (unsafe_links && !S_ISDIR(st.st_mode) && st.st_nlink > 1)
-      return Error(ErrorCode::permission, entry.path() +
-                                              " has other names (hard links) that may be elsewhere, "
-                                              "not changed; see fs.protected_hardlinks");
+    if (unsafe_links && !S_ISDIR(st.st_mode) && others_can_write_to(entry.folder))
+      return may_be_elsewhere(entry.path());
     if (auto set = set_by_path_descriptor(target.get(), st, *wanted); !set)
       return std::move(set).error().with_context("setting owner and mode of " + entry.path());
     ++changed;
@@ -253,18 +330,19 @@ Result<std::size_t> TreeWriter::set_attributes_below(std::string_view path, cons
   return changed;
 }
 
-Result<void> TreeWriter::remove(std::string_view path) {
+Result<void> TreeWriter::remove(std::string_view path, const Seen& seen) {
   const SplitPath parts = split_path(path);
   auto folder = tree_.folder(parts.folder);
   if (!folder)
     return folder.error().code() == ErrorCode::not_found ? Result<void>() : std::move(folder).error();
   const std::string name(parts.name);
   struct stat old {};
-  const bool is_link =
-      ::fstatat(*folder, name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(old.st_mode);
+  if (::fstatat(*folder, name.c_str(), &old, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno == ENOENT ? Result<void>() : os_error(errno, "cannot remove " + std::string(path));
+  if (auto same = seen.check(&old, path); !same) return same;
   if (::unlinkat(*folder, name.c_str(), 0) != 0 && errno != ENOENT)
     return os_error(errno, "cannot remove " + std::string(path));
-  return note_change(*folder, is_link);
+  return note_change(*folder, S_ISLNK(old.st_mode));
 }
 
 Result<void> TreeWriter::remove_scratch(std::string_view scratch) {
@@ -277,7 +355,7 @@ Result<void> TreeWriter::remove_scratch(std::string_view scratch) {
   return {};
 }
 
-Result<void> TreeWriter::remove_tree(std::string_view path, Interrupt& interrupt) {
+Result<void> TreeWriter::remove_tree(std::string_view path, const Seen& seen, Interrupt& interrupt) {
   const SplitPath parts = split_path(path);
   const std::string name(parts.name);
   if (name.empty()) return Error(ErrorCode::invalid, "the root is not removed");
@@ -289,7 +367,9 @@ Result<void> TreeWriter::remove_tree(std::string_view path, Interrupt& interrupt
   UniqueFd top = open_subfolder(folder.get(), name.c_str());
   if (!top && errno == EXDEV)
     return Error(ErrorCode::exists, std::string(path) + " is a mount point, not removed");
-  if (!top) return os_error(errno, "cannot open " + std::string(path));
+  struct stat st {};
+  if (!top || ::fstat(top.get(), &st) != 0) return os_error(errno, "cannot open " + std::string(path));
+  if (auto same = seen.check(&st, path); !same) return same;
   if (auto emptied = empty_folder(std::move(top), std::string(path), interrupt, 0); !emptied) return emptied;
   if (::unlinkat(folder.get(), name.c_str(), AT_REMOVEDIR) != 0)
     return os_error(errno, "cannot remove " + std::string(path));

@@ -335,6 +335,7 @@ configure() {
   {
     echo "$mark"
     for uri in $backend; do echo "ws_uri = $uri"; done
+    echo 'protocol_min = 2'
     echo "app_id = $app"
     [ -z "$join_token" ] || echo "join_token = $state/join-token"
     printf '%s\n' "$tags" | tr '\t' '\n' | sed -n 's/..*/tag = "&"/p'

@@ -1,12 +1,28 @@
-# What nearly every file includes is parsed once for each target: half of the time that a build takes. Files include what they
-# use all the same; -DOPSAGENT_PRECOMPILE=OFF shows whether they do.
+# What nearly every file includes is parsed once: for the libraries, and for the tests, which are not optimised. Files include what
+# they use all the same; -DOPSAGENT_PRECOMPILE=OFF shows whether they do.
 option(OPSAGENT_PRECOMPILE "Precompile the headers of the standard library" ON)
-function(opsagent_precompile target)
+# opsagent_precompiled(NAME HEADER...): makes the target NAME, whose headers others use.
+function(opsagent_precompiled name)
+  set(source ${PROJECT_BINARY_DIR}/${name}.cpp)
+  file(CONFIGURE OUTPUT ${source} CONTENT "// Generated: a target needs a file.\n")
+  add_library(${name} OBJECT ${source})
+  target_link_libraries(${name} PRIVATE Threads::Threads)
+  target_precompile_headers(${name} PRIVATE <algorithm> <array> <chrono> <cstdint> <functional> <map> <memory> <optional> <span>
+                            <sstream> <string> <string_view> <thread> <utility> <variant> <vector> ${ARGN})
+endfunction()
+# Optimising tests costs more than it gains.
+set(OPSAGENT_TEST_OPTIONS $<$<CONFIG:Release>:-O0> $<$<CONFIG:Release>:-U_FORTIFY_SOURCE>)
+if(OPSAGENT_PRECOMPILE)
+  opsagent_precompiled(precompiled_for_libraries)
+  opsagent_precompiled(precompiled_for_tests <doctest/doctest.h>)
+  target_compile_options(precompiled_for_tests PRIVATE ${OPSAGENT_TEST_OPTIONS})
+endif()
+# opsagent_precompile(TARGET NAME): TARGET uses the headers of NAME.
+function(opsagent_precompile target name)
   if(OPSAGENT_PRECOMPILE)
     # g++ 12 forgets that precompiled headers are the system's, and sees in them what is not there.
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread>)
-    target_precompile_headers(${target} PRIVATE <algorithm> <array> <chrono> <cstdint> <functional> <map> <memory>
-                              <optional> <span> <sstream> <string> <string_view> <thread> <utility> <variant> <vector> ${ARGN})
+    target_precompile_headers(${target} REUSE_FROM ${name})
   endif()
 endfunction()
 
@@ -23,7 +39,8 @@ endif()
 # opsagent_batches(OUTPUT NAME FILE...)
 #   OUTPUT: what a target compiles in the place of the files: batches that include them. Paths in them are relative to the project,
 #   so that every clone makes the same objects. Files with compile definitions of their own, or with the property OPSAGENT_ALONE,
-#   stay as they are: set properties before the library is made.
+#   stay as they are: set properties before the library is made. What each state of a run passes is compiled alone, because in a batch,
+#   where more call them, g++ inlines the functions of std::string less often.
 function(opsagent_batches output name)
   if(NOT OPSAGENT_BATCHES)
     set(${output} ${ARGN} PARENT_SCOPE)
@@ -63,9 +80,8 @@ endfunction()
 #   program NAME_tests, run by CTest under the folder's name. Unit tests sit beside the code they test.
 #   ROOMS: also take the .cpp files of the folders below (one folder per state; the rooms of agent/ and backend/).
 #   ALONE: every file is compiled by itself, so that a program that uses one of them links no other.
-#   PRECOMPILE: headers that many files of this folder include and that seldom change.
 function(opsagent_library name)
-  cmake_parse_arguments(ARG "ROOMS;ALONE" "" "USES;EXTRA;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(ARG "ROOMS;ALONE" "" "USES;EXTRA" ${ARGN})
   set(glob GLOB)
   if(ARG_ROOMS)
     set(glob GLOB_RECURSE)
@@ -80,7 +96,7 @@ function(opsagent_library name)
   add_library(${name} STATIC ${sources} ${ARG_EXTRA})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PUBLIC ${ARG_USES} Threads::Threads)
-  opsagent_precompile(${name} ${ARG_PRECOMPILE})
+  opsagent_precompile(${name} precompiled_for_libraries)
 
   if(test_sources)
     add_executable(${name}_tests ${test_sources} ${PROJECT_SOURCE_DIR}/tests/doctest_main.cpp)
@@ -88,12 +104,11 @@ function(opsagent_library name)
     if(NOT name STREQUAL base)
       target_link_libraries(${name}_tests PRIVATE test_support)
     endif()
-    opsagent_precompile(${name}_tests <doctest/doctest.h> ${ARG_PRECOMPILE})
-    # Optimising tests costs more than it gains.
-    target_compile_options(${name}_tests PRIVATE $<$<CONFIG:Release>:-O0>)
+    opsagent_precompile(${name}_tests precompiled_for_tests)
+    target_compile_options(${name}_tests PRIVATE ${OPSAGENT_TEST_OPTIONS})
     # What changes the machine itself (accounts, packages, units) is in the doctest suite "system" and runs in a
     # container of its own, see tests/container/.
     add_test(NAME ${name} COMMAND ${name}_tests --test-suite-exclude=system*)
-    set_tests_properties(${name} PROPERTIES LABELS "unit;quick" TIMEOUT 300)
+    set_tests_properties(${name} PROPERTIES LABELS "unit;quick" TIMEOUT 600)
   endif()
 endfunction()

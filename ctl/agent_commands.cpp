@@ -1,5 +1,7 @@
+#include "base/file_read.hpp"
 #include "base/json.hpp"
 #include "base/json_text.hpp"
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/document_text.hpp"
@@ -88,12 +90,21 @@ void show_machine(Session& session, const Value& instance) {
              text_field(instance, "agent_uid")});
   show_line(session, "system", {text_field(instance, "os") + " " + text_field(instance, "arch")});
   show_line(session, "tags", {pairs_text(field(instance, "tags"))});
+  show_line(session, "says", {pairs_text(field(instance, "self_tags")), Style::dim});
+  if (const std::string wished = text_field(instance, "wished_name"); !wished.empty())
+    show_line(session, "wished", {"to be '" + wished + "', which its join token does not allow", Style::dim});
   show_line(
       session, "recipe",
       {"version " + version_text(instance) + "  " + text_field(instance, "recipe_digest").substr(0, 12)});
   show_line(session, "status", status_cell(text_field(instance, "status")));
   for (const Value& error : items_field(instance, "errors"))
     show_line(session, "error", {text_of(error), Style::red});
+  if (const std::string since = age_text(field(instance, "pending"), at); !since.empty())
+    show_line(session, "pending", {"since " + since + ": 'opsctl agent approve' lets it in", Style::yellow});
+  if (const std::string since = age_text(field(instance, "excluded"), at); !since.empty()) {
+    const std::string reason = text_field(instance, "excluded_reason");
+    show_line(session, "excluded", {since + (reason.empty() ? "" : ": " + reason), Style::yellow});
+  }
   show_line(session, "running", {text_field(instance, "running.id")});
   const Value& round = field(instance, "last_round");
   if (round.is_object())
@@ -197,6 +208,85 @@ Result<int> agent_revoke_command(Session& session) {
   session.console.out.line(terminal::printable(
       machine.app + "/" + machine.instance + " is revoked; 'opsctl join-token create --app " + machine.app +
       " --instance " + machine.instance + "' makes a token with which it may come back."));
+  return kOk;
+}
+
+Result<int> agent_pending_command(Session& session) {
+  Parameters parameters{{"pending", "true"}};
+  if (const std::string app = named_app(session.options); !app.empty()) parameters.emplace_back("app", app);
+  auto machines =
+      session.api.list("/instances", std::move(parameters), session.options.limit.value_or(kMostMachines));
+  if (!machines) return std::move(machines).error();
+  const Instant at = now();
+  show_list(
+      session, *machines, Table({"APP", "INSTANCE", "WAITS SINCE", "TOKEN", "TAGS", "WISHED"}),
+      [&](const Value& each) {
+        return std::vector<Cell>{
+            {text_field(each, "app_id")},           {text_field(each, "instance_id"), Style::bold},
+            {age_text(field(each, "pending"), at)}, {text_field(each, "token_prefix")},
+            {pairs_text(field(each, "tags"))},      {text_field(each, "wished_name")}};
+      },
+      "nobody waits to be approved");
+  return kOk;
+}
+
+Result<int> agent_approve_command(Session& session) {
+  const Machine machine = machine_of(session.options.arguments.front(), session.options);
+  base::JsonText body;
+  body.begin_object();
+  if (session.options.arguments.size() > 1) body.member("token_hash", session.options.arguments[1]);
+  auto reply = session.api.send(
+      {.method = "POST", .path = path_of(machine) + "/approve", .body = body.end_object().take()});
+  if (!reply) return explained(std::move(reply).error());
+  if (show_document(session, reply->document.root())) return kOk;
+  session.console.out.line(terminal::printable(machine.app + "/" + machine.instance +
+                                               " is approved, and comes in when it asks again."));
+  return kOk;
+}
+
+Result<int> agent_expect_command(Session& session) {
+  constexpr std::size_t kLargestToken = 4096;
+  const Machine machine = machine_of(session.options.arguments.front(), session.options);
+  std::string hash = session.options.arguments[1];
+  if (!base::is_sha256_hex(hash)) {
+    auto token = base::read_file(hash, kLargestToken);
+    if (!token) return Error(ErrorCode::invalid, token.error().message());
+    const std::string_view text = base::trim(*token);
+    if (text.empty()) return Error(ErrorCode::invalid, hash + " is empty");
+    hash = base::sha256_hex(std::string(text));
+  }
+  base::JsonText body;
+  body.begin_object().member("token_hash", hash);
+  auto reply = session.api.send(
+      {.method = "POST", .path = path_of(machine) + "/expect", .body = body.end_object().take()});
+  if (!reply) return std::move(reply).error();
+  if (show_document(session, reply->document.root())) return kOk;
+  session.console.out.line(terminal::printable(machine.app + "/" + machine.instance +
+                                               " is let in with the token " + hash.substr(0, 16) + "…"));
+  return kOk;
+}
+
+Result<int> agent_exclude_command(Session& session) {
+  const Machine machine = machine_of(session.options.arguments.front(), session.options);
+  base::JsonText body;
+  body.begin_object();
+  if (!session.options.reason.empty()) body.member("reason", session.options.reason);
+  auto reply = session.api.send(
+      {.method = "POST", .path = path_of(machine) + "/exclude", .body = body.end_object().take()});
+  if (!reply) return explained(std::move(reply).error());
+  if (show_document(session, reply->document.root())) return kOk;
+  session.console.out.line(terminal::printable("Nobody waits for " + machine.app + "/" + machine.instance +
+                                               " any more; 'opsctl agent include' counts on it again."));
+  return kOk;
+}
+
+Result<int> agent_include_command(Session& session) {
+  const Machine machine = machine_of(session.options.arguments.front(), session.options);
+  auto reply = session.api.send({.method = "POST", .path = path_of(machine) + "/include", .body = "{}"});
+  if (!reply) return explained(std::move(reply).error());
+  if (show_document(session, reply->document.root())) return kOk;
+  session.console.out.line(
+      terminal::printable(machine.app + "/" + machine.instance + " counts again, for waits and rollouts."));
   return kOk;
 }
 

@@ -1,8 +1,10 @@
 #include "ctl/api.hpp"
 
 #include <algorithm>
+#include <thread>
 
 #include "base/json.hpp"
+#include "base/text.hpp"
 #include "ctl/fields.hpp"
 #include "terminal/wrap.hpp"
 #include "transport/http_client.hpp"
@@ -18,6 +20,8 @@ using base::Result;
 
 constexpr std::size_t kLargestPage = 1000;  // the backend gives no more at a time
 constexpr std::string_view kPrefix = "/api/v1";
+constexpr int kPatientTries = 4;            // when the backend says "too many"
+constexpr std::int64_t kLongestPause = 10;  // seconds that it may ask for
 
 std::string target_of(std::string_view path, const Parameters& parameters) {
   std::string target = std::string(kPrefix) + std::string(path);
@@ -56,7 +60,7 @@ std::string_view advice(unsigned status, bool had_token) {
   if (status == 401)
     return "\nthe access token is not the right one: 'opsctl login --token-file FILE' stores another";
   if (status == 403) return "\nthis access token may not: 'opsctl token list' shows what others may";
-  if (status == 429) return "\nwait a moment, then try again with the right token";
+  if (status == 429) return "\nwait a moment, then try again";
   if (status == 412) return "\nsomebody else has changed it in the meantime: look again, then try again";
   if (status == 503) return "\nthe backend is starting, stopping or overloaded: try again in a moment";
   return "";
@@ -65,6 +69,10 @@ std::string_view advice(unsigned status, bool had_token) {
 Error unreachable_error(const std::string& server, const Error& error) {
   return Error(ErrorCode::io,
                "cannot reach the backend at " + server + ": " + error.message() +
+                   (error.code() == ErrorCode::permission
+                        ? "\nif the backend's authority was changed: 'opsctl login --ca FILE' with the file "
+                          "ca.crt of its data folder"
+                        : "") +
                    "\n--server URL (or OPSCTL_SERVER) names another backend; 'opsctl login' remembers one");
 }
 
@@ -109,8 +117,14 @@ Result<std::unique_ptr<Api>> Api::make(ApiTarget target) {
                  "--server must start with http:// or https://, not '" + target.server + "'");
   if (!uri->secure() && !target.token.empty() && !uri->is_local())
     return Error(ErrorCode::invalid,
-                 "the access token is not sent over plain http to another machine: use https://" +
+                 "the access token is not sent over plain http but to this machine (127.0.0.1, [::1] or "
+                 "localhost): use https://" +
                      uri->authority() + " (with --ca)");
+  if (!uri->secure() && !target.token.empty() && !target.ca.empty())
+    return Error(ErrorCode::invalid,
+                 "there is an authority to know the backend by (--ca), and http:// asks for no proof: use "
+                 "https://" +
+                     uri->authority());
   transport::HttpClientOptions options{.server = std::move(*uri), .answer_timeout = target.answer_timeout};
   options.headers.push_back({"Accept", "application/json"});
   if (!target.token.empty()) options.headers.push_back({"Authorization", "Bearer " + target.token});
@@ -129,9 +143,18 @@ Result<Reply> Api::send(const Request& request) {
     call.headers.push_back({"Content-Type", request.content_type});
   if (!request.if_match.empty()) call.headers.push_back({"If-Match", request.if_match});
   call.body = request.body;
-  auto answered = client_->http.request(std::move(call));
+  auto answered = client_->http.request(call);
+  // Whoever shares the token may have used it up for this second: nothing was done, so it is asked again.
+  for (int tries = 1; answered && answered->status == 429 && tries < kPatientTries; ++tries) {
+    const auto wait = base::parse_integer(answered->header("Retry-After")).value_or(0);
+    if (wait < 1 || wait > kLongestPause) break;
+    std::this_thread::sleep_for(std::chrono::seconds(wait));
+    answered = client_->http.request(call);
+  }
   unreachable_ = !answered;
   if (!answered) return unreachable_error(target_.server, answered.error());
+  if (const auto expires = answered->header("Token-Expires"); !expires.empty()) token_expires_ = expires;
+  authorities_ = answered->header("OpsAgent-Authorities");
   Reply reply{.status = answered->status,
               .etag = std::string(answered->header("ETag")),
               .content_type = std::string(answered->header("Content-Type")),

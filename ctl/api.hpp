@@ -96,6 +96,11 @@ class Api {
   // Why the stream was lost.
   const std::string& loss() const { return loss_; }
 
+  // When the access token ends, if the backend says that this is soon.
+  const std::string& token_expires() const { return token_expires_; }
+  // What the last answer says about who vouches for the backend: another text when they are others.
+  const std::string& authorities() const { return authorities_; }
+
   // The last error means that there was no answer (exit status 3).
   bool unreachable() const { return unreachable_; }
   const std::string& server() const { return target_.server; }
@@ -107,7 +112,9 @@ class Api {
   ApiTarget target_;
   std::unique_ptr<Client> client_;
   bool unreachable_ = false;
+  std::string authorities_;
   std::string loss_;
+  std::string token_expires_;
 };
 
 // One part of a path, encoded.

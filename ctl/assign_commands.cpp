@@ -59,6 +59,9 @@ Result<int> show_placed(Session& session, const Value& assignment, std::string_v
         std::to_string(number_field(assignment, "changed")) + " changed."));
     session.console.out.flush();
   }
+  if (const std::string notice = text_field(assignment, "notice"); !notice.empty())
+    session.console.warn(terminal::printable(notice));
+  show_warnings(session, assignment);
   if (!session.options.wait) return kOk;
   return wait_for_convergence(
       session, {{.app = text_field(assignment, "app_id"), .selector = text_field(assignment, "selector")}});

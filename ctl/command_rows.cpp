@@ -40,15 +40,29 @@ constexpr std::array kMostCommands{
         .least = 1,
         .most = 1,
         .argument_kind = ValueKind::text,
-        .options = "report agent-version",
-        .summary = "make an app, or change what it reports and which version its agents have",
+        .options = "report agent-version trust-self-reported",
+        .summary = "make an app, or change what it reports, which version its agents have, and what it "
+                   "relies on",
         .description =
             "Machines whose agent names an app that does not exist are told to try again later. What is not "
             "given stays as it is.",
         .examples = "opsctl app create shop\n"
                     "opsctl app create shop --report changes\n"
-                    "opsctl app create shop --agent-version 1.4.0",
+                    "opsctl app create shop --agent-version 1.4.0\n"
+                    "opsctl app create shop --trust-self-reported off",
         .run = with_server<app_create_command>},
+    CommandRow{.name = "app show",
+               .arguments = "APP",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .summary = "an app, and what in it rests on the word of its machines",
+               .description =
+                   "Lists the assignments and waits that mean other machines when the app does not "
+                   "rely on what machines say of themselves (--trust-self-reported off): whom they "
+                   "lose, whom they gain, and who claims to belong to them now.",
+               .examples = "opsctl app show shop",
+               .run = with_server<app_show_command>},
     CommandRow{.name = "agents",
                .options = "app selector instance online offline limit",
                .summary = "list the machines",
@@ -77,7 +91,8 @@ constexpr std::array kMostCommands{
         .options = "app",
         .summary = "set or remove tags of a machine",
         .description =
-            "KEY=VALUE sets a tag, KEY- removes it. They win over the tags that the agent brings along.",
+            "KEY=VALUE sets a tag, KEY- removes it. Selectors see these tags; what the agent brings along "
+            "with --tag is self.KEY.",
         .examples = "opsctl agent tag web1 role=web zone=a\n"
                     "opsctl agent tag web1 zone-",
         .run = with_server<agent_tag_command>},
@@ -103,6 +118,63 @@ constexpr std::array kMostCommands{
                    "it. What it has been given stays on it.",
                .examples = "opsctl agent revoke web1 --reason stolen",
                .run = with_server<agent_revoke_command>},
+    CommandRow{.name = "agent pending",
+               .options = "app limit",
+               .summary = "list the machines that wait to be approved",
+               .description =
+                   "Machines without a certificate that come for the first time (opsbackend "
+                   "--allow-v1), and those of a join token with --approve. TOKEN is the beginning of "
+                   "the SHA-256 of the instance_token that the machine came with.",
+               .examples = "opsctl agent pending",
+               .run = with_server<agent_pending_command>},
+    CommandRow{.name = "agent approve",
+               .arguments = "INSTANCE [TOKEN]",
+               .least = 1,
+               .most = 2,
+               .argument_kind = ValueKind::text,
+               .options = "app",
+               .summary = "let in a machine that waits",
+               .description =
+                   "With TOKEN, as 'opsctl agent pending' shows it, only if the machine waits with "
+                   "that one: compare it with what the machine itself has.",
+               .examples = "opsctl agent approve old1 9f86d081884c7d65",
+               .run = with_server<agent_approve_command>},
+    CommandRow{.name = "agent expect",
+               .arguments = "INSTANCE HASH|FILE",
+               .least = 2,
+               .most = 2,
+               .argument_kind = ValueKind::file,
+               .options = "app",
+               .summary = "let in a machine without a certificate before it comes",
+               .description =
+                   "HASH is the SHA-256 of its instance_token, FILE one that holds the token, which "
+                   "does not leave this machine. Whoever waits under this name with another token is "
+                   "turned away.",
+               .examples = "opsctl agent expect old1 old1.token",
+               .run = with_server<agent_expect_command>},
+    CommandRow{.name = "agent exclude",
+               .arguments = "INSTANCE",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .options = "app reason",
+               .summary = "go on without a machine: nobody waits for it, and no rollout stops for it",
+               .description =
+                   "Waits that mean it by a selector go on without it; where it is waited for by "
+                   "name it counts as done. It keeps its recipes. 'opsctl waits' says who holds up "
+                   "others.",
+               .examples = "opsctl agent exclude db9 --reason 'broken disk'",
+               .run = with_server<agent_exclude_command>},
+    CommandRow{.name = "agent include",
+               .arguments = "INSTANCE",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .options = "app",
+               .summary = "count on a machine again that was excluded",
+               .description = "",
+               .examples = "opsctl agent include db9",
+               .run = with_server<agent_include_command>},
     CommandRow{.name = "recipe push",
                .arguments = "[NAME] FILE",
                .least = 1,
@@ -153,6 +225,22 @@ constexpr std::array kMostCommands{
                            "opsctl recipe diff web web.yaml\n"
                            "opsctl recipe diff web 2 5",
                .run = with_server<recipe_diff_command>},
+    CommandRow{
+        .name = "recipe owner",
+        .arguments = "NAME",
+        .least = 1,
+        .most = 1,
+        .argument_kind = ValueKind::text,
+        .options = "owner",
+        .summary = "whose a recipe is, or hand it to another scope",
+        .description =
+            "A recipe belongs to the scope of the token that made it. Who reaches all machines of that "
+            "scope may push it; assignments that reach others are pinned to a revision. Handing it on "
+            "needs an admin token without a scope.",
+        .examples = "opsctl recipe owner web\n"
+                    "opsctl recipe owner web --owner role=web\n"
+                    "opsctl recipe owner web --owner none",
+        .run = with_server<recipe_owner_command>},
     CommandRow{.name = "assign list",
                .options = "app limit",
                .summary = "which machines get which recipes",
@@ -281,7 +369,8 @@ constexpr std::array kMostCommands{
                .summary = "give agents settings to try",
                .description =
                    "Needs a selector or an instance. Agents use the settings on a new connection and keep "
-                   "them if they are welcomed there.",
+                   "them if they are welcomed there. They refuse addresses of hosts that their own "
+                   "configuration does not list (allowed_backend_host).",
                .examples = "opsctl settings -l '*' --ws-uri wss://new.example:8963/agent/\n"
                            "opsctl settings -i web1 --heartbeat 60 --round-delay 1800",
                .run = with_server<settings_command>},

@@ -61,6 +61,17 @@ constexpr std::array kUpdateCommands{
                .description = "What made it stop does not count from here on.",
                .examples = "opsctl rollout resume 0190f3c2",
                .run = with_server<rollout_resume_command>},
+    CommandRow{.name = "rollout exclude",
+               .arguments = "ID INSTANCE …",
+               .least = 2,
+               .most = 64,
+               .argument_kind = ValueKind::text,
+               .summary = "go on without some machines: what they report does not count",
+               .description =
+                   "Those that were not told yet never are. A rollout that has stopped goes on with "
+                   "'opsctl rollout resume'. 'opsctl rollout show' lists what speaks against it.",
+               .examples = "opsctl rollout exclude 0190f3c2 web7 web9",
+               .run = with_server<rollout_exclude_command>},
     CommandRow{.name = "rollout abort",
                .arguments = "ID",
                .least = 1,

@@ -13,8 +13,9 @@ using terminal::ValueKind;
 constexpr std::array kUserdataCommands{
     CommandRow{
         .name = "userdata",
-        .options = "app tag backend release-base root channel version join-token uses ttl release-ca "
-                   "identity-source cloud-config out",
+        .options =
+            "app tag name approve backend release-base root channel version join-token uses ttl release-ca "
+            "identity-source cloud-config out",
         .summary = "print what makes a new machine install and join by itself",
         .description =
             "A shell script for cloud-init, under 16 KiB: it fetches the release, verifies it with the "

@@ -11,6 +11,9 @@
 #include "base/file_read.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
+#include "ctl/api.hpp"
+#include "ctl/fields.hpp"
+#include "transport/uri.hpp"
 
 namespace ctl {
 
@@ -27,15 +30,25 @@ Result<void> make_folder(const std::string& path, mode_t mode) {
   return base::os_error(errno, "cannot create " + path);
 }
 
-bool is_loopback(std::string_view server) {
-  for (const std::string_view host : {"127.0.0.1", "localhost", "[::1]"})
-    for (const std::string_view scheme : {"http://", "https://"}) {
-      const std::string start = std::string(scheme) + std::string(host);
-      if (server.starts_with(start) &&
-          (server.size() == start.size() || server[start.size()] == ':' || server[start.size()] == '/'))
-        return true;
-    }
-  return false;
+bool is_this_machine(std::string_view server) {
+  const auto uri = transport::parse_uri(server);
+  return uri && uri->is_local();
+}
+
+// The same place, asked for without TLS though TLS is known to be spoken there.
+bool falls_back(const Login& stored, std::string_view server) {
+  const auto before = transport::parse_uri(stored.server);
+  const auto now = transport::parse_uri(server);
+  if (!before || !now || now->secure() || !(before->secure() || !stored.ca.empty())) return false;
+  // Any name of this machine is this machine.
+  return before->port == now->port && (before->host == now->host || (before->is_local() && now->is_local()));
+}
+
+Error refuse_fallback(const std::string& stored, const std::string& server) {
+  return Error(ErrorCode::invalid,
+               server + ": you are logged in to " + stored +
+                   ", and no access token goes to the same port without TLS: whoever listens there in the "
+                   "backend's place could take it. Use https://");
 }
 
 std::string without_slash(std::string server) {
@@ -73,6 +86,7 @@ Result<std::optional<Login>> read_login(const std::string& path) {
     if (name == "server") login.server = value;
     if (name == "token") login.token = value;
     if (name == "ca") login.ca = value;
+    if (name == "authorities") login.authorities = value;
   }
   return std::optional(std::move(login));
 }
@@ -96,6 +110,7 @@ Result<void> write_login(const std::string& path, const Login& login) {
   std::string text =
       "# Written by 'opsctl login'.\nserver = " + login.server + "\ntoken = " + login.token + "\n";
   if (!login.ca.empty()) text += "ca = " + login.ca + "\n";
+  if (!login.authorities.empty()) text += "authorities = " + login.authorities + "\n";
   return write_private(path, text);
 }
 
@@ -117,6 +132,30 @@ Result<std::string> read_ca(const std::string& file) {
   return text;
 }
 
+Result<bool> follow_authorities(Api& api, const Login& used, const std::string& path) {
+  constexpr std::size_t kMostCertificates = 16;
+  if (api.authorities().empty() || path.empty() || used.ca != ca_path(path)) return false;
+  auto stored = read_login(path);
+  if (!stored) return std::move(stored).error();
+  if (!*stored || (*stored)->ca != used.ca || (*stored)->server != used.server ||
+      (*stored)->authorities == api.authorities())
+    return false;
+  auto reply = api.send({.path = "/authorities"});
+  if (!reply) return std::move(reply).error();
+  const auto certificates = items_field(reply->document.root(), "certificates");
+  std::string pem;
+  for (const base::Value& certificate : certificates)
+    pem += text_of(certificate);
+  if (certificates.empty() || certificates.size() > kMostCertificates ||
+      pem.find("-----BEGIN CERTIFICATE-----") == std::string::npos)
+    return Error(ErrorCode::io, "the backend does not say which authorities vouch for it");
+  // In this order: killed in between, it is done once more.
+  if (auto written = write_ca(used.ca, pem); !written) return std::move(written).error();
+  (*stored)->authorities = text_field(reply->document.root(), "fingerprint");
+  if (auto written = write_login(path, **stored); !written) return std::move(written).error();
+  return true;
+}
+
 Result<std::string> read_token(const std::string& file) {
   auto text = file == "-" ? base::read_all(STDIN_FILENO, kLargestLogin, "standard input")
                           : base::read_file(file, kLargestLogin);
@@ -135,6 +174,7 @@ Result<Login> choose_login(const Options& options, const std::string& path) {
   login.server = without_slash(!options.server.empty()                 ? options.server
                                : *stored && !(*stored)->server.empty() ? (*stored)->server
                                                                        : std::string(kDefaultServer));
+  if (*stored && falls_back(**stored, login.server)) return refuse_fallback((*stored)->server, login.server);
   const bool is_stored = *stored && (*stored)->server == login.server;
   login.ca = !options.ca.empty() || !is_stored ? options.ca : (*stored)->ca;
   if (!options.token_file.empty()) {
@@ -143,8 +183,17 @@ Result<Login> choose_login(const Options& options, const std::string& path) {
     login.token = std::move(*token);
   } else if (is_stored) {
     login.token = (*stored)->token;
-  } else if (is_loopback(login.server)) {
-    // So that a backend that was started in this folder needs no further step.
+  } else if (is_this_machine(login.server)) {
+    // So that a backend that was started in this folder needs no further step. One that has an authority
+    // speaks TLS: its token goes to nobody who does not.
+    const bool has_authority = ::access(kLocalCa.data(), F_OK) == 0;
+    const auto uri = transport::parse_uri(login.server);
+    if (has_authority && !uri->secure())
+      return Error(ErrorCode::invalid, login.server +
+                                           ": the backend of ./opsbackend-data speaks TLS, and its "
+                                           "access token goes nowhere else: use https://" +
+                                           uri->authority() +
+                                           ", or name the token of another backend (--token-file)");
     if (login.ca.empty() && ::access(kLocalCa.data(), R_OK) == 0) login.ca = kLocalCa;
     if (auto token = read_token(std::string(kLocalToken))) login.token = std::move(*token);
   }

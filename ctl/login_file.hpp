@@ -17,6 +17,8 @@ struct Login {
   std::string server;
   std::string token;
   std::string ca;  // a file with certificates; "": none
+  std::string authorities =
+      {};  // what the backend called them when they were stored; "": they came with --ca
 };
 
 // $XDG_CONFIG_HOME/opsctl/config, or ~/.config/opsctl/config; empty without either.
@@ -33,12 +35,18 @@ base::Result<void> write_ca(const std::string& path, std::string_view pem);
 // The certificates in a file; "" when none is named. Refused: what has no certificate in it.
 base::Result<std::string> read_ca(const std::string& file);
 
+// After an answer that these certificates vouched for: the backend says that there are others
+// (Api::authorities()), and those are stored in their place. Only the copy that belongs to the stored login
+// is replaced, never a file that somebody named. True: they were others.
+base::Result<bool> follow_authorities(Api& api, const Login& used, const std::string& path);
+
 // The token in a file: its first line. "-" is standard input.
 base::Result<std::string> read_token(const std::string& file);
 
 // Which backend, and with which token: options and environment over what is stored over defaults. The stored
 // token and certificates are for the stored server only; what is in
-// ./opsbackend-data only for this machine.
+// ./opsbackend-data only for this machine. Refused: http to the machine of a stored https login, and the
+// token of ./opsbackend-data over http when there is an authority beside it.
 base::Result<Login> choose_login(const Options& options, const std::string& path);
 
 }  // namespace ctl

@@ -3,10 +3,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include <doctest/doctest.h>
 
+#include "ctl/api.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace {
@@ -26,13 +28,15 @@ struct Files {
 TEST_CASE("what is stored is read back, and only its owner can read it") {
   const Files files;
   REQUIRE(ctl::write_login(files.path, {.server = "http://a:1", .token = "one", .ca = ""}));
-  REQUIRE(ctl::write_login(files.path, {.server = "http://a:1", .token = "two", .ca = "/ca.pem"}));
+  REQUIRE(ctl::write_login(files.path,
+                           {.server = "http://a:1", .token = "two", .ca = "/ca.pem", .authorities = "f1"}));
   const auto login = ctl::read_login(files.path);
   REQUIRE(login);
   REQUIRE(login->has_value());
   CHECK((*login)->server == "http://a:1");
   CHECK((*login)->token == "two");
   CHECK((*login)->ca == "/ca.pem");
+  CHECK((*login)->authorities == "f1");
   struct stat st {};
   REQUIRE(::stat(files.path.c_str(), &st) == 0);
   CHECK((st.st_mode & 0777) == 0600);
@@ -85,4 +89,73 @@ TEST_CASE("certificates are kept beside the login, for their owner, and used for
   CHECK(ctl::choose_login(options, files.path)->ca == options.ca);
   CHECK_FALSE(ctl::read_ca(options.ca));
   CHECK(ctl::read_ca("")->empty());
+}
+
+TEST_CASE("a login over https is never answered by one over http on the same port") {
+  const Files files;
+  REQUIRE(
+      ctl::write_login(files.path, {.server = "https://127.0.0.1:8963", .token = "secret", .ca = "/ca.pem"}));
+  ctl::Options options;
+  options.token_file = files.token("secret\n");
+  for (const char* server : {"http://127.0.0.1:8963", "http://127.0.0.1:8963/", "http://localhost:8963",
+                             "http://[::1]:8963", "HTTP://127.0.0.2:8963"}) {
+    CAPTURE(server);
+    options.server = server;
+    const auto login = ctl::choose_login(options, files.path);
+    REQUIRE_FALSE(login);
+    CHECK(login.error().message().find("Use https://") != std::string::npos);
+  }
+  // Another backend of this machine, for a trial, with a token of its own.
+  options.server = "http://127.0.0.1:9000";
+  CHECK(ctl::choose_login(options, files.path)->token == "secret");
+  options.token_file.clear();
+  CHECK(ctl::choose_login(options, files.path)->token.empty());
+  // A stored plain one stays what it is.
+  REQUIRE(ctl::write_login(files.path, {.server = "http://127.0.0.1:8963", .token = "plain", .ca = ""}));
+  options.server = "http://127.0.0.1:8963";
+  CHECK(ctl::choose_login(options, files.path)->token == "plain");
+}
+
+TEST_CASE(
+    "the token of a backend in this folder goes to this machine only, and over TLS if it has an authority") {
+  const Files files;
+  const std::string before = std::filesystem::current_path();
+  std::filesystem::current_path(files.scratch.path());
+  REQUIRE(::mkdir("opsbackend-data", 0700) == 0);
+  std::ofstream(std::string(ctl::kLocalToken)) << "local\n";
+  ctl::Options options;
+  const auto token = [&](const char* server) {
+    options.server = server;
+    const auto login = ctl::choose_login(options, files.path);
+    return login ? login->token : "refused: " + login.error().message();
+  };
+  for (const char* server : {"http://127.0.0.1:8963", "http://localhost:8963", "https://[::1]:8963"})
+    CHECK(token(server) == "local");
+  for (const char* server : {"http://127.evil.example:8963", "http://127.0.0.1.evil.example",
+                             "http://localhost.evil.example", "http://127.1"})
+    CHECK(token(server).empty());
+  std::ofstream(std::string(ctl::kLocalCa)) << "-----BEGIN CERTIFICATE-----\n";
+  CHECK(token("https://127.0.0.1:8963") == "local");
+  CHECK(token("http://127.0.0.1:8963").find("refused: ") == 0);
+  CHECK(token("http://127.0.0.1:8963").find("use https://127.0.0.1:8963") != std::string::npos);
+  std::filesystem::current_path(before);
+}
+
+TEST_CASE("an access token goes over https, or to this machine") {
+  const auto problem = [](std::string server, std::string ca = {}) {
+    const auto api = ctl::Api::make({.server = std::move(server), .token = "secret", .ca = std::move(ca)});
+    return api ? std::string() : api.error().message();
+  };
+  for (const char* server :
+       {"http://127.0.0.1:8963", "http://localhost:1", "http://[::1]:1", "http://127.9.9.9"})
+    CHECK(problem(server).empty());
+  for (const char* server :
+       {"http://127.evil.example", "http://127.0.0.1.evil.example:8963", "http://127.1", "http://0x7f.0.0.1",
+        "http://2130706433", "http://localhost.evil.example", "http://ops.example.com"}) {
+    CAPTURE(server);
+    CHECK(problem(server).find("is not sent over plain http") != std::string::npos);
+    CHECK(problem(server).find("secret") == std::string::npos);
+  }
+  CHECK(problem("http://127.0.0.1:8963", "-----BEGIN CERTIFICATE-----").find("use https://") !=
+        std::string::npos);
 }

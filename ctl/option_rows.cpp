@@ -65,6 +65,10 @@ Result<void> store_report(Options& options, std::string_view value) {
   return store_word<&Options::report>(options, value, "all changes");
 }
 
+Result<void> store_trust(Options& options, std::string_view value) {
+  return store_word<&Options::trust_self_reported>(options, value, "off named all");
+}
+
 Result<void> store_role(Options& options, std::string_view value) {
   return store_word<&Options::role>(options, value, "viewer operator admin");
 }
@@ -101,8 +105,8 @@ constexpr std::array kOwnOptions{
         .letter = 'l',
         .kind = ValueKind::text,
         .placeholder = "SELECTOR",
-        .doc = "which machines: role=db, tag.role=db, fact.os.id=debian, instance=web*, '*'; with and, or, "
-               "not, !=, in (a, b) and parentheses",
+        .doc = "which machines: role=db, tag.role=db, instance=web*, '*', and what they say of themselves: "
+               "self.role=db, fact.os.id=debian; with and, or, not, !=, in (a, b) and parentheses",
         .store = store_text<&Options::selector>},
     OptionRow{.name = "instance",
               .letter = 'i',
@@ -156,6 +160,14 @@ constexpr std::array kOwnOptions{
               .doc = "what its machines report: all results (default), or changes only",
               .choices = "all changes",
               .store = store_by<store_report>},
+    OptionRow{.name = "trust-self-reported",
+              .kind = ValueKind::text,
+              .placeholder = "HOW",
+              .doc =
+                  "whether selectors may rely on what machines say of themselves: off (default), named "
+                  "(where they ask for self.KEY or fact.KEY), all (their own tags count as the operator's)",
+              .choices = "off named all",
+              .store = store_by<store_trust>},
     OptionRow{.name = "recipe",
               .kind = ValueKind::text,
               .placeholder = "NAME",
@@ -215,16 +227,28 @@ constexpr std::array kOwnOptions{
               .placeholder = "SELECTOR",
               .doc = "it sees and reaches only these machines (default: all)",
               .store = store_text<&Options::scope>},
-    OptionRow{.name = "ttl",
-              .kind = ValueKind::text,
-              .placeholder = "TIME",
-              .doc = "how long it is good: 90s, 15m, 2h, 7d (join tokens: 15m; access tokens do not expire)",
-              .store = store_text<&Options::ttl>},
+    OptionRow{
+        .name = "ttl",
+        .kind = ValueKind::text,
+        .placeholder = "TIME",
+        .doc = "how long it is good: 90s, 15m, 2h, 7d (join tokens: 15m; access tokens: 90d, and never for "
+               "one that does not expire)",
+        .store = store_text<&Options::ttl>},
     OptionRow{.name = "uses",
               .kind = ValueKind::text,
               .placeholder = "N",
               .doc = "how many machines can join with it (1)",
               .store = store_number<&Options::uses, 1, 100'000>},
+    OptionRow{.name = "approve",
+              .doc = "machines that join with it wait until 'opsctl agent approve' lets them in",
+              .store = store_flag<&Options::approve>},
+    OptionRow{.name = "name",
+              .kind = ValueKind::text,
+              .placeholder = "PATTERN",
+              .doc =
+                  "names that machines may choose with it: 'web-*'; '*' is any (default: the backend makes "
+                  "them)",
+              .store = store_text<&Options::name_pattern>},
     OptionRow{.name = "tag",
               .kind = ValueKind::text,
               .placeholder = "KEY=VALUE",
@@ -241,6 +265,9 @@ constexpr std::array kOwnOptions{
               .placeholder = "HASH",
               .doc = "verify: a head that was noted earlier must be in the chain",
               .store = store_by<store_head>},
+    OptionRow{.name = "force",
+              .doc = "retire: although machines rely on it; they then need a new join token each",
+              .store = store_flag<&Options::force>},
     OptionRow{.name = "to",
               .kind = ValueKind::text,
               .placeholder = "SELECTOR",
@@ -302,6 +329,12 @@ constexpr std::array kOwnOptions{
               .placeholder = "SECONDS",
               .doc = "how often it looks again (2)",
               .store = store_number<&Options::interval, 1, 3600>},
+    OptionRow{.name = "json", .doc = "as --format json", .store = store_flag<&Options::json>},
+    OptionRow{.name = "owner",
+              .kind = ValueKind::text,
+              .placeholder = "SCOPE",
+              .doc = "the scope that it is to belong to; none: tokens without a scope",
+              .store = store_text<&Options::owner>},
     OptionRow{.name = "markdown",
               .doc = "print the reference of all commands as Markdown",
               .store = store_flag<&Options::markdown>},

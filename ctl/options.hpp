@@ -61,6 +61,7 @@ struct Options : terminal::CommandLine {
 
   // recipes and assignments
   std::string report;
+  std::string trust_self_reported;
   std::string recipe;
   std::string revision;  // a number, or "newest"
   std::optional<std::int64_t> order;
@@ -71,11 +72,15 @@ struct Options : terminal::CommandLine {
   // tokens and identities
   std::string role;
   std::string scope;
+  std::string owner;  // "none": tokens without a scope
   std::string ttl;
   std::optional<std::int64_t> uses;
+  std::string name_pattern;
+  bool approve = false;
   std::vector<std::string> tags;
   std::string reason;
   std::string head;
+  bool force = false;
 
   // updates
   std::string agent_version;  // "none": not pinned
@@ -103,6 +108,7 @@ struct Options : terminal::CommandLine {
   bool exit_code = false;
   std::int64_t interval = 2;
   bool markdown = false;
+  bool json = false;  // as --format json
 
   // releases (opsctl release)
   std::vector<std::string> root_keys;

@@ -5,6 +5,7 @@
 #include "ctl/command_line.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/login_file.hpp"
+#include "ctl/time_text.hpp"
 #include "terminal/command_help.hpp"
 
 namespace ctl {
@@ -51,7 +52,15 @@ int run_with_server(base::Result<int> (*command)(Session&), const Options& optio
   if (!api) return show_error(api.error(), false, console);
   Session session{.options = options, .console = console, .api = **api};
   auto status = command(session);
-  return status ? *status : show_error(status.error(), (*api)->unreachable(), console);
+  if (!(*api)->token_expires().empty())
+    console.warn("your access token ends " + until_text(base::Value::string((*api)->token_expires()), now()) +
+                 ": ask an administrator for another one ('opsctl token create')");
+  const bool unreachable = (*api)->unreachable();
+  if (!unreachable)
+    if (const auto followed = follow_authorities(**api, *login, login_path()); !followed)
+      console.complain("the authorities that vouch for the backend could not be stored: " +
+                       followed.error().message());
+  return status ? *status : show_error(status.error(), unreachable, console);
 }
 
 int run_local(base::Result<int> (*command)(const Options&, terminal::Console&), const Options& options,

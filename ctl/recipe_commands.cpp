@@ -3,6 +3,7 @@
 
 #include "base/diff.hpp"
 #include "base/json.hpp"
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/convergence.hpp"
@@ -119,8 +120,7 @@ Result<int> recipe_push_command(Session& session) {
           " affected.");
     session.console.out.flush();
   }
-  for (const Value& warning : items_field(root, "warnings"))
-    session.console.warn(terminal::printable(text_of(warning)));
+  show_warnings(session, root);
   if (!session.options.wait) return kOk;
   auto groups = followers(session, name);
   if (!groups) return std::move(groups).error();
@@ -133,7 +133,7 @@ Result<int> recipe_list_command(Session& session) {
     auto recipes = session.api.list("/recipes", {}, session.options.limit.value_or(kMostRows));
     if (!recipes) return std::move(recipes).error();
     show_list(
-        session, *recipes, Table({"RECIPE", ">REVISION", ">STATES", "CREATED", "DIGEST"}),
+        session, *recipes, Table({"RECIPE", ">REVISION", ">STATES", "CREATED", "DIGEST", "OWNER"}),
         [&](const Value& each) {
           const auto revisions = items_field(each, "revisions");  // newest first; or the newest alone
           const Value& newest = revisions.empty() ? each : revisions.front();
@@ -143,7 +143,8 @@ Result<int> recipe_list_command(Session& session) {
                                    {number},
                                    {text_field(newest, "states")},
                                    {age_text(field(newest, "created"), at)},
-                                   {text_field(newest, "digest").substr(0, 12)}};
+                                   {text_field(newest, "digest").substr(0, 12)},
+                                   {text_field(each, "owner")}};
         },
         "there are no recipes; 'opsctl recipe push FILE' uploads one");
     return kOk;
@@ -181,6 +182,38 @@ Result<int> recipe_show_command(Session& session) {
   // To a file it goes as it is, to a terminal without what could play with it.
   session.console.out.write(::isatty(STDOUT_FILENO) == 1 ? terminal::printable(*text, true) : *text);
   if (!text->ends_with('\n') && ::isatty(STDOUT_FILENO) == 1) session.console.out.write("\n");
+  return kOk;
+}
+
+Result<int> recipe_owner_command(Session& session) {
+  const std::string& name = session.options.arguments.front();
+  const std::string& owner = session.options.owner;
+  if (owner.empty()) {
+    auto reply = session.api.send({.path = path_of(name), .parameters = {{"limit", "1"}}});
+    if (!reply) return std::move(reply).error();
+    const std::vector<base::Member> members{
+        {.key = "name", .value = Value::string(name)},
+        {.key = "owner", .value = field(reply->document.root(), "owner")}};
+    if (show_document(session, Value::object(members))) return kOk;
+    const std::string scope = text_field(reply->document.root(), "owner");
+    session.console.out.line(terminal::printable("Recipe '" + name + "' belongs to " +
+                                                 (scope.empty() ? "tokens without a scope" : scope) + "."));
+    return kOk;
+  }
+  base::JsonText body;
+  body.begin_object().key("owner");
+  if (owner == "none")
+    body.null();
+  else
+    body.value(owner);
+  auto reply =
+      session.api.send({.method = "PUT", .path = path_of(name) + "/owner", .body = body.end_object().take()});
+  if (!reply) return std::move(reply).error();
+  if (show_document(session, reply->document.root())) return kOk;
+  const std::string scope = text_field(reply->document.root(), "owner");
+  session.console.out.line(terminal::printable("Recipe '" + name + "' belongs to " +
+                                               (scope.empty() ? "tokens without a scope" : scope) +
+                                               " from now on."));
   return kOk;
 }
 

@@ -158,6 +158,18 @@ Result<int> waits_command(Session& session) {
                 : Cell{waited, Style::yellow}};
       },
       "nobody waits");
+  if (session.options.format != Format::table || waits->pages.empty()) return kOk;
+  for (const Value& holder : items_field(waits->pages.front().root(), "held_up_by")) {
+    const std::string seen = age_text(field(holder, "last_seen"), at);
+    session.console.out.line(terminal::printable(
+        machine_text(holder) + " holds up " +
+        count_text(static_cast<std::size_t>(number_field(holder, "waiting")), "wait") + ": " +
+        (flag_field(holder, "online") ? "connected"
+         : seen.empty()               ? "never seen"
+                                      : "not connected, seen " + seen) +
+        ", " + text_field(holder, "status") + "; 'opsctl agent exclude " + machine_text(holder) +
+        "' goes on without it"));
+  }
   return kOk;
 }
 

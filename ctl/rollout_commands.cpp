@@ -134,6 +134,24 @@ Result<void> add_rings(base::JsonText& body, const std::string& text) {
   return {};
 }
 
+// What made it stop: what machines have reported, for a person to judge.
+void show_evidence(Session& session, const Value& rollout, Instant at) {
+  const auto evidence = items_field(rollout, "evidence");
+  if (evidence.empty() || text_field(rollout, "state") != "stopped") return;
+  session.console.out.line("What speaks against it, as the machines say:");
+  std::string names;
+  for (const Value& each : evidence) {
+    const std::string error = text_field(each, "error");
+    names += " " + text_field(each, "instance_id");
+    session.console.out.line(
+        terminal::printable("  " + text_field(each, "instance_id") + " " + text_field(each, "phase") + " " +
+                            age_text(field(each, "at"), at) + (error.empty() ? "" : ": " + error)));
+  }
+  const std::string id = text_field(rollout, "id");
+  session.console.out.line(terminal::printable("If you do not believe them: 'opsctl rollout exclude " + id +
+                                               names + "', then 'opsctl rollout resume " + id + "'."));
+}
+
 Result<int> command(Session& session, std::string_view verb) {
   const std::string& id = session.options.arguments.front();
   auto reply = session.api.send({.method = "POST", .path = path_of(id) + "/" + std::string(verb)});
@@ -167,6 +185,7 @@ Result<int> update_command(Session& session) {
   if (!reply) return std::move(reply).error();
   const Value& root = reply->document.root();
   const std::string id = text_field(root, "id");
+  show_warnings(session, root);
   if (options.format == Format::table) {
     const auto machines = static_cast<std::size_t>(number_field(root, "machines"));
     std::string text =
@@ -236,15 +255,38 @@ Result<int> rollout_show_command(Session& session) {
     rings.add(std::move(cells));
   }
   if (!rings.empty()) session.console.out.write(rings.text(session.console.paint, output_width()));
+  show_evidence(session, root, at);
   Table table({"MACHINE", "RING", "PHASE", "HEARD", "ERROR"});
   for (const Value& each : listing->items)
     table.add({{text_field(each, "instance_id"), terminal::Style::bold},
                {text_field(each, "ring")},
-               phase_cell(text_field(each, "phase")),
+               flag_field(each, "excluded")
+                   ? Cell{text_field(each, "phase") + ", excluded", terminal::Style::dim}
+                   : phase_cell(text_field(each, "phase")),
                {age_text(field(each, "at"), at)},
                {text_field(each, "error"), terminal::Style::red}});
   session.console.out.write(table.empty() ? "no machine\n"
                                           : "\n" + table.text(session.console.paint, output_width()));
+  return kOk;
+}
+
+Result<int> rollout_exclude_command(Session& session) {
+  const std::string& id = session.options.arguments.front();
+  base::JsonText body;
+  body.begin_object().key("instances").begin_list();
+  for (const std::string& instance : std::span(session.options.arguments).subspan(1))
+    body.value(instance);
+  auto reply = session.api.send(
+      {.method = "POST", .path = path_of(id) + "/exclude", .body = body.end_list().end_object().take()});
+  if (!reply) return std::move(reply).error();
+  const Value& root = reply->document.root();
+  if (show_document(session, root)) return kOk;
+  session.console.out.line(headline(root));
+  session.console.out.line(count_text(static_cast<std::size_t>(number_field(root, "excluded")), "machine") +
+                           " excluded: what they report does not count." +
+                           (text_field(root, "state") == "stopped"
+                                ? " 'opsctl rollout resume " + terminal::printable(id) + "' goes on."
+                                : ""));
   return kOk;
 }
 

@@ -6,6 +6,7 @@
 #include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "ctl/document_text.hpp"
+#include "ctl/fields.hpp"
 #include "terminal/wrap.hpp"
 
 namespace ctl {
@@ -122,6 +123,19 @@ void show_list(Session& session, const Listing& listing, Table table,
   if (!listing.next.empty())
     session.console.warn("there are more than these " + std::to_string(listing.items.size()) +
                          ": --limit N shows more");
+}
+
+void show_warnings(Session& session, const base::Value& answer) {
+  for (const base::Value& warning : items_field(answer, "warnings"))
+    session.console.warn(terminal::printable(text_of(warning)));
+  const auto rejections = items_field(answer, "rejections");
+  for (const base::Value& each : rejections)
+    session.console.warn(
+        terminal::printable(text_field(each, "app_id") + "/" + text_field(each, "instance_id") +
+                            " is rejected, and keeps what it has: " + text_field(each, "reason")));
+  const auto all = static_cast<std::size_t>(number_field(answer, "rejected"));
+  if (all > rejections.size())
+    session.console.warn(count_text(all - rejections.size(), "more machine") + " rejected");
 }
 
 Cell outcome_cell(std::string_view outcome) {

@@ -39,6 +39,10 @@ bool show_document(Session& session, const base::Value& value);
 void show_list(Session& session, const Listing& listing, Table table,
                const std::function<std::vector<Cell>(const base::Value&)>& row, std::string_view none);
 
+// What the backend warns of ("warnings"), and the machines that it could not place ("rejections"): on
+// standard error, whatever the format.
+void show_warnings(Session& session, const base::Value& answer);
+
 Cell outcome_cell(std::string_view outcome);  // in the colour that it deserves
 Cell status_cell(std::string_view status);
 

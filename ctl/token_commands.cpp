@@ -1,4 +1,6 @@
 // Access tokens of operators, and join tokens of machines.
+#include <algorithm>
+
 #include "base/json_text.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/fields.hpp"
@@ -17,13 +19,22 @@ using base::Value;
 using terminal::printable;
 using terminal::Style;
 
-// "good", or how it ended.
+// Whether its end is near: two weeks, or the last quarter of a shorter life, as the backend has it.
+bool ends_soon(const Value& token, Instant at) {
+  const auto expires = instant_of(field(token, "expires"));
+  if (!expires || *expires <= at || !field(token, "revoked").is_null()) return false;
+  const auto created = instant_of(field(token, "created")).value_or(at);
+  return *expires - at <= std::min<Instant::duration>(std::chrono::days(14), (*expires - created) / 4);
+}
+
+// "good", or how it ended or is about to.
 Cell standing_cell(const Value& token, Instant at) {
   if (!field(token, "revoked").is_null())
     return {"revoked " + age_text(field(token, "revoked"), at), Style::red};
   const auto expires = instant_of(field(token, "expires"));
   if (expires && *expires <= at) return {"expired " + age_text(field(token, "expires"), at), Style::red};
   if (token.find("uses_left") && number_field(token, "uses_left") == 0) return {"used up", Style::dim};
+  if (ends_soon(token, at)) return {"ends soon", Style::yellow};
   return {"good", Style::green};
 }
 
@@ -49,10 +60,14 @@ Result<int> token_create_command(Session& session) {
   body.begin_object().member("name", options.arguments.front());
   body.member("role", options.role.empty() ? "viewer" : options.role);
   if (!options.scope.empty()) body.member("scope", options.scope);
-  if (auto life = add_life(options, body); !life) return std::move(life).error();
+  if (options.ttl == "never")
+    body.member("ttl_s", "never");
+  else if (auto life = add_life(options, body); !life)
+    return std::move(life).error();
   auto reply = session.api.send({.method = "POST", .path = "/tokens", .body = body.end_object().take()});
   if (!reply) return std::move(reply).error();
   const Value& root = reply->document.root();
+  show_warnings(session, root);
   if (show_document(session, root)) return kOk;
   const std::string scope = text_field(root, "scope");
   const std::string until = until_text(field(root, "expires"), now());
@@ -81,6 +96,14 @@ Result<int> token_list_command(Session& session) {
                                  {text_field(each, "created_by")}};
       },
       "there are no tokens");
+  std::string soon;
+  for (const Value& each : tokens->items)
+    if (ends_soon(each, at))
+      soon += (soon.empty() ? "" : ", ") + text_field(each, "name") + " (" +
+              until_text(field(each, "expires"), at) + ")";
+  if (!soon.empty())
+    session.console.warn(
+        printable("these end soon: " + soon + "; 'opsctl token create' makes a new one under another name"));
   return kOk;
 }
 
@@ -100,6 +123,8 @@ Result<int> join_token_create_command(Session& session) {
   body.begin_object().member("app_id", app_of(options));
   if (!options.instances.empty())
     body.member("instance_id", machine_of(options.instances.front(), options).instance);
+  if (!options.name_pattern.empty()) body.member("name", options.name_pattern);
+  if (options.approve) body.member("approve", true);
   if (!options.tags.empty()) {
     body.key("tags").begin_object();
     for (const std::string& tag : options.tags) {
@@ -116,13 +141,15 @@ Result<int> join_token_create_command(Session& session) {
   if (!reply) return std::move(reply).error();
   const Value& root = reply->document.root();
   if (show_document(session, root)) return kOk;
-  const std::string instance = text_field(root, "instance_id");
+  const std::string instance = text_field(root, "instance_id"), names = text_field(root, "name");
   show_secret(session, root,
               "Join token " + text_field(root, "id") + " for " +
                   (instance.empty() ? "machines of the app '" + text_field(root, "app_id") + "'"
                                     : text_field(root, "app_id") + "/" + instance) +
-                  ", " + count_text(static_cast<std::size_t>(number_field(root, "uses")), "use") +
-                  ", expires " + until_text(field(root, "expires"), now()) + ". It is shown only now:");
+                  (names.empty() ? "" : ", names " + names) +
+                  (flag_field(root, "approve") ? ", to be approved" : "") + ", " +
+                  count_text(static_cast<std::size_t>(number_field(root, "uses")), "use") + ", expires " +
+                  until_text(field(root, "expires"), now()) + ". It is shown only now:");
   return kOk;
 }
 
@@ -132,11 +159,13 @@ Result<int> join_token_list_command(Session& session) {
   const Instant at = now();
   show_list(
       session, *tokens,
-      Table({"ID", "APP", "INSTANCE", "STANDING", ">USES LEFT", "EXPIRES", "TAGS", "MADE", "MADE BY"}),
+      Table(
+          {"ID", "APP", "INSTANCE", "NAMES", "STANDING", ">USES LEFT", "EXPIRES", "TAGS", "MADE", "MADE BY"}),
       [&](const Value& each) {
         return std::vector<Cell>{{text_field(each, "id"), Style::bold},
                                  {text_field(each, "app_id")},
                                  {text_field(each, "instance_id")},
+                                 {text_field(each, "name")},
                                  standing_cell(each, at),
                                  {text_field(each, "uses_left") + " of " + text_field(each, "uses")},
                                  {until_text(field(each, "expires"), at)},

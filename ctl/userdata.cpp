@@ -98,8 +98,12 @@ std::string words_of_pem(std::string_view pem) {
 
 Result<void> check(const UserdataSettings& settings) {
   if (settings.backends.empty()) return refused("the backend", "is missing");
-  for (const std::string& backend : settings.backends)
+  for (const std::string& backend : settings.backends) {
     if (auto fine = check_address("the backend", backend, "ws", "wss"); !fine) return fine;
+    // The machine has a join token, and sends it to nobody who does not prove who they are.
+    if (!transport::parse_uri(backend)->secure())
+      return refused("the backend", "must be wss://, not '" + backend + "': machines join over TLS only");
+  }
   if (auto fine = check_address("the release base", settings.release_base, "http", "https"); !fine)
     return fine;
   if (auto fine = check_word("the app", settings.app); !fine) return fine;

@@ -17,7 +17,7 @@ namespace ctl {
 inline constexpr std::size_t kLargestUserdata = 16 * 1024;
 
 struct UserdataSettings {
-  std::vector<std::string> backends;  // ws:// or wss://
+  std::vector<std::string> backends;  // wss://
   std::string app = "default";
   std::vector<std::string> tags;  // "key=value"
   std::string version;            // "": the newest of the channel

@@ -34,14 +34,18 @@ std::string made_now() {
   return base::utc_now().substr(0, std::string_view("2026-03-01T12:00:00").size()) + "Z";
 }
 
-// "wss://host:port/agent/" of "https://host:port", or of ws:// of http://.
+// "wss://host:port/agent/" of "https://host:port".
 Result<std::string> backend_of(const std::string& server) {
   auto uri = transport::parse_uri(server);
   if (!uri) return std::move(uri).error();
   if (uri->is_local())
     return Error(ErrorCode::invalid, "other machines cannot reach the backend at " + server +
                                          ": name it as they see it, --backend wss://HOST:PORT/agent/");
-  return std::string(uri->secure() ? "wss" : "ws") + "://" + uri->authority() + "/agent/";
+  if (!uri->secure())
+    return Error(ErrorCode::invalid,
+                 "machines join over TLS only, and this login is " + server +
+                     ": name the backend as they see it, --backend wss://HOST:PORT/agent/");
+  return "wss://" + uri->authority() + "/agent/";
 }
 
 // The release folder that the backend itself serves.
@@ -79,6 +83,8 @@ Result<std::string> make_token(const Options& options, const UserdataSettings& s
   base::JsonText body;
   body.begin_object().member("app_id", settings.app).member("ttl_s", life.count());
   body.member("uses", options.uses.value_or(1));
+  if (!options.name_pattern.empty()) body.member("name", options.name_pattern);
+  if (options.approve) body.member("approve", true);
   if (!settings.tags.empty()) {
     body.key("tags").begin_object();
     for (const std::string& tag : settings.tags)
@@ -168,9 +174,13 @@ Result<int> userdata_command(const Options& options, terminal::Console& console)
     return Error(ErrorCode::invalid,
                  options.pinned_root + ": this root document has expired; take the newest one");
 
-  if (!given.join_token.empty() && (options.uses || !options.ttl.empty()))
+  if (!given.join_token.empty() && (options.uses || !options.ttl.empty() || !options.name_pattern.empty()))
     return Error(ErrorCode::invalid,
-                 "--uses and --ttl are for a token that is made now, not for --join-token");
+                 "--uses, --ttl and --name are for a token that is made now, not for --join-token");
+  if (!given.join_token.empty() && !options.tags.empty())
+    console.warn(
+        "selectors see the tags of the join token; those of --tag are only what the machine says of "
+        "itself (self.KEY)");
   auto token = given.join_token.empty() ? make_token(options, *settings, *login, *ca, console)
                                         : given_token(given.join_token);
   if (!token) return std::move(token).error();

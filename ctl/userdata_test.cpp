@@ -147,6 +147,9 @@ TEST_CASE("what the script or the configuration could not carry is refused, by n
   CHECK(with([](Settings& s) { s.version = "newest"; }).find("the version") != std::string::npos);
   CHECK(with([](Settings& s) { s.backends = {}; }).find("the backend") != std::string::npos);
   CHECK(with([](Settings& s) { s.backends = {"https://a/"}; }).find("ws:// or wss://") != std::string::npos);
+  CHECK(with([](Settings& s) {
+          s.backends = {"wss://a/", "ws://127.0.0.1:8963/agent/"};
+        }).find("machines join over TLS only") != std::string::npos);
   CHECK(with([](Settings& s) { s.backends = {"wss://a b/"}; }).find("the backend") != std::string::npos);
   CHECK(with([](Settings& s) { s.release_base = "file:///x"; }).find("the release base") !=
         std::string::npos);
@@ -195,4 +198,12 @@ TEST_CASE("a cloud-config holds the script in lines that are indented as its blo
   const std::string_view block = std::string_view(*made).substr(begin, made->find("runcmd:") - begin);
   for (const std::string_view line : base::split(block.substr(block.find('\n') + 1), '\n'))
     CHECK((line.empty() || line.starts_with("   ")));
+}
+
+TEST_CASE("machines that boot with it refuse backends that speak version 1 only") {
+  for (const ctl::UserdataForm form : {ctl::UserdataForm::script, ctl::UserdataForm::cloud_config}) {
+    const auto made = ctl::make_userdata(settings(), form);
+    REQUIRE(made);
+    CHECK(made->find("echo 'protocol_min = 2'") != std::string::npos);
+  }
 }

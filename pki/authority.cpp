@@ -74,11 +74,12 @@ Result<Authority> Authority::generate(Instant now) {
   return Authority({std::move(*certificate)}, std::move(*key));
 }
 
-Result<Authority> Authority::parse(std::string_view chain_pem, std::string_view key_pem, Instant now) {
+Result<Authority> Authority::parse(std::string_view chain_pem, std::string_view key_pem, Instant now,
+                                   std::string_view passphrase) {
   const ErrorScope scope;
   auto chain = Certificate::parse_chain(chain_pem);
   if (!chain) return std::move(chain).error().with_context("the CA's certificate");
-  auto key = PrivateKey::parse_brought(key_pem);
+  auto key = PrivateKey::parse_brought(key_pem, passphrase);
   if (!key) return std::move(key).error().with_context("the CA's key");
   for (const Certificate& certificate : *chain) {
     if (auto fine = check_is_authority(certificate); !fine) return std::move(fine).error();

@@ -27,16 +27,26 @@ class Authority {
   // One that was kept, or that an operator brings. `chain_pem` begins with the certificate of the key and
   // ends with a root (itself, if there is but one). All that would make its certificates useless is found
   // here, and the error says what is wrong and what to do.
+  // `passphrase`: of a key that is encrypted.
   static base::Result<Authority> parse(std::string_view chain_pem, std::string_view key_pem,
-                                       Instant now = std::chrono::system_clock::now());
+                                       Instant now = std::chrono::system_clock::now(),
+                                       std::string_view passphrase = {});
 
   // The issuer first, the root last. A leaf's pem() followed by this is the chain to show in TLS: who knows
   // but the root's hash needs to see the root.
   std::string chain_pem() const { return pem_of(chain_); }
   std::string root_pem() const { return chain_.back().pem(); }
+  // The certificate that signs: what a server trusts of its clients. Other CAs below the same root are
+  // nobody's here.
+  std::string issuer_pem() const { return chain_.front().pem(); }
   std::string key_pem() const { return key_.pem(); }
+  base::Result<std::string> key_pem(std::string_view passphrase) const { return key_.pem(passphrase); }
   // Of the root's public key: what join tokens carry.
   std::string public_hash() const { return chain_.back().public_hash(); }
+  // Of the key that signs; the same when the root does. By this authorities are told apart: two may be below
+  // one root.
+  std::string issuer_hash() const { return chain_.front().public_hash(); }
+  std::string subject() const { return chain_.front().subject(); }
   // When the first certificate of the chain ends, and with it all that was issued.
   Instant not_after() const;
 

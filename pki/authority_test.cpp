@@ -38,8 +38,8 @@ TEST_CASE("openssl finds our CA as it should be") {
   const OpensslProgram openssl;
   const Authority authority = our_authority();
   openssl.folder().write("ca.crt", authority.chain_pem());
-  const std::string text = openssl.must({"x509", "-in", "ca.crt", "-noout", "-text"});
-  CHECK(says(text, "Subject: CN = OpsAgent CA " + authority.public_hash().substr(0, 8)));
+  const std::string text = openssl.must({"x509", "-in", "ca.crt", "-noout", "-text", "-nameopt", "RFC2253"});
+  CHECK(says(text, "Subject: CN=OpsAgent CA " + authority.public_hash().substr(0, 8)));
   CHECK(says(text, "X509v3 Basic Constraints: critical\n                CA:TRUE, pathlen:0"));
   CHECK(says(text, "X509v3 Key Usage: critical\n                Certificate Sign, CRL Sign"));
   CHECK(says(text, "ASN1 OID: prime256v1"));
@@ -62,8 +62,9 @@ TEST_CASE("openssl accepts an agent's certificate for a client, and for nothing 
   openssl.folder().write("other.crt", our_authority().chain_pem());
   CHECK(!openssl.run({"verify", "-CAfile", "other.crt", "agent.crt"}).ok());
 
-  const std::string text = openssl.must({"x509", "-in", "agent.crt", "-noout", "-text"});
-  CHECK(says(text, "Subject: CN = " + kName.uid));
+  const std::string text =
+      openssl.must({"x509", "-in", "agent.crt", "-noout", "-text", "-nameopt", "RFC2253"});
+  CHECK(says(text, "Subject: CN=" + kName.uid));
   CHECK(says(text, "URI:opsagent://shop/web-1.example/" + kName.uid));
   CHECK(says(text, "X509v3 Basic Constraints: critical\n                CA:FALSE"));
   CHECK(says(text, "X509v3 Key Usage: critical\n                Digital Signature\n"));

@@ -78,6 +78,34 @@ TEST_CASE("a brought chain issues by its first certificate and is known by its l
   CHECK(!openssl.run({"verify", "-CAfile", "root.crt", "shown.crt"}).ok());
 }
 
+TEST_CASE("of a brought chain the signing key and the root are told apart") {
+  const Brought openssl;
+  openssl.make_two();
+  const auto authority = openssl.parse(openssl.crt("issuing") + openssl.crt("root"), "issuing");
+  REQUIRE_MESSAGE(authority, refusal(authority));
+  CHECK(authority->issuer_hash() == Certificate::parse(openssl.crt("issuing"))->public_hash());
+  CHECK(authority->public_hash() == Certificate::parse(openssl.crt("root"))->public_hash());
+  CHECK(authority->issuer_pem() == Certificate::parse(openssl.crt("issuing"))->pem());
+  CHECK(authority->root_pem() == Certificate::parse(openssl.crt("root"))->pem());
+  const auto own = Authority::generate(now());
+  REQUIRE(own);
+  CHECK(own->issuer_hash() == own->public_hash());
+}
+
+TEST_CASE("a brought CA whose key is encrypted issues with the passphrase, and is refused without") {
+  const Brought openssl;
+  openssl.make_two();
+  openssl.must({"pkcs8", "-topk8", "-in", "issuing.key", "-passout", "pass:open", "-out", "locked.key"});
+  const std::string chain = openssl.crt("issuing") + openssl.crt("root");
+  const std::string key = openssl.folder().read("locked.key");
+  const auto authority = Authority::parse(chain, key, now(), "open");
+  REQUIRE_MESSAGE(authority, refusal(authority));
+  CHECK(authority->issue_agent(*make_request(*PrivateKey::generate()), {"a", "i", "u"}, now(), 1h));
+  CHECK(says(refusal(Authority::parse(chain, key, now(), "shut")),
+             "the CA's key: the passphrase is not the one that this key was encrypted with"));
+  CHECK(says(refusal(Authority::parse(chain, key, now())), "the CA's key: it is encrypted, and there is no"));
+}
+
 TEST_CASE("a brought CA that would not work is refused, with what to do") {
   const Brought openssl;
   openssl.make_two();

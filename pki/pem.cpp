@@ -94,8 +94,8 @@ class Reader {
     if (line.find("ENCRYPTED") != line.npos)
       return Error(
           ErrorCode::unsupported,
-          "it is encrypted, which a service cannot open: decrypt it with \"openssl pkey\", into a file "
-          "that only its user may read");
+          "it is encrypted in a way of old, which is not read here: convert it with \"openssl pkcs8 -topk8 "
+          "-in FILE -out NEW\", which keeps it encrypted");
     if (!is_base64(line)) return damaged("the " + label_ + " has characters that are not base64");
     digits_ += line;
     return {};

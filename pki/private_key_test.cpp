@@ -57,14 +57,50 @@ TEST_CASE("keys of the forms that people have are read, others are refused in wo
   openssl.p256_key("p521", "P-521");
   CHECK(says(refusal(PrivateKey::parse_brought(file("p521.key"))), "EC secp521r1; it must be"));
 
-  // Nobody sits at a service's terminal.
+  // Nobody sits at a service's terminal. An agent's own key has no passphrase.
   openssl.must({"pkcs8", "-topk8", "-in", "old.key", "-passout", "pass:x", "-out", "locked.key"});
   CHECK(says(refusal(PrivateKey::parse_brought(file("locked.key"))), "encrypted"));
+  CHECK(says(refusal(PrivateKey::parse(file("locked.key"))), "encrypted"));
   openssl.must({"ec", "-in", "old.key", "-aes128", "-passout", "pass:x", "-out", "locked2.key"});
-  CHECK(says(refusal(PrivateKey::parse_brought(file("locked2.key"))), "encrypted"));
+  CHECK(says(refusal(PrivateKey::parse_brought(file("locked2.key"), "x")), "openssl pkcs8 -topk8"));
   CHECK(says(refusal(PrivateKey::parse(file("old.key") + file("p384.key"))), "exactly one"));
   openssl.must({"pkey", "-in", "old.key", "-pubout", "-out", "public.key"});
   CHECK(says(refusal(PrivateKey::parse(file("public.key"))), "PUBLIC KEY where a private key belongs"));
+}
+
+TEST_CASE("an encrypted key is opened by its passphrase, and by no other") {
+  const OpensslProgram openssl;
+  const auto file = [&](const std::string& name) { return openssl.folder().read(name); };
+  openssl.p256_key("plain");
+  const std::string hash = PrivateKey::parse(file("plain.key"))->public_hash();
+  openssl.must({"pkcs8", "-topk8", "-in", "plain.key", "-passout", "pass:right one", "-out", "pbkdf2.key"});
+  openssl.must(
+      {"pkcs8", "-topk8", "-scrypt", "-in", "plain.key", "-passout", "pass:right one", "-out", "scrypt.key"});
+  const auto ours = PrivateKey::parse(file("plain.key"))->pem("right one");
+  REQUIRE(ours);
+  openssl.folder().write("ours.key", *ours);
+  for (const std::string name : {"pbkdf2.key", "scrypt.key", "ours.key"}) {
+    CAPTURE(name);
+    CHECK(PrivateKey::is_encrypted(file(name)));
+    const auto read = PrivateKey::parse_brought(file(name), "right one");
+    REQUIRE_MESSAGE(read, refusal(read));
+    CHECK(read->public_hash() == hash);
+    for (const char* wrong : {"right on", "right one ", "wrong"}) {
+      const auto refused = PrivateKey::parse_brought(file(name), wrong);
+      REQUIRE(!refused);
+      CHECK(refused.error().code() == base::ErrorCode::permission);
+      CHECK(says(refused.error().message(), "the passphrase is not the one"));
+      CHECK(!says(refused.error().message(), wrong));
+    }
+    CHECK(says(refusal(PrivateKey::parse_brought(file(name))), "there is no passphrase"));
+  }
+  // openssl(1) opens what we have written.
+  openssl.must({"pkey", "-in", "ours.key", "-passin", "pass:right one", "-check", "-noout"});
+  CHECK(!says(*ours, PrivateKey::parse(file("plain.key"))->pem().substr(40, 20)));
+  CHECK(!PrivateKey::is_encrypted(file("plain.key")));
+  CHECK(PrivateKey::parse_brought(file("plain.key"), "not needed"));
+  CHECK(!PrivateKey::parse(file("plain.key"))->pem(""));
+  CHECK(ERR_peek_error() == 0);
 }
 
 TEST_CASE("a damaged key is refused, or is the same key, and is never in the message") {

@@ -36,7 +36,9 @@ void AgentSession::on(IdentityRead& event) {
 void AgentSession::say_hello() {
   hello_.protocol_version = 1;
   hello_.protocol_max = 2;
-  hello_.recipe_version = recipe_.version > 0 ? std::optional(recipe_.version) : std::nullopt;
+  // One that was taken before there was a limit to it would be refused: better none, and another one comes.
+  const bool is_told = recipe_.version > 0 && recipe_.version <= kLargestNumber;
+  hello_.recipe_version = is_told ? std::optional(recipe_.version) : std::nullopt;
   hello_.recipe_digest = recipe_.digest;
   hello_.last_seq = reports_.last();
   phase_ = Phase::handshake_sent;

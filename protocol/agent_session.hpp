@@ -20,12 +20,12 @@
 //    that nobody knows is answered by Nack in version 2, and ignored in version 1. So are messages of version
 //    2 from a peer that never said Welcome.
 //  * What must be done until a certain time is refused after it, by the backend's clock: what Welcome said it
-//    was, and the time since. What reaches past the recipe is done once: a `mid` that came before is refused.
+//    was, and the time since. What reaches past the recipe is done once, also across connections: the shell
+//    notes it first (NoteCommand), and says whether it came before.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 #include <variant>
@@ -105,13 +105,16 @@ struct QueryAnswered {  // answers AnswerQuery
   std::string re;
   QueryResult result;
 };
-struct RequestDone {  // answers RunState, CancelRun, TrySettings: accepted
+struct RequestDone {  // answers RunState, CancelRun, TrySettings, TrustAuthorities, CertificateIssued: done
   std::string re;
 };
 struct RequestRefused {  // answers any of them, and AnswerQuery
   std::string re;
   std::string error;
   bool retryable = false;
+};
+struct CommandNoted {        // answers NoteCommand, before the next Received
+  std::string problem = {};  // why the command is not to be done; empty: it is noted
 };
 struct CertificateWanted {
   CertRequest request;
@@ -125,7 +128,7 @@ struct Closing {  // the agent stops, or connects anew for a reason of its own
 
 using Event = std::variant<Opened, Received, IdentityRead, ReportsAvailable, ReportsRead, ReportsWritten,
                            FactsChanged, RecipeInForce, Output, PlanReady, QueryAnswered, RequestDone,
-                           RequestRefused, CertificateWanted, TimerFired, Closing>;
+                           RequestRefused, CommandNoted, CertificateWanted, TimerFired, Closing>;
 
 // ---- actions
 
@@ -213,6 +216,13 @@ struct WatchOutput {  // of that run or state; both empty: of all
   bool on = false;
   bool operator==(const WatchOutput&) const = default;
 };
+// A command is about to be done: it is to be remembered, unless it came before. See CommandMemory.
+struct NoteCommand {
+  std::string key;
+  std::optional<std::int64_t> until;  // milliseconds since 1970; nothing: it has no time
+  bool must_last = true;              // false: it changes nothing
+  bool operator==(const NoteCommand&) const = default;
+};
 struct RunState {
   Run run;
   std::string re;
@@ -242,7 +252,13 @@ struct UpdateAsked {
 };
 struct CertificateIssued {
   CertIssued certificate;
+  std::string re;  // the backend wants to know whether it was kept; empty: it does not
   bool operator==(const CertificateIssued&) const = default;
+};
+struct TrustAuthorities {
+  Authorities authorities;
+  std::string re;
+  bool operator==(const TrustAuthorities&) const = default;
 };
 struct Log {
   enum class Level { debug, info, warning } level = Level::info;
@@ -250,11 +266,11 @@ struct Log {
   bool operator==(const Log&) const = default;
 };
 
-using Action =
-    std::variant<Send, Close, Disconnect, StartTimer, ReadIdentityAgain, TakeRecipe, MoveVersion, PlanRecipe,
-                 WaitDone, WaitsMissing, ReadReports, AcknowledgeReports, ResetReportStream, ReadFacts,
-                 ReportChangesOnly, SetHeartbeat, SetMaxMessage, WatchOutput, RunState, CancelRun,
-                 AnswerQuery, TrySettings, ConfirmSettings, UpdateAsked, CertificateIssued, Log>;
+using Action = std::variant<Send, Close, Disconnect, StartTimer, ReadIdentityAgain, TakeRecipe, MoveVersion,
+                            PlanRecipe, WaitDone, WaitsMissing, ReadReports, AcknowledgeReports,
+                            ResetReportStream, ReadFacts, ReportChangesOnly, SetHeartbeat, SetMaxMessage,
+                            WatchOutput, NoteCommand, RunState, CancelRun, AnswerQuery, TrySettings,
+                            ConfirmSettings, UpdateAsked, CertificateIssued, TrustAuthorities, Log>;
 
 }  // namespace at_agent
 
@@ -285,6 +301,7 @@ class AgentSession {
   void on(at_agent::QueryAnswered& event);
   void on(at_agent::RequestDone& event);
   void on(at_agent::RequestRefused& event);
+  void on(at_agent::CommandNoted& event);
   void on(at_agent::CertificateWanted& event);
   void on(at_agent::TimerFired& event);
   void on(at_agent::Closing& event);
@@ -300,7 +317,8 @@ class AgentSession {
   void on_message(Cancel& cancel, const Envelope& envelope);
   void on_message(OutputSubscribe& subscribe, const Envelope&);
   void on_message(Settings& settings, const Envelope& envelope);
-  void on_message(CertIssued& issued, const Envelope&);
+  void on_message(CertIssued& issued, const Envelope& envelope);
+  void on_message(Authorities& authorities, const Envelope& envelope);
   void on_message(Test&, const Envelope& envelope);
   void on_message(Ack& ack, const Envelope&);
   void on_message(Nack& nack, const Envelope& envelope);
@@ -309,8 +327,10 @@ class AgentSession {
 
   BackendRole role() const;
   // Why the message must not be carried out (any more); empty if nothing speaks against it.
-  std::string problem_of_age(const BackendMessage& message, std::chrono::steady_clock::time_point now);
-  bool came_before(const BackendMessage& message);
+  std::string problem_of_age(const BackendMessage& message, std::chrono::steady_clock::time_point now) const;
+  // Asks the shell to note it, and keeps the message until the answer. False: there is nothing to know it by.
+  bool note(BackendMessage& message);
+  void refuse(const BackendMessage& message, std::string why);
   void speak_version_1();
   void say_hello();
   void send(AgentBody body, std::string re = {});
@@ -334,8 +354,8 @@ class AgentSession {
   // The backend's clock when it said Welcome, and ours.
   std::optional<std::chrono::system_clock::time_point> server_time_;
   std::chrono::steady_clock::time_point welcomed_at_;
-  std::deque<std::string> recent_mids_;  // of commands, oldest first
-  bool facts_in_step_ = false;           // the backend has the facts that a patch would be on top of
+  std::optional<BackendMessage> noting_;  // the command that the shell is noting
+  bool facts_in_step_ = false;            // the backend has the facts that a patch would be on top of
   ReportWindow reports_;
   std::vector<at_agent::Action> actions_;
 };

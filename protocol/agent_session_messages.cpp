@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/sha256.hpp"
 #include "base/utc_text.hpp"
 #include "protocol/agent_session.hpp"
 #include "protocol/lifetimes.hpp"
@@ -20,8 +21,23 @@ constexpr int kLongestHeartbeat = 3600;
 // People who watch output at one time, of one agent.
 constexpr std::size_t kMostWatchers = 64;
 
-// Commands of one connection that are remembered, so that none is done twice. Older ones are over by then.
-constexpr std::size_t kRememberedMids = 1024;
+// Characters of a hash by which a command without a `mid` is known.
+constexpr std::size_t kHashLength = 32;
+
+// Whether anything is another way afterwards.
+bool changes_something(const BackendBody& body) {
+  return !std::holds_alternative<Query>(body) && !std::holds_alternative<OutputSubscribe>(body) &&
+         !std::holds_alternative<RecipeMetadata>(body);
+}
+
+// What a command is known by when it comes again. Without a `mid` (orders to update have none) all of it:
+// whoever says it anew says another time. Without that, too, there is nothing; and what changes nothing needs
+// nothing.
+std::string command_key(const BackendMessage& message) {
+  if (!message.envelope.mid.empty()) return "mid " + message.envelope.mid;
+  if (message.envelope.valid_until.empty() || !changes_something(message.body)) return {};
+  return "hash " + base::sha256_hex(encode(message)).substr(0, kHashLength);
+}
 
 bool matches(const StateRef& target, const StateRef& waited) {
   return target.state_id == waited.state_id &&
@@ -41,10 +57,9 @@ void AgentSession::on(Received& event) {
   const bool decides = verdict == Verdict::as_v1;
   if (decides) speak_version_1();
   if (phase_ == Phase::closed) return;
-  if (std::string wrong = problem_of_age(event.message, event.at); !wrong.empty()) {
-    log(Level::warning, std::string(code_of(body)) + " was refused: " + wrong);
-    return send(Nack{.error = std::move(wrong)}, event.message.envelope.mid);
-  }
+  if (std::string wrong = problem_of_age(event.message, event.at); !wrong.empty())
+    return refuse(event.message, std::move(wrong));
+  if (note(event.message)) return;
   if (std::holds_alternative<Welcome>(body)) welcomed_at_ = event.at;
   std::visit([&](auto& message) { on_message(message, event.message.envelope); }, body);
   // If a recipe is on its way, the question follows when it was taken.
@@ -59,7 +74,7 @@ BackendRole AgentSession::role() const {
 }
 
 std::string AgentSession::problem_of_age(const BackendMessage& message,
-                                         std::chrono::steady_clock::time_point now) {
+                                         std::chrono::steady_clock::time_point now) const {
   if (version_ != 2) return {};  // version 1 has neither times nor names for its messages
   if (const std::string& until = message.envelope.valid_until; !until.empty()) {
     const auto end = base::parse_utc(until);
@@ -67,17 +82,31 @@ std::string AgentSession::problem_of_age(const BackendMessage& message,
     if (!server_time_) return "valid_until means nothing without the server_time of Welcome";
     if (*server_time_ + (now - welcomed_at_) > *end) return "expired: it was to be done until " + until;
   }
-  if (lifetime_of(message.body) && came_before(message)) return "this command has come before";
   return {};
 }
 
-bool AgentSession::came_before(const BackendMessage& message) {
-  const std::string& mid = message.envelope.mid;
-  if (mid.empty()) return false;
-  if (std::ranges::find(recent_mids_, mid) != recent_mids_.end()) return true;
-  if (recent_mids_.size() == kRememberedMids) recent_mids_.pop_front();
-  recent_mids_.push_back(mid);
-  return false;
+bool AgentSession::note(BackendMessage& message) {
+  if (version_ != 2 || !lifetime_of(message.body)) return false;
+  std::string key = command_key(message);
+  if (key.empty()) return false;
+  NoteCommand action{.key = std::move(key), .must_last = changes_something(message.body)};
+  if (const auto until = base::parse_utc(message.envelope.valid_until))
+    action.until = std::chrono::duration_cast<std::chrono::milliseconds>(until->time_since_epoch()).count();
+  actions_.push_back(std::move(action));
+  noting_ = std::move(message);
+  return true;
+}
+
+void AgentSession::on(CommandNoted& event) {
+  if (!noting_) return;
+  BackendMessage command = *std::exchange(noting_, std::nullopt);
+  if (!event.problem.empty()) return refuse(command, std::move(event.problem));
+  std::visit([&](auto& message) { on_message(message, command.envelope); }, command.body);
+}
+
+void AgentSession::refuse(const BackendMessage& message, std::string why) {
+  log(Level::warning, std::string(code_of(message.body)) + " was refused: " + why);
+  send(Nack{.error = std::move(why)}, message.envelope.mid);
 }
 
 void AgentSession::on_message(Welcome& welcome, const Envelope&) {
@@ -179,8 +208,11 @@ void AgentSession::on_message(Cancel& cancel, const Envelope& envelope) {
 void AgentSession::on_message(Settings& settings, const Envelope& envelope) {
   actions_.push_back(TrySettings{std::move(settings), envelope.mid});
 }
-void AgentSession::on_message(CertIssued& issued, const Envelope&) {
-  actions_.push_back(CertificateIssued{std::move(issued)});
+void AgentSession::on_message(CertIssued& issued, const Envelope& envelope) {
+  actions_.push_back(CertificateIssued{std::move(issued), envelope.mid});
+}
+void AgentSession::on_message(Authorities& authorities, const Envelope& envelope) {
+  actions_.push_back(TrustAuthorities{std::move(authorities), envelope.mid});
 }
 
 void AgentSession::on_message(OutputSubscribe& subscribe, const Envelope& envelope) {

@@ -38,8 +38,11 @@ Actions did(AgentSession& session, Event event) {
   return actions;
 }
 
+// With a shell that notes every command as a new one.
 Actions heard(AgentSession& session, BackendBody body, std::string mid = {}) {
-  return did(session, Received{BackendMessage{std::move(body), {.mid = std::move(mid)}}});
+  Actions actions = did(session, Received{BackendMessage{std::move(body), {.mid = std::move(mid)}}});
+  const bool notes = actions.size() == 1 && std::holds_alternative<NoteCommand>(actions.front());
+  return notes ? did(session, CommandNoted{}) : actions;
 }
 
 Send send_2(AgentBody body, std::string re = {}) {
@@ -373,7 +376,11 @@ TEST_CASE("what reaches past the recipe is asked of the shell, and its answer ca
   CHECK(heard(session, sample<Settings>(), "s") == Actions{TrySettings{sample<Settings>(), "s"}});
   CHECK(heard(session, sample<AgentUpdate>()) == Actions{UpdateAsked{sample<AgentUpdate>()}});
   CHECK(did(session, CertificateWanted{sample<CertRequest>()}) == Actions{send_2(sample<CertRequest>())});
-  CHECK(heard(session, sample<CertIssued>()) == Actions{CertificateIssued{sample<CertIssued>()}});
+  CHECK(heard(session, sample<CertIssued>()) == Actions{CertificateIssued{sample<CertIssued>(), ""}});
+  CHECK(heard(session, sample<CertIssued>(), "k") == Actions{CertificateIssued{sample<CertIssued>(), "k"}});
+  CHECK(did(session, RequestDone{"k"}) == Actions{send_2(Ack{}, "k")});
+  CHECK(heard(session, sample<Authorities>(), "a") == Actions{TrustAuthorities{sample<Authorities>(), "a"}});
+  CHECK(did(session, RequestRefused{"a", "a stranger"}) == Actions{send_2(Nack{.error = "a stranger"}, "a")});
 }
 
 TEST_CASE("a backend that never said Welcome cannot use version 2") {

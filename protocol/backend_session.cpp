@@ -23,6 +23,7 @@ struct NeededCapability {
   std::string_view operator()(const Cancel&) const { return kCanRun; }
   std::string_view operator()(const OutputSubscribe&) const { return kCanOutput; }
   std::string_view operator()(const Settings&) const { return kCanSettings; }
+  std::string_view operator()(const Authorities&) const { return kCanTrust; }
   std::string_view operator()(const auto&) const { return ""; }
 };
 
@@ -106,10 +107,10 @@ void BackendSession::on(Revoked& event) {
 
 void BackendSession::on(Drain& event) {
   if (version_ == 2)
-    send(Goodbye{.reason = "draining",
+    send(Goodbye{.reason = event.reason,
                  .retry_after_ms = event.retry_after_ms,
                  .alternatives = std::move(event.alternatives)});
-  close(kCloseGoingAway, "draining");
+  close(kCloseGoingAway, std::move(event.reason));
 }
 
 void BackendSession::close(unsigned code, std::string reason) {

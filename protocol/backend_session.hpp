@@ -73,8 +73,8 @@ struct Stored {  // every report of this agent up to here is on disk
   std::uint64_t up_to_seq = 0;
 };
 // Something to say: RecipeMetadata, WaitList, State, AgentUpdate, Query, Run, Cancel, OutputSubscribe,
-// Settings, CertIssued, Test. `mid` names a request whose answer is waited for, `re` the request that this
-// answers. `now` is needed for what must be done within its time; without, that time is over.
+// Settings, CertIssued, Authorities, Test. `mid` names a request whose answer is waited for, `re` the request
+// that this answers. `now` is needed for what must be done within its time; without, that time is over.
 struct Tell {
   BackendBody body;
   std::string mid = {};
@@ -82,9 +82,10 @@ struct Tell {
   std::chrono::system_clock::time_point now = {};
 };
 struct Superseded {};  // the same agent has a newer connection
-struct Drain {         // this backend is going away
+struct Drain {         // this backend is going away, or cannot serve the agent now
   std::optional<std::int64_t> retry_after_ms;
-  std::vector<std::string> alternatives;
+  std::vector<std::string> alternatives = {};
+  std::string reason = "draining";
 };
 struct Revoked {  // the agent's right to be here has ended
   std::string reason;

@@ -167,6 +167,20 @@ TEST_CASE("a certificate is renewed on an accepted connection, by the agent that
   CHECK(heard(by_token, request) == Actions{Close{1002, "CertRequest is not allowed to this agent"}});
 }
 
+TEST_CASE("only an agent that knows of authorities is told of them, and its answer is handed on") {
+  BackendSession old = certified();
+  CHECK(did(old, Tell{sample<Authorities>(), "a"}) ==
+        Actions{TellFailed{"a", "the agent does not offer 'authorities'"}});
+  BackendSession session(kCertificatesOnly);
+  did(session, Opened{CertifiedName{"app", "i-1"}});
+  Handshake able = hello();
+  able.capabilities = {"authorities"};
+  heard(session, able);
+  did(session, Accepted{});
+  CHECK(did(session, Tell{sample<Authorities>(), "a"}) == Actions{says(sample<Authorities>(), 2, "a")});
+  CHECK(session.step(Received{AgentMessage{Ack{}, {.re = "a"}}}) == Actions{Answered{"a", Ack{}}});
+}
+
 TEST_CASE("a report is stored once; repeated ones are dropped, gaps accepted") {
   BackendSession session = accepted(2, 10);
   CHECK(heard(session, report(10)).empty());

@@ -14,5 +14,6 @@ inline constexpr std::string_view kCanRun = "run";            // Run, Cancel
 inline constexpr std::string_view kCanUpdate = "update";      // AgentUpdate with an action id, UpdateStatus
 inline constexpr std::string_view kCanSettings = "settings";  // Settings
 inline constexpr std::string_view kCanCertify = "certify";    // CertRequest, CertIssued
+inline constexpr std::string_view kCanTrust = "authorities";  // Authorities
 
 }  // namespace protocol

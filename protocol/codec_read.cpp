@@ -82,12 +82,11 @@ class FieldReader {
 
   template <class T>
   void version(std::string_view name, T& out, Rule rule) {
-    const Value* value = wanted(name, rule);
-    if (value == nullptr) return;
-    std::int64_t number = 0;
-    note(name, read(*value, number));
-    if (number < 1) note(name, ": must be at least 1");
-    out = number;
+    read_version(name, out, 1, rule);
+  }
+  template <class T>
+  void version_or_none(std::string_view name, T& out, Rule rule) {
+    read_version(name, out, 0, rule);
   }
 
   template <class T>
@@ -120,6 +119,16 @@ class FieldReader {
   }
 
  private:
+  template <class T>
+  void read_version(std::string_view name, T& out, std::int64_t least, Rule rule) {
+    const Value* value = wanted(name, rule);
+    if (value == nullptr) return;
+    std::int64_t number = 0;
+    note(name, read(*value, number));
+    if (number < least) note(name, ": must be at least " + std::to_string(least));
+    out = number;
+  }
+
   // The value under that name; null is as good as absent. A peer that writes the fields in our order is
   // read without searching.
   const Value* wanted(std::string_view name, Rule rule) {
@@ -218,8 +227,10 @@ Problem read(const Value& value, T& out) {
     out = *value.as_bool();
   } else if constexpr (std::integral<T>) {
     if (value.kind() != Value::Kind::integer) return expected("an integer", value);
-    if (!std::in_range<T>(*value.as_integer())) return ": is out of range";
-    out = static_cast<T>(*value.as_integer());
+    const std::int64_t number = *value.as_integer();
+    if (!std::in_range<T>(number) || number > kLargestNumber || number < -kLargestNumber)
+      return ": is out of range";
+    out = static_cast<T>(number);
   } else if constexpr (std::same_as<T, double>) {
     if (value.kind() != Value::Kind::real && value.kind() != Value::Kind::integer)
       return expected("a number", value);

@@ -174,6 +174,8 @@ TEST_CASE("a missing or wrong field is named with its message") {
         "StateLog.seq: is out of range");
   CHECK(agent_error(R"({"code":"StateLog","recipe_version":1,"id":"s","state_result":true,"mid":[]})") ==
         "StateLog.mid: text is expected, not a list");
+  CHECK(agent_error(R"({"code":"StateLog","recipe_version":-1,"id":"s","state_result":true})") ==
+        "StateLog.recipe_version: must be at least 0");
   CHECK(backend_error(R"({"code":"RecipeMetadata","recipe_version":0})") ==
         "RecipeMetadata.recipe_version: must be at least 1");
   CHECK(backend_error(R"({"code":"RecipeMetadata","recipe_version":1,"state":{}})") ==
@@ -185,6 +187,39 @@ TEST_CASE("a missing or wrong field is named with its message") {
       "WaitList.waited[1].instance_id: is missing");
   CHECK(agent_error(R"({"code":"RoundEnd","recipe_version":1,"counts":{"kept":"x"}})") ==
         "RoundEnd.counts.kept: an integer is expected, not text");
+}
+
+TEST_CASE("a number that is too large to be counted on from is refused with its field") {
+  constexpr std::string_view kMost = "9007199254740991", kMore = "9007199254740992";
+  struct Row {
+    std::string_view before, field;
+    bool is_agents;
+  };
+  for (const Row& row :
+       {Row{R"({"code":"Handshake","instance_id":"i","agent_version":"1","protocol_version":1,)",
+            "recipe_version", true},
+        Row{R"({"code":"Handshake","instance_id":"i","agent_version":"1","protocol_version":1,)", "last_seq",
+            true},
+        Row{R"({"code":"StateLog","id":"s","state_result":true,)", "recipe_version", true},
+        Row{R"({"code":"StateLog","id":"s","state_result":true,"recipe_version":1,)", "seq", true},
+        Row{R"({"code":"StateLog","id":"s","state_result":true,"recipe_version":1,)", "duration_ms", true},
+        Row{R"({"code":"RoundEnd","recipe_version":1,)", "round", true},
+        Row{R"({"code":"WaitQuery",)", "recipe_version", true},
+        Row{R"({"code":"RecipeStatus","status":"running",)", "recipe_version", true},
+        Row{R"({"code":"RecipeMetadata",)", "recipe_version", false},
+        Row{R"({"code":"Welcome","protocol_version":2,)", "ack_seq", false},
+        Row{R"({"code":"Welcome","protocol_version":2,)", "epoch", false},
+        Row{R"({"code":"Goodbye",)", "retry_after_ms", false}, Row{R"({"code":"Ack",)", "ack_seq", false}}) {
+    const auto text = [&](std::string_view number) {
+      return std::string(row.before) + "\"" + std::string(row.field) + "\":" + std::string(number) + "}";
+    };
+    CAPTURE(text(kMore));
+    CHECK(row.is_agents ? bool(parse_agent_message(text(kMost))) : bool(parse_backend_message(text(kMost))));
+    const std::string wrong = row.is_agents ? agent_error(text(kMore)) : backend_error(text(kMore));
+    CHECK(wrong.ends_with("." + std::string(row.field) + ": is out of range"));
+  }
+  CHECK(backend_error(R"({"code":"Goodbye","retry_after_ms":-9007199254740992})") ==
+        "Goodbye.retry_after_ms: is out of range");
 }
 
 TEST_CASE("ids are bounded, visible text") {

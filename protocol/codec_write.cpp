@@ -43,6 +43,10 @@ class FieldWriter {
   void version(std::string_view name, const T& value, Rule rule) {
     field(name, value, rule);
   }
+  template <class T>
+  void version_or_none(std::string_view name, const T& value, Rule rule) {
+    field(name, value, rule);
+  }
 
   template <class T>
   void choice(std::string_view name, const T& value, std::initializer_list<std::string_view> words,

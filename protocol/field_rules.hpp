@@ -11,6 +11,7 @@
 //   state_id(member, rule)                    a state's id, under each of its spellings
 //   state_id_of_list(member)                  the same in a WaitList, which has a spelling of its own
 //   version(name, member, rule)               recipe_version: at least 1
+//   version_or_none(name, member, rule)       the same, or 0: of no recipe
 //   choice(name, member, words, rule)         an enum or bool, by its word: a list in braces, or an array
 //   json_list(name, member, rule)             Json that must be a list
 #pragma once

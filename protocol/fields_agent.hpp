@@ -34,6 +34,7 @@ void fields(Visitor& v, Is<Handshake> auto& m) {
   v.field("running", m.running, kOptional);
   v.field("os", m.os, kOptional);
   v.field("arch", m.arch, kOptional);
+  v.field("authorities", m.authorities, kOptional);
 }
 
 template <>
@@ -50,7 +51,7 @@ template <class Visitor>
 void fields(Visitor& v, Is<StateLog> auto& m) {
   v.name("instance_id", m.instance_id, kOptional);
   v.name("app_id", m.app_id, kOptional);
-  v.field("recipe_version", m.recipe_version, kRequired);  // 0: run by itself, outside the recipe
+  v.version_or_none("recipe_version", m.recipe_version, kRequired);  // 0: run by itself, outside the recipe
   v.state_id(m.id, kRequired);
   v.field("state_result", m.state_result, kRequired);
   v.field("state_comment", m.state_comment, kAlways);

@@ -133,6 +133,15 @@ void fields(Visitor& v, Is<CertIssued> auto& m) {
 }
 
 template <>
+inline constexpr Wire kWire<Authorities>{"Authorities"};
+template <class Visitor>
+void fields(Visitor& v, Is<Authorities> auto& m) {
+  v.field("roots", m.roots, kRequired);
+  v.field("issuer", m.issuer, kRequired);
+  v.field("within_ms", m.within_ms, kOptional);
+}
+
+template <>
 inline constexpr Wire kWire<Test>{"Test", 1};
 template <class Visitor>
 void fields(Visitor&, Is<Test> auto&) {}

@@ -22,6 +22,7 @@ struct LifetimeOf {
   Lifetime operator()(const WaitList&) const { return {}; }
   Lifetime operator()(const WaitDone&) const { return {}; }
   Lifetime operator()(const CertIssued&) const { return {}; }
+  Lifetime operator()(const Authorities&) const { return {}; }
   Lifetime operator()(const Test&) const { return {}; }
   Lifetime operator()(const Ack&) const { return {}; }
   Lifetime operator()(const Nack&) const { return {}; }

@@ -48,7 +48,8 @@ inline Handshake sample<Handshake>() {
           .last_seq = 41,
           .running = RunningState{.id = "nginx", .since = "2024-05-01T10:00:00Z"},
           .os = "debian 12",
-          .arch = "x86_64"};
+          .arch = "x86_64",
+          .authorities = {"a1", "b2"}};
 }
 template <>
 inline StateLog sample<StateLog>() {
@@ -209,6 +210,10 @@ inline Settings sample<Settings>() {
 template <>
 inline CertIssued sample<CertIssued>() {
   return {.chain = "-----BEGIN", .expires = "2024-05-08T10:00:00Z"};
+}
+template <>
+inline Authorities sample<Authorities>() {
+  return {.roots = {"-----BEGIN", "-----BEGIN"}, .issuer = std::string(64, 'a'), .within_ms = 5000};
 }
 template <>
 inline Test sample<Test>() {

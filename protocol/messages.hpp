@@ -23,6 +23,10 @@ struct Json {
   bool operator==(const Json&) const = default;
 };
 
+// No number of a message is larger, nor smaller than its negative: what every reader of JSON keeps exactly
+// (RFC 7493), and room enough for whoever adds to one.
+inline constexpr std::int64_t kLargestNumber = (std::int64_t{1} << 53) - 1;
+
 using Tags = std::map<std::string, std::string>;
 
 // What every message of version 2 may carry.
@@ -74,6 +78,8 @@ struct Handshake {
   std::optional<RunningState> running;
   std::string os;
   std::string arch;
+  // By the hashes of their public keys: the authorities by which the agent knows its backends.
+  std::vector<std::string> authorities;
   bool operator==(const Handshake&) const = default;
 };
 
@@ -292,6 +298,17 @@ struct CertIssued {
   bool operator==(const CertIssued&) const = default;
 };
 
+// By whom the agent knows its backends from now on, all of them; and who issues certificates. Believed only
+// over a connection that one of those vouches for whom the agent trusts already.
+struct Authorities {
+  std::vector<std::string> roots;  // PEM, one certificate each
+  std::string issuer;              // SHA-256 of the public key that signs certificates, 64 hexadecimal digits
+  // Within this time, each agent at another moment: a certificate of the issuer is asked for, and a
+  // connection that nobody vouches for any more is made anew.
+  std::optional<std::int64_t> within_ms;
+  bool operator==(const Authorities&) const = default;
+};
+
 struct Test {
   bool operator==(const Test&) const = default;
 };
@@ -327,7 +344,7 @@ using AgentBody =
                  UpdateStatus, Facts, QueryResult, CertRequest, TestAnswer, Ack, Nack, Goodbye, Unknown>;
 using BackendBody =
     std::variant<Welcome, AppNotReady, RecipeMetadata, WaitList, WaitDone, AgentUpdate, Query, Run, Cancel,
-                 OutputSubscribe, Settings, CertIssued, Test, Ack, Nack, Goodbye, Unknown>;
+                 OutputSubscribe, Settings, CertIssued, Authorities, Test, Ack, Nack, Goodbye, Unknown>;
 
 struct AgentMessage {
   AgentBody body;

@@ -94,6 +94,7 @@ template <> inline constexpr BackendRow kFromBackend<Cancel>          = {{ no,  
 template <> inline constexpr BackendRow kFromBackend<OutputSubscribe> = {{ no,     skip,     skip,     yes }};
 template <> inline constexpr BackendRow kFromBackend<Settings>        = {{ no,     skip,     skip,     yes }};
 template <> inline constexpr BackendRow kFromBackend<CertIssued>      = {{ no,     skip,     skip,     yes }};
+template <> inline constexpr BackendRow kFromBackend<Authorities>     = {{ no,     skip,     skip,     yes }};
 template <> inline constexpr BackendRow kFromBackend<Ack>             = {{ no,     skip,     skip,     yes }};
 template <> inline constexpr BackendRow kFromBackend<Nack>            = {{ no,     yes,      yes,      yes }};
 template <> inline constexpr BackendRow kFromBackend<Goodbye>         = {{ no,     yes,      yes,      yes }};

@@ -173,6 +173,7 @@ const Table kFromBackends = {
     {"OutputSubscribe","x---h"},
     {"Settings",       "x---h"},
     {"CertIssued",     "x---h"},
+    {"Authorities",    "x---h"},
     {"Ack",            "x---h"},
     {"Nack",           "xhhhh"},
     {"Goodbye",        "xhhhh"},

@@ -4,6 +4,8 @@
 #include "base/utc_text.hpp"
 #include "protocol/agent_session.hpp"
 #include "protocol/backend_session.hpp"
+#include "protocol/command_memory.hpp"
+#include "protocol/lifetimes.hpp"
 #include "protocol/message_samples.hpp"
 
 namespace protocol {
@@ -27,13 +29,30 @@ AgentSession welcomed(std::string server_time = kServerTime) {
   return session;
 }
 
+// A shell that remembers commands, as the agent's does.
+Actions stepped(AgentSession& session, Event event, CommandMemory& memory) {
+  Actions actions = session.step(std::move(event));
+  std::erase_if(actions, [](const Action& action) { return std::holds_alternative<Log>(action); });
+  if (actions.size() != 1 || !std::holds_alternative<NoteCommand>(actions.front())) return actions;
+  const NoteCommand& asked = std::get<NoteCommand>(actions.front());
+  const CommandMemory::Command command{asked.key, asked.until};
+  std::string problem = memory.problem(command);
+  if (problem.empty()) memory.add(command);
+  return stepped(session, CommandNoted{std::move(problem)}, memory);
+}
+
+Actions heard(AgentSession& session, BackendBody body, std::string mid, std::string until,
+              std::chrono::seconds after, CommandMemory& memory) {
+  return stepped(
+      session,
+      Received{BackendMessage{std::move(body), {.mid = std::move(mid), .valid_until = std::move(until)}},
+               kWelcomed + after},
+      memory);
+}
 Actions heard(AgentSession& session, BackendBody body, std::string mid, std::string until,
               std::chrono::seconds after) {
-  Actions actions = session.step(
-      Received{BackendMessage{std::move(body), {.mid = std::move(mid), .valid_until = std::move(until)}},
-               kWelcomed + after});
-  std::erase_if(actions, [](const Action& action) { return std::holds_alternative<Log>(action); });
-  return actions;
+  CommandMemory nothing;
+  return heard(session, std::move(body), std::move(mid), std::move(until), after, nothing);
 }
 
 Actions nack(std::string error, std::string re = "m") {
@@ -73,17 +92,54 @@ TEST_CASE("every command that is over is refused, and nothing of it is done") {
   }
 }
 
-TEST_CASE("a command that comes twice is carried out once") {
+TEST_CASE("a command that comes twice is carried out once, on whichever connection it comes") {
+  CommandMemory memory;
   AgentSession session = welcomed();
-  CHECK(heard(session, sample<Run>(), "m", "", 0s) == kDone);
-  CHECK(heard(session, sample<Run>(), "m", "", 0s) == nack("this command has come before"));
-  CHECK(heard(session, sample<Query>(), "m", "", 0s) == nack("this command has come before"));
-  // As many are remembered as a backend says within their time, and no more.
-  for (int i = 0; i < 1023; ++i)
-    heard(session, sample<Query>(), "q" + std::to_string(i), "", 0s);
-  CHECK(heard(session, sample<Run>(), "m", "", 0s) == nack("this command has come before"));
-  heard(session, sample<Query>(), "one more", "", 0s);
-  CHECK(heard(session, sample<Run>(), "m", "", 0s) == kDone);
+  CHECK(heard(session, sample<Run>(), "m", "", 0s, memory) == kDone);
+  CHECK(heard(session, sample<Run>(), "m", "", 0s, memory) == nack("this command has come before"));
+  CHECK(heard(session, sample<Query>(), "m", "", 0s, memory) == nack("this command has come before"));
+  AgentSession next = welcomed();
+  CHECK(heard(next, sample<Run>(), "m", "", 0s, memory) == nack("this command has come before"));
+}
+
+TEST_CASE("every command is noted before it is done, and what changes something must last") {
+  const std::string until = "2024-05-01T10:01:00Z";
+  constexpr std::int64_t kUntil = 1'714'557'660'000;
+  for (const BackendMessage& message : backend_samples()) {
+    CAPTURE(code_of(message.body));
+    if (!lifetime_of(message.body)) continue;
+    AgentSession session = welcomed();
+    const Actions asked =
+        session.step(Received{BackendMessage{message.body, {.mid = "m", .valid_until = until}}, kWelcomed});
+    REQUIRE(asked.size() == 1);
+    const bool only_looks = std::holds_alternative<Query>(message.body) ||
+                            std::holds_alternative<OutputSubscribe>(message.body) ||
+                            std::holds_alternative<RecipeMetadata>(message.body);
+    CHECK(std::get<NoteCommand>(asked[0]) == NoteCommand{"mid m", kUntil, !only_looks});
+    // One that could not be noted is not done.
+    const Actions refused = session.step(CommandNoted{"no room"});
+    CHECK(std::get<Nack>(std::get<Send>(refused.back()).message.body).error == "no room");
+    CHECK(session.step(CommandNoted{}).empty());
+  }
+}
+
+TEST_CASE("an order without a mid is known by all of it, and an order that is said anew is another") {
+  CommandMemory memory;
+  AgentSession session = welcomed();
+  const Actions asked = {UpdateAsked{sample<AgentUpdate>()}};
+  CHECK(heard(session, sample<AgentUpdate>(), "", "2024-05-01T10:01:00.000Z", 0s, memory) == asked);
+  AgentSession next = welcomed();
+  CHECK(heard(next, sample<AgentUpdate>(), "", "2024-05-01T10:01:00.000Z", 0s, memory) ==
+        nack("this command has come before", ""));
+  CHECK(heard(next, sample<AgentUpdate>(), "", "2024-05-01T10:01:00.001Z", 0s, memory) == asked);
+}
+
+TEST_CASE("a command that was forgotten is refused even by a clock that was set back to its time") {
+  CommandMemory memory;
+  memory.forget_until(1'714'557'660'000);
+  AgentSession session = welcomed();
+  const Actions actions = heard(session, sample<Run>(), "m", "2024-05-01T10:01:00Z", 0s, memory);
+  CHECK(actions == nack("this command is older than those that are remembered, and may have come before"));
 }
 
 TEST_CASE("what a backend told yesterday is refused when it is played back to another connection") {

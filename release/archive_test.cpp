@@ -84,10 +84,13 @@ TEST_CASE("what tar and Python's tarfile make is accepted") {
   REQUIRE_MESSAGE(by_tar, by_tar.error().message());
   scratch.write("pack.py",
                 "import os, tarfile\n"
+                "def of_root(entry):\n"
+                "    entry.uid = entry.gid = 0\n"
+                "    return entry\n"
                 "os.chdir('in')\n"
                 "with tarfile.open('../py.tar.gz', 'w:gz', format=tarfile.USTAR_FORMAT) as tar:\n"
                 "    for name in sorted(os.listdir('.')):\n"
-                "        tar.add(name)\n");
+                "        tar.add(name, filter=of_root)\n");
   run(scratch, {"python3", "pack.py"});
   auto by_python = unpack(scratch / "py.tar.gz", scratch / "by_python");
   REQUIRE_MESSAGE(by_python, by_python.error().message());
@@ -98,21 +101,24 @@ TEST_CASE("what tar and Python's tarfile make is accepted") {
 TEST_CASE("what tar and Python can make, and a release never has, is refused") {
   const tests::ScratchFolder scratch;
   const std::pair<const char*, const char*> kinds[] = {
-      {"tar --format=ustar -cf x.tar l", "symbolic link"},
-      {"tar --format=ustar -cf x.tar a h", "hard link"},
-      {"tar --format=ustar -cf x.tar p", "fifo"},
-      {"tar --format=ustar -P -cf x.tar $PWD/a", "absolute"},
-      {"tar --format=ustar -P -cf x.tar ../$(basename $PWD)/a", "leads elsewhere"},
-      {"tar --format=ustar -cf x.tar ./a", "leads elsewhere"},
-      {"tar --format=ustar -cf x.tar d/f", "before its folder"},
-      {"tar --format=ustar -cf x.tar a && tar --format=ustar -rf x.tar a", "twice"},
-      {"tar --format=ustar -cf x.tar s", "mode"},
-      {"tar --format=gnu -cf x.tar a", "not POSIX ustar"},
-      {"tar --format=v7 -cf x.tar a", "not POSIX ustar"},
-      {"tar --format=gnu -cf x.tar $(printf %0150d 0)", "GNU extension"},
-      {"tar --format=pax -cf x.tar $(printf %0150d 0)", "pax extension"},
-      {"tar --format=gnu -S -cf x.tar sparse", "GNU extension"},
-      {"mknod dev c 1 3 2>/dev/null || exit 0; tar --format=ustar -cf x.tar dev", "device"},
+      {"tar --owner=0 --group=0 --format=ustar -cf x.tar l", "symbolic link"},
+      {"tar --owner=0 --group=0 --format=ustar -cf x.tar a h", "hard link"},
+      {"tar --owner=0 --group=0 --format=ustar -cf x.tar p", "fifo"},
+      {"tar --owner=0 --group=0 --format=ustar -P -cf x.tar $PWD/a", "absolute"},
+      {"tar --owner=0 --group=0 --format=ustar -P -cf x.tar ../$(basename $PWD)/a", "leads elsewhere"},
+      {"tar --owner=0 --group=0 --format=ustar -cf x.tar ./a", "leads elsewhere"},
+      {"tar --owner=0 --group=0 --format=ustar -cf x.tar d/f", "before its folder"},
+      {"tar --owner=0 --group=0 --format=ustar -cf x.tar a && tar --owner=0 --group=0 --format=ustar -rf "
+       "x.tar a",
+       "twice"},
+      {"tar --owner=0 --group=0 --format=ustar -cf x.tar s", "mode"},
+      {"tar --owner=0 --group=0 --format=gnu -cf x.tar a", "not POSIX ustar"},
+      {"tar --owner=0 --group=0 --format=v7 -cf x.tar a", "not POSIX ustar"},
+      {"tar --owner=0 --group=0 --format=gnu -cf x.tar $(printf %0150d 0)", "GNU extension"},
+      {"tar --owner=0 --group=0 --format=pax -cf x.tar $(printf %0150d 0)", "pax extension"},
+      {"tar --owner=0 --group=0 --format=gnu -S -cf x.tar sparse", "GNU extension"},
+      {"mknod dev c 1 3 2>/dev/null || exit 0; tar --owner=0 --group=0 --format=ustar -cf x.tar dev",
+       "device"},
       {"python3 -c \"import tarfile; t=tarfile.open('x.tar','w',format=tarfile.PAX_FORMAT); "
        "i=tarfile.TarInfo('caf\\u00e9'); t.addfile(i); t.close()\"",
        "pax extension"},

@@ -44,9 +44,9 @@ struct Plan {
   std::string message;  // one line for people: "/etc/motd is as wanted", "User 'x' does not exist"
   std::vector<Change> changes;
   std::vector<Effect> effects;
-  // Temporary files that applying this makes; removed by the next run if the agent is killed on the way.
-  // Those of folders among the effects need not be listed.
-  std::vector<std::string> scratch;
+  // Paths that applying this writes by way of a temporary beside them (TreeWriter); the next run removes the
+  // temporary if the agent is killed on the way. Folders among the effects need not be listed.
+  std::vector<std::string> written;
   std::string depends_on;                  // id of the state, for `unknown`
   std::unique_ptr<const StepsBase> steps;  // for `change`; states/state.hpp puts them here
 

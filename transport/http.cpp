@@ -62,6 +62,22 @@ std::string_view HttpRequest::parameter(const std::string& name) const {
 }
 
 bool split_target(std::string_view target, HttpRequest& request) {
+  if (target == "*") {
+    request.path = target;
+    return true;
+  }
+  // As to a proxy: what comes before the path says where to, and that is here.
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!base::equal_ignoring_case(target.substr(0, scheme.size()), scheme)) continue;
+    const std::string_view rest = target.substr(scheme.size());
+    const std::size_t path = rest.find_first_of("/?");
+    if (path != std::string_view::npos && rest[path] == '/')
+      target = rest.substr(path);
+    else
+      return split_target("/" + std::string(path == std::string_view::npos ? "" : rest.substr(path)),
+                          request);
+    break;
+  }
   const std::size_t mark = target.find('?');
   auto path = percent_decode(target.substr(0, mark), false);
   if (!path || !path->starts_with('/')) return false;

@@ -31,6 +31,18 @@ std::optional<std::string> percent_decode(std::string_view text, bool plus_is_bl
 // The reverse, for one part of a path or query.
 std::string percent_encode(std::string_view text);
 
+// The place that a connection takes among those of which the server does not know who is there. They have
+// limits, and have to give way to each other when there is no room.
+class ClientPlace {
+ public:
+  virtual ~ClientPlace() = default;
+  // Whom the server serves is at this address: for a while it comes before strangers where there is little
+  // room.
+  virtual void remember() = 0;
+  // It is known who is there: remembers, and the connection takes no place any more.
+  virtual void admit() = 0;
+};
+
 using Query = std::multimap<std::string, std::string>;
 
 struct HttpRequest {
@@ -40,9 +52,9 @@ struct HttpRequest {
   Headers headers;
   std::string body;
   std::string peer;  // "address:port"
-  // Of an upgrade: while this is held the connection counts against the limit of its address. A handler lets
-  // go of it when it knows who is there.
-  std::shared_ptr<void> place = {};
+  // While an upgrade's handler holds this the connection counts against the limit of its address, until
+  // admit(). Null in tests.
+  std::shared_ptr<ClientPlace> place = {};
   bool secure = false;                                      // came over TLS
   std::shared_ptr<const PeerCertificate> certificate = {};  // null: the client has shown none
 
@@ -51,7 +63,8 @@ struct HttpRequest {
   std::string_view parameter(const std::string& name) const;
 };
 
-// Fills path and query from a request's target; false when it is malformed.
+// Fills path and query from a request's target, a path or a whole URI; false when it is malformed. The path
+// begins with "/", or is "*" (OPTIONS *).
 bool split_target(std::string_view target, HttpRequest& request);
 
 // Where a streaming response goes. send() returns when the system has taken the chunk; its error means that

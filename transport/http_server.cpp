@@ -1,9 +1,11 @@
 #include "transport/http_server.hpp"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/v6_only.hpp>
-#include <set>
+#include <optional>
 
 #include "transport/http_text.hpp"
 #include "transport/server_state.hpp"
@@ -16,9 +18,19 @@ namespace {
 constexpr int kBacklog = 4096;
 // After an error that will not go away at once, such as no free descriptors.
 constexpr std::chrono::milliseconds kAcceptPause(100);
+// So many are taken before others have their turn. More than one, or a loop that is busy with handshakes
+// would leave most of them to the system, whose queue is short.
+constexpr int kAcceptedAtOnce = 64;
+// How often somebody looks whether a handshake has to give way, while others wait.
+constexpr std::chrono::milliseconds kDecidePause(100);
 
-// How often accepting looks for handshakes that must give way.
-constexpr std::chrono::milliseconds kHandshakePause(100);
+// Of the places, for addresses that are known; and what one address may have of those for handshakes.
+constexpr std::size_t kReservedConnections = 20;  // one in so many
+constexpr std::size_t kReservedHandshakes = 4;
+constexpr std::size_t kHandshakesOfAddress = 2;
+
+constexpr std::size_t kMostKnown = 16 * 1024;  // two MiB or so
+constexpr std::chrono::hours kKnownFor(24);
 
 // As far as the system takes it at once: a client that is one too many gets no buffer and no time.
 void turn_away(tcp::socket& socket, const HttpServerOptions& options) {
@@ -31,48 +43,71 @@ void turn_away(tcp::socket& socket, const HttpServerOptions& options) {
   socket.shutdown(tcp::socket::shutdown_both, ignored);
 }
 
-bool too_many(const ServerState& server, const tcp::socket& socket) {
-  if (server.open >= server.options.max_connections) return true;
-  const auto of_address = server.per_address.find(address_key(socket));
-  return of_address != server.per_address.end() && of_address->second >= server.options.max_per_address;
+void make_give_way(ServerState& server, std::optional<ServerState::Id> id) {
+  if (!id) return;
+  if (const auto found = server.places.find(*id); found != server.places.end()) found->second->give_way();
 }
 
-// Waits for a free place among the handshakes. If none becomes free the old ones are made to give way, or a
-// few hundred half-open connections would keep everybody out. Not before: a fleet that comes back is slow,
-// but moves.
-Task<> wait_for_handshakes(std::shared_ptr<ServerState> server) {
-  using Clock = std::chrono::steady_clock;
-  const auto patience = Clock::now() + server->options.pressed_tls_deadline;
-  while (!server->stopping && server->handshaking.size() >= server->options.max_handshaking) {
-    std::vector<HttpConnection*> slow;
-    const auto oldest = Clock::now() - server->options.pressed_tls_deadline;
-    for (const auto& [connection, since] : server->handshaking)
-      if (Clock::now() >= patience && since <= oldest) slow.push_back(connection);
-    for (HttpConnection* connection : slow)
-      connection->abort();
-    co_await server->changed.wait_for(kHandshakePause);
+void take_client(const std::shared_ptr<ServerState>& server, tcp::socket socket, const tcp::endpoint& peer) {
+  const auto now = ServerState::Clock::now();
+  const ServerState::Id id = ++server->last_id;
+  std::string address = address_key(peer.address());
+  const std::size_t others = server->open - std::min(server->guests.size(), server->open);
+  const Guests::Verdict verdict =
+      server->guests.arrive(id, address, server->known.has(address, now), others, now);
+  make_give_way(*server, verdict.gives_way);
+  if (!verdict.may_enter) return turn_away(socket, server->options);
+  ErrorCode ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  socket.set_option(asio::socket_base::keep_alive(true), ignored);
+  const auto executor = socket.get_executor();
+  auto place = std::make_shared<AddressPlace>(server, id, std::move(address));
+  place->waits(server->options.patience);
+  spawn(executor, serve_http(server, std::move(socket), std::move(place)));
+}
+
+// Without descriptors accept() fails also when there is nobody to accept.
+bool somebody_waits(ServerState& server) {
+  pollfd listener{.fd = server.acceptor.native_handle(), .events = POLLIN, .revents = 0};
+  return ::poll(&listener, 1, 0) == 1;
+}
+
+// Takes what has come. False: there is no room for more, and it takes time until there is.
+bool accept_some(const std::shared_ptr<ServerState>& server) {
+  for (int count = 0; count < kAcceptedAtOnce; ++count) {
+    ErrorCode error;
+    tcp::endpoint peer;
+    tcp::socket socket(server->acceptor.get_executor());
+    server->acceptor.accept(socket, peer, error);
+    if (error == asio::error::would_block || error == asio::error::try_again) return true;
+    if (error == asio::error::connection_aborted || error == asio::error::interrupted) continue;
+    if (error) {
+      if (!somebody_waits(*server)) return true;
+      // Most likely there are no descriptors left, and one who makes us wait has one.
+      const auto room = server->guests.make_room();
+      make_give_way(*server, room);
+      return room.has_value();
+    }
+    take_client(server, std::move(socket), peer);
   }
+  return true;
 }
 
+// Never stops while the server runs: whoever is too many is told so, or makes another one give way.
 Task<> accept_clients(std::shared_ptr<ServerState> server) {
   while (!server->stopping) {
-    co_await wait_for_handshakes(server);
-    auto [error, socket] = co_await server->acceptor.async_accept(kAsTuple);
+    auto [error] = co_await server->acceptor.async_wait(tcp::acceptor::wait_read, kAsTuple);
     if (server->stopping) co_return;
-    if (error) {
-      if (error != asio::error::connection_aborted) co_await sleep_for(kAcceptPause);
-      continue;
-    }
-    if (too_many(*server, socket)) {
-      turn_away(socket, server->options);
-      continue;
-    }
-    ErrorCode ignored;
-    socket.set_option(tcp::no_delay(true), ignored);
-    socket.set_option(asio::socket_base::keep_alive(true), ignored);
-    const auto executor = socket.get_executor();
-    spawn(executor, serve_http(server, std::move(socket)));
+    if (error || !accept_some(server)) co_await sleep_for(kAcceptPause);
   }
+}
+
+Task<> decide_now_and_then(std::shared_ptr<ServerState> server) {
+  while (!server->stopping && server->handshakes.waiting() > 0) {
+    co_await sleep_for(kDecidePause);
+    server->decide_handshakes();
+  }
+  server->deciding_later = false;
 }
 
 class TcpHttpServer final : public HttpServer {
@@ -96,8 +131,8 @@ class TcpHttpServer final : public HttpServer {
       co_await state->changed.wait_for(left);
     }
     if (state->open == 0) co_return true;
-    const std::set<HttpConnection*> left = state->http;
-    for (HttpConnection* connection : left)
+    const auto left = state->http;
+    for (const auto& [id, connection] : left)
       connection->abort();
     co_return false;
   }
@@ -113,8 +148,8 @@ class TcpHttpServer final : public HttpServer {
     state_->stopping = true;
     ErrorCode ignored;
     state_->acceptor.close(ignored);
-    const std::set<HttpConnection*> connections = state_->http;
-    for (HttpConnection* connection : connections)
+    const auto connections = state_->http;
+    for (const auto& [id, connection] : connections)
       connection->stop();
   }
 
@@ -143,10 +178,35 @@ base::Error listen_error(const ErrorCode& error, const std::string& where) {
 
 }  // namespace
 
-std::string address_key(const tcp::socket& socket) {
-  ErrorCode error;
-  const auto address = socket.remote_endpoint(error).address();
-  if (error || address.is_v4()) return address.to_string();
+ServerState::ServerState(asio::any_io_executor executor, HttpServerOptions server_options,
+                         HttpHandler http_handler, std::vector<UpgradeRoute> routes)
+    : options(std::move(server_options)),
+      handler(std::move(http_handler)),
+      upgrades(std::move(routes)),
+      acceptor(executor),
+      guests({.most = options.max_connections,
+              .of_address = options.max_per_address,
+              .reserved = options.max_connections / kReservedConnections}),
+      handshakes({.most = options.max_handshaking,
+                  .of_address = std::max<std::size_t>(options.max_handshaking / kHandshakesOfAddress, 1),
+                  .reserved = options.max_handshaking / kReservedHandshakes,
+                  .patience = options.patience}),
+      known(kMostKnown, kKnownFor),
+      changed(executor) {}
+
+void ServerState::decide_handshakes() {
+  const Handshakes::Decision decision = handshakes.decide(Clock::now());
+  for (const Id id : decision.give_way)
+    if (const auto found = http.find(id); found != http.end()) found->second->abort();
+  for (const Id id : decision.begin)
+    if (const auto found = http.find(id); found != http.end()) found->second->begin_handshake();
+  if (deciding_later || handshakes.waiting() == 0) return;
+  deciding_later = true;
+  spawn(acceptor.get_executor(), decide_now_and_then(shared_from_this()));
+}
+
+std::string address_key(const asio::ip::address& address) {
+  if (address.is_v4()) return address.to_string();
   auto bytes = address.to_v6();
   if (bytes.is_v4_mapped()) return asio::ip::make_address_v4(asio::ip::v4_mapped, bytes).to_string();
   auto half = bytes.to_bytes();
@@ -169,6 +229,7 @@ base::Result<std::unique_ptr<HttpServer>> HttpServer::listen(Loop& loop, HttpSer
   if (!error && endpoint->address().is_v6()) acceptor.set_option(asio::ip::v6_only(false), error);
   if (!error) acceptor.bind(*endpoint, error);
   if (!error) acceptor.listen(kBacklog, error);
+  if (!error) acceptor.non_blocking(true, error);
   if (error) return listen_error(error, where);
   tcp::endpoint bound = acceptor.local_endpoint(error);
   if (error) return listen_error(error, where);

@@ -29,18 +29,25 @@ struct HttpServerOptions {
   // May be empty. How large the body of a request with this head may be, at most max_body: asked before any
   // of it is read, so that strangers get no memory.
   std::function<std::size_t(const HttpRequest&)> body_limit = {};
-  std::size_t max_connections = 20'000;  // more are answered with 503 and closed (with TLS: closed)
+  // May be empty. The answer to a body that is larger than that, or than max_body; else a plain 413.
+  std::function<HttpResponse(const HttpRequest&)> too_large = {};
+  // More are answered with 503 and closed (with TLS: closed), if nobody has to give way: of the connections
+  // that make us wait, the longest-standing of the busiest address. One in twenty is kept for addresses that
+  // are known (ClientPlace::remember).
+  std::size_t max_connections = 20'000;
   // Of one address (IPv6: one /64), without the websockets whose handlers know who is there
-  // (HttpRequest::place): so that one client cannot take all of the above, while a site of two thousand
+  // (ClientPlace::admit): so that one client cannot take all of the above, while a site of two thousand
   // agents behind one NAT may still come back all at once.
   std::size_t max_per_address = 2048;
   // TLS handshakes under way. Each holds up to 50 KiB and a millisecond of work, for a stranger; and when a
-  // fleet comes back at once, few at a time are done sooner than all together. Beyond it accepting waits.
-  // When no place has become free for `pressed_tls_deadline`, all that are older than that give way: they
-  // hang, or mean harm.
+  // fleet comes back at once, few at a time are done sooner than all together. The others wait for their
+  // turn, each address in turn. One address has half of them at most, a quarter is kept for addresses that
+  // are known. See Handshakes.
   std::size_t max_handshaking = 256;
+  // Whoever makes us wait for longer may have to give way to others, where there is no room: in a handshake,
+  // before it, in a request, before a websocket's handler has admitted it.
+  std::chrono::milliseconds patience = std::chrono::seconds(2);
   std::chrono::milliseconds tls_deadline = std::chrono::seconds(10);
-  std::chrono::milliseconds pressed_tls_deadline = std::chrono::seconds(2);
   std::chrono::milliseconds header_deadline = std::chrono::seconds(10);
   std::chrono::milliseconds body_deadline = std::chrono::seconds(30);
   std::chrono::milliseconds write_deadline = std::chrono::seconds(20);

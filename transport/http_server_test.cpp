@@ -107,22 +107,119 @@ TEST_CASE("several requests use one connection, and the last closes it") {
 
 TEST_CASE("a chunked body, HEAD and Expect are understood") {
   const Server server;
-  CHECK(has(server.ask("POST /echo HTTP/1.1\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
-                       "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"),
-            "POST abcde"));
-  const std::string head = server.ask("HEAD /large HTTP/1.1\r\nConnection: close\r\n\r\n");
+  CHECK(has(
+      server.ask("POST /echo HTTP/1.1\r\nHost: h\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+                 "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"),
+      "POST abcde"));
+  const std::string head = server.ask("HEAD /large HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
   CHECK(has(head, "Content-Length: 4000000\r\n"));
   CHECK(head.ends_with("\r\n\r\n"));
   const RawPeer peer = server.connect();
-  peer.send("PUT /echo HTTP/1.1\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  peer.send(
+      "PUT /echo HTTP/1.1\r\nHost: h\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: "
+      "2\r\n\r\n");
   CHECK(peer.read_until("\r\n\r\n") == "HTTP/1.1 100 Continue\r\n\r\n");
   peer.send("hi");
   CHECK(has(peer.read_all(), "PUT hi"));
 }
 
+TEST_CASE("a request whose end is not clear is refused, and nothing of it runs as the next one") {
+  const Server server;
+  const std::string hidden = "GET /echo?q=hidden HTTP/1.1\r\nHost: h\r\n\r\n";
+  for (const char* encoding :
+       {"identity", "xchunked", "gzip", "\"chunked\"", "chunked, identity", "chunked, chunked"}) {
+    CAPTURE(encoding);
+    const std::string reply =
+        server.ask("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: " + std::string(encoding) +
+                   "\r\n\r\n" + hidden);
+    CHECK(reply.starts_with("HTTP/1.1 400 "));
+    CHECK(has(reply, "Connection: close\r\n"));
+    CHECK_FALSE(has(reply, "hidden"));
+  }
+  // In a chunk extension, where some see the end of a line.
+  const std::string chunked = "POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (const std::string& body :
+       {"1;a=\"\n\"\r\nx\r\n0\r\n\r\n" + hidden, "1;" + std::string(300, 'a') + "\r\nx\r\n0\r\n\r\n",
+        std::string("1\nx\r\n0\r\n\r\n"), std::string("1 \r\nx\r\n0\r\n\r\n"),
+        std::string("0x1\r\nx\r\n0\r\n\r\n"), std::string("1\r\nxx\r\n0\r\n\r\n"),
+        std::string("-1\r\nx\r\n0\r\n\r\n"), std::string("\r\nx\r\n0\r\n\r\n"),
+        std::string("11111111111111111\r\nx\r\n0\r\n\r\n"),
+        std::string("1\r\nx\r\n0\r\nContent-Length: 5\r\n\r\n")}) {
+    CAPTURE(body);
+    const std::string reply = server.ask(chunked + body);
+    CHECK(reply.starts_with("HTTP/1.1 400 "));
+    CHECK_FALSE(has(reply, "hidden"));
+  }
+}
+
+TEST_CASE("what is unusual and has one reading is served") {
+  const Server server;
+  const auto last = [&](const std::string& line, const std::string& rest) {
+    return server.ask(line + "\r\nHost: h\r\nConnection: close\r\n" + rest);
+  };
+  CHECK(last("POST /echo HTTP/1.1",
+             "Transfer-Encoding: CHUNKED\r\n\r\n3;a=b\r\nabc\r\n00\r\nX-After: 1\r\n\r\n")
+            .ends_with("POST abc"));
+  CHECK(last("GET http://other/echo?q=x HTTP/1.1", "\r\n").ends_with("\r\n\r\nGET "));
+  CHECK(last("\r\nGET /echo HTTP/1.1", "\r\n").ends_with("\r\n\r\nGET "));
+  CHECK(last("\r\n\r\nGET /echo HTTP/1.1", "\r\n").starts_with("HTTP/1.1 400 "));
+  CHECK(server.ask("GET /echo HTTP/1.0\r\n\r\n").ends_with("\r\n\r\nGET "));
+  // A client that speaks 1.0 does not know what 100 is.
+  CHECK(server.ask("POST /echo HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nhi")
+            .starts_with("HTTP/1.1 200"));
+  // A trailer is no header.
+  CHECK(last("POST /echo HTTP/1.1", "Transfer-Encoding: chunked\r\n\r\n0\r\nConnection: keep-alive\r\n\r\n")
+            .ends_with("POST "));
+}
+
+TEST_CASE("a connection that makes us wait gives way to another one of its address when its time is over") {
+  HttpServerOptions options;
+  options.max_per_address = 1;
+  options.patience = 100ms;
+  const auto never_admits = [](HttpRequest, std::shared_ptr<WebSocket> socket) -> Task<> {
+    auto message = co_await socket->read();
+  };
+  Server server(options, answer, {{"/agent/", never_admits}});
+  const RawPeer first = server.connect();
+  SUBCASE("that says nothing") {}
+  SUBCASE("in the middle of a head") {
+    first.send("GET /echo HT");
+  }
+  SUBCASE("in the middle of a body") {
+    first.send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab");
+  }
+  SUBCASE("between requests") {
+    first.send("GET /echo HTTP/1.1\r\nHost: h\r\n\r\n");
+    CHECK(has(first.read_until("GET "), "200 OK"));
+  }
+  SUBCASE("as a websocket of which nobody knows whose it is") {
+    first.send(
+        "GET /agent/ HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n");
+    CHECK(has(first.read_until("\r\n\r\n"), "101 "));
+  }
+  REQUIRE(server.reaches(1));
+  std::this_thread::sleep_for(200ms);
+  CHECK(has(server.ask("GET /echo HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"), "200 OK"));
+  CHECK(first.sees_close(5s));
+  CHECK(server.reaches(0));
+}
+
+TEST_CASE("a connection for which something is done does not give way") {
+  HttpServerOptions options;
+  options.max_per_address = 1;
+  options.patience = 10ms;
+  const Server server(options);
+  const RawPeer busy = server.connect();
+  busy.send("GET /slow HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+  std::this_thread::sleep_for(100ms);
+  CHECK(has(server.connect().read_all(), "HTTP/1.1 503 "));
+  CHECK(busy.read_all().ends_with("late"));
+}
+
 TEST_CASE("a large response arrives whole") {
   const Server server;
-  const std::string reply = server.ask("GET /large HTTP/1.1\r\nConnection: close\r\n\r\n");
+  const std::string reply = server.ask("GET /large HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
   CHECK(reply.size() - reply.find("\r\n\r\n") - 4 == 4'000'000);
 }
 
@@ -131,19 +228,20 @@ TEST_CASE("requests beyond the limits are refused with the status that says so")
   options.max_header = 2000;
   options.max_body = 1000;
   const Server server(options);
-  CHECK(has(server.ask("GET /echo HTTP/1.1\r\nX: " + std::string(3000, 'x') + "\r\n\r\n"), "HTTP/1.1 431 "));
-  CHECK(has(server.ask("POST /echo HTTP/1.1\r\nContent-Length: 1001\r\n\r\n"), "HTTP/1.1 413 "));
-  CHECK(has(server.ask("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n400\r\n" +
+  CHECK(has(server.ask("GET /echo HTTP/1.1\r\nHost: h\r\nX: " + std::string(3000, 'x') + "\r\n\r\n"),
+            "HTTP/1.1 431 "));
+  CHECK(has(server.ask("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 1001\r\n\r\n"), "HTTP/1.1 413 "));
+  CHECK(has(server.ask("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n400\r\n" +
                        std::string(1024, 'x') + "\r\n0\r\n\r\n"),
             "HTTP/1.1 413 "));
-  CHECK(has(server.ask("POST /echo HTTP/1.1\r\nConnection: close\r\nContent-Length: 1000\r\n\r\n" +
+  CHECK(has(server.ask("POST /echo HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 1000\r\n\r\n" +
                        std::string(1000, 'x')),
             "HTTP/1.1 200 "));
   CHECK(has(server.ask("nonsense\r\n\r\n"), "HTTP/1.1 400 "));
-  CHECK(has(server.ask("GET /%zz HTTP/1.1\r\n\r\n"), "HTTP/1.1 400 "));
-  CHECK(has(
-      server.ask("POST /echo HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-      "HTTP/1.1 400 "));
+  CHECK(has(server.ask("GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n"), "HTTP/1.1 400 "));
+  CHECK(has(server.ask("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: "
+                       "chunked\r\n\r\n0\r\n\r\n"),
+            "HTTP/1.1 400 "));
 }
 
 TEST_CASE("how large a body may be can depend on who sends it, and is decided by the head") {
@@ -154,17 +252,34 @@ TEST_CASE("how large a body may be can depend on who sends it, and is decided by
   };
   const Server server(options);
   const auto post = [&](const std::string& head, std::size_t size) {
-    return server.ask("POST /echo HTTP/1.1\r\nConnection: close\r\n" + head +
+    return server.ask("POST /echo HTTP/1.1\r\nHost: h\r\nConnection: close\r\n" + head +
                       "Content-Length: " + std::to_string(size) + "\r\n\r\n" + std::string(size, 'x'));
   };
   CHECK(has(post("", 10), "HTTP/1.1 200 "));
   CHECK(has(post("", 11), "HTTP/1.1 413 "));
   CHECK(has(post("X-Known: yes\r\n", 1000), "HTTP/1.1 200 "));
   CHECK(has(post("X-Known: yes\r\n", 1001), "HTTP/1.1 413 "));
-  CHECK(
-      has(server.ask(
-              "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n"),
-          "HTTP/1.1 413 "));
+  CHECK(has(server.ask("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: "
+                       "chunked\r\n\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n"),
+            "HTTP/1.1 413 "));
+}
+
+TEST_CASE("who decides about the size of a body has the word about one that is too large") {
+  HttpServerOptions options;
+  options.body_limit = [](const HttpRequest&) -> std::size_t { return 10; };
+  options.too_large = [](const HttpRequest& request) {
+    return HttpResponse{.status = 401, .headers = {}, .body = "who are you, " + request.path};
+  };
+  const Server server(options);
+  const std::string head = "POST /echo HTTP/1.1\r\nHost: h\r\n";
+  for (const std::string& rest :
+       {"Content-Length: 1000000\r\n\r\n" + std::string(1'000'000, 'x'),
+        std::string("Transfer-Encoding: chunked\r\n\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n")}) {
+    const std::string reply = server.ask(head + rest);
+    CHECK(reply.starts_with("HTTP/1.1 401 "));
+    CHECK(has(reply, "Connection: close\r\n"));
+    CHECK(reply.ends_with("who are you, /echo"));
+  }
 }
 
 TEST_CASE("a client that sends its request too slowly is refused, and one that sends none is let go") {
@@ -174,7 +289,7 @@ TEST_CASE("a client that sends its request too slowly is refused, and one that s
   options.idle_timeout = 200ms;
   Server server(options);
   SUBCASE("in the header") {
-    CHECK(has(server.ask("GET /echo HTTP/1.1\r\nX: "), "HTTP/1.1 408 "));
+    CHECK(has(server.ask("GET /echo HTTP/1.1\r\nHost: h\r\nX: "), "HTTP/1.1 408 "));
   }
   SUBCASE("drop by drop") {
     const RawPeer peer = server.connect();
@@ -185,14 +300,14 @@ TEST_CASE("a client that sends its request too slowly is refused, and one that s
     CHECK(has(peer.read_all(), "HTTP/1.1 408 "));
   }
   SUBCASE("in the body") {
-    CHECK(has(server.ask("POST /echo HTTP/1.1\r\nContent-Length: 5\r\n\r\nab"), "HTTP/1.1 408 "));
+    CHECK(has(server.ask("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab"), "HTTP/1.1 408 "));
   }
   SUBCASE("nothing at all") {
     CHECK(server.ask("").empty());
   }
   SUBCASE("nothing after the first request") {
     const RawPeer peer = server.connect();
-    peer.send("GET /echo HTTP/1.1\r\n\r\n");
+    peer.send("GET /echo HTTP/1.1\r\nHost: h\r\n\r\n");
     CHECK(has(peer.read_until("GET "), "200 OK"));
     CHECK(peer.sees_close(3s));
   }
@@ -209,15 +324,15 @@ TEST_CASE("one connection too many is answered with 503, and there is room again
   CHECK(has(server.connect().read_all(), "HTTP/1.1 503 "));
   first.close();
   REQUIRE(server.reaches(1));
-  CHECK(has(server.ask("GET /echo HTTP/1.1\r\nConnection: close\r\n\r\n"), "200 OK"));
+  CHECK(has(server.ask("GET /echo HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"), "200 OK"));
 }
 
 TEST_CASE("an exception in a handler is a 500 without details, and a header cannot start another") {
   const Server server;
-  const std::string defect = server.ask("GET /defect HTTP/1.1\r\nConnection: close\r\n\r\n");
+  const std::string defect = server.ask("GET /defect HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
   CHECK(has(defect, "HTTP/1.1 500 "));
   CHECK_FALSE(has(defect, "secret"));
-  const std::string split = server.ask("GET /split HTTP/1.1\r\nConnection: close\r\n\r\n");
+  const std::string split = server.ask("GET /split HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
   CHECK_FALSE(has(split, "Set-Cookie"));
   CHECK(has(split, "X-Good: c\r\n"));
   CHECK(has(split, "Content-Length: 0\r\n"));
@@ -226,10 +341,10 @@ TEST_CASE("an exception in a handler is a 500 without details, and a header cann
 TEST_CASE("a stop lets the request that is under way finish and closes idle connections") {
   Server server;
   const RawPeer idle = server.connect();
-  idle.send("GET /echo HTTP/1.1\r\n\r\n");
+  idle.send("GET /echo HTTP/1.1\r\nHost: h\r\n\r\n");
   CHECK(has(idle.read_until("GET "), "200 OK"));
   const RawPeer busy = server.connect();
-  busy.send("GET /slow HTTP/1.1\r\n\r\n");
+  busy.send("GET /slow HTTP/1.1\r\nHost: h\r\n\r\n");
   std::this_thread::sleep_for(100ms);
   std::atomic<int> drained = -1;
   const auto stop = [&]() -> Task<> {
@@ -283,7 +398,7 @@ TEST_CASE("server-sent events arrive one by one, and the server notices when the
   };
   Server server({}, handler);
   RawPeer peer = server.connect();
-  peer.send("GET /events HTTP/1.1\r\n\r\n");
+  peer.send("GET /events HTTP/1.1\r\nHost: h\r\n\r\n");
   const std::string text = peer.read_until("data: x\n\n\r\n");
   CHECK(has(text, "Transfer-Encoding: chunked\r\n"));
   CHECK(has(text, "\r\n\r\n1c\r\nid: 1\nevent: hello\ndata: x\n\n\r\n"));
@@ -321,7 +436,7 @@ TEST_CASE("a stream to a client that does not read ends with the write deadline"
   options.write_deadline = 300ms;
   Server server(options, handler);
   const RawPeer peer = RawPeer::connect((*server).port(), 4096);
-  peer.send("GET / HTTP/1.1\r\n\r\n");
+  peer.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
   REQUIRE(server.reaches(1));
   CHECK(server.reaches(0));
   CHECK(failed_with == static_cast<int>(base::ErrorCode::timed_out));
@@ -330,7 +445,7 @@ TEST_CASE("a stream to a client that does not read ends with the write deadline"
 
 TEST_CASE("without free descriptors the server waits, and goes on when there are some") {
   const Server server;
-  REQUIRE(has(server.ask("GET /echo HTTP/1.1\r\nConnection: close\r\n\r\n"), "200 OK"));
+  REQUIRE(has(server.ask("GET /echo HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"), "200 OK"));
   const RawPeer waiting = server.connect();
   rlimit limit{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
@@ -341,10 +456,35 @@ TEST_CASE("without free descriptors the server waits, and goes on when there are
     return RawPeer(base::UniqueFd(::dup(peer.fd())));
   }();
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
-  waiting.send("GET /echo HTTP/1.1\r\nConnection: close\r\n\r\n");
+  waiting.send("GET /echo HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
   std::this_thread::sleep_for(300ms);
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
-  CHECK(has(server.ask("GET /echo HTTP/1.1\r\nConnection: close\r\n\r\n"), "200 OK"));
+  CHECK(has(server.ask("GET /echo HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"), "200 OK"));
+}
+
+TEST_CASE("without free descriptors a connection that makes us wait gives its own to the next one") {
+  Server server;
+  const RawPeer idle = server.connect();
+  idle.send("GET /echo HTTP/1.1\r\nHost: h\r\n\r\n");
+  REQUIRE(has(idle.read_until("GET "), "200 OK"));
+  const RawPeer next(base::UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons((*server).port());
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  rlimit limit{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  const int lowest = ::dup(0);
+  ::close(lowest);
+  const rlimit none{static_cast<rlim_t>(lowest), limit.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  const bool connected = ::connect(next.fd(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  next.send("GET /echo HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+  const std::string reply = next.read_all();
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  REQUIRE(connected);
+  CHECK(has(reply, "200 OK"));
+  CHECK(idle.sees_close(1s));
 }
 
 TEST_CASE("an address that cannot be listened on is an error that says why") {

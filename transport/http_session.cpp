@@ -13,6 +13,7 @@
 
 #include "base/text.hpp"
 #include "transport/goodbye.hpp"
+#include "transport/head_rules.hpp"
 #include "transport/http_text.hpp"
 #include "transport/server_state.hpp"
 #include "transport/tls_context.hpp"
@@ -25,12 +26,14 @@ namespace {
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
 
-using Parser = http::request_parser<http::string_body>;
+using RequestParser = http::request_parser<http::string_body>;
 
 // So much is written before the deadline starts anew: a large response to a slow but live client takes its
 // time.
 constexpr std::size_t kWritePiece = 256 * 1024;
-constexpr std::size_t kReadBuffer = 64 * 1024;
+constexpr std::size_t kRequestBuffer = 64 * 1024;
+// A head is read in pieces of at least this size.
+constexpr std::size_t kHeadPiece = 512;
 // Of a file that is sent: each has one in memory, and a client that takes fewer in write_deadline is cut off.
 constexpr std::size_t kFilePiece = 64 * 1024;
 
@@ -49,11 +52,16 @@ unsigned status_for(const ErrorCode& error) {
 }
 
 Task<> serve_web_socket(CountedConnection counted, const UpgradeRoute* route, Stream stream, BeastRequest raw,
-                        HttpRequest request) {
-  auto accepted =
-      co_await accept_upgrade(std::move(stream), std::move(raw), counted.server().options.web_socket);
-  if (!accepted) co_return;
+                        HttpRequest request, std::shared_ptr<AddressPlace> place) {
+  const HttpServerOptions& options = counted.server().options;
+  auto accepted = co_await accept_upgrade(std::move(stream), std::move(raw), options.web_socket);
+  if (!accepted || place->has_ended()) co_return;
   const std::weak_ptr<WebSocket> web_socket = *accepted;
+  place->set_end([web_socket] {
+    if (const auto still_open = web_socket.lock()) still_open->abort();
+  });
+  place->waits(options.patience);
+  place.reset();  // the request's is the handler's to let go of
   try {
     co_await route->handler(std::move(request), std::move(*accepted));
   } catch (const std::exception&) {
@@ -64,20 +72,26 @@ Task<> serve_web_socket(CountedConnection counted, const UpgradeRoute* route, St
 
 class HttpSession final : public HttpConnection, public EventSink {
  public:
-  HttpSession(std::shared_ptr<ServerState> server, tcp::socket socket)
+  HttpSession(std::shared_ptr<ServerState> server, tcp::socket socket, std::shared_ptr<AddressPlace> place)
       : counted_(server),
         server_(*server),
-        place_(std::make_shared<AddressPlace>(server, address_key(socket))),
+        place_(std::move(place)),
         socket_(std::move(socket)),
         peer_(peer_name(socket_)) {
-    buffer_.max_size(std::max(server_.options.max_header, kReadBuffer));
-    server_.http.insert(this);
+    buffer_.max_size(std::max(server_.options.max_header, kRequestBuffer));
+    server_.http.emplace(place_->id(), this);
+    place_->set_end([this] { abort(); });
   }
   HttpSession(const HttpSession&) = delete;
   HttpSession& operator=(const HttpSession&) = delete;
-  ~HttpSession() override { server_.http.erase(this); }
+  ~HttpSession() override {
+    server_.http.erase(place_->id());
+    server_.handshakes.leave(place_->id());
+    if (!upgraded_) place_->set_end({});
+  }
 
   Task<> run() {
+    if (place_->has_ended()) co_return;
     const bool ready = co_await begin();
     for (bool first = true; ready; first = false) {
       if (!first && buffer_.size() == 0) {
@@ -98,6 +112,11 @@ class HttpSession final : public HttpConnection, public EventSink {
     ErrorCode ignored;
     socket_.close(ignored);
     end_stream();
+    if (turn_wake_) turn_wake_->notify();
+  }
+  void begin_handshake() override {
+    has_turn_ = true;
+    if (turn_wake_) turn_wake_->notify();
   }
 
   Task<base::Result<void>> send(std::string chunk) override {
@@ -117,22 +136,49 @@ class HttpSession final : public HttpConnection, public EventSink {
   Task<bool> begin() {
     if (!server_.options.tls) co_return true;
     idle_ = true;
-    server_.handshaking.emplace(this, std::chrono::steady_clock::now());
-    bool plain = false;
-    const Deadline deadline(socket_.get_executor(), server_.options.tls_deadline, [this] { abort(); });
-    auto [error] = co_await socket_.tcp_socket().async_wait(tcp::socket::wait_read, kAsTuple);
-    if (!error) {
-      plain = speaks_http();
-      if (!plain) error = co_await secure_as_server(socket_, *server_.options.tls, certificate_);
-    }
-    server_.handshaking.erase(this);
-    server_.changed.notify();
+    ErrorCode error = co_await first_byte();
+    const bool plain = !error && speaks_http();
+    if (!error && !plain) error = co_await secure();
     idle_ = false;
     if (plain) {
       HttpResponse advice = plain_response(400, "this port speaks TLS: use https:// or wss://");
       co_await send_response(std::move(advice), false);
     }
     co_return !plain && !error && !server_.stopping;
+  }
+
+  // Until it comes the client costs a descriptor and little else.
+  Task<ErrorCode> first_byte() {
+    const Deadline deadline(socket_.get_executor(), server_.options.tls_deadline, [this] { abort(); });
+    auto [error] = co_await socket_.tcp_socket().async_wait(tcp::socket::wait_read, kAsTuple);
+    co_return error;
+  }
+
+  Task<ErrorCode> secure() {
+    const bool may_begin = co_await wait_for_turn();
+    if (!may_begin) co_return ErrorCode(asio::error::operation_aborted);
+    place_->is_busy();
+    const Deadline deadline(socket_.get_executor(), server_.options.tls_deadline, [this] { abort(); });
+    const ErrorCode error = co_await secure_as_server(socket_, *server_.options.tls, certificate_);
+    server_.handshakes.leave(place_->id());
+    server_.decide_handshakes();
+    co_return error;
+  }
+
+  // Not the client's fault, so it may take longer than its own part.
+  Task<bool> wait_for_turn() {
+    place_->waits(server_.options.tls_deadline);
+    Wake wake(socket_.get_executor());
+    turn_wake_ = &wake;
+    const bool is_known = server_.known.has(place_->address(), ServerState::Clock::now());
+    server_.handshakes.ask(place_->id(), place_->address(), is_known);
+    server_.decide_handshakes();
+    while (!has_turn_ && socket_.is_open())
+      co_await wake.wait();
+    turn_wake_ = nullptr;
+    if (!socket_.is_open()) server_.handshakes.leave(place_->id());
+    const bool may_begin = has_turn_ && socket_.is_open();
+    co_return may_begin;
   }
 
   // A TLS client's first byte is no letter, a method's is.
@@ -146,6 +192,7 @@ class HttpSession final : public HttpConnection, public EventSink {
   Task<bool> wait_for_request() {
     if (socket_.has_pending()) co_return true;
     idle_ = true;
+    place_->waits(std::chrono::milliseconds(0));
     const Deadline deadline(socket_.get_executor(), server_.options.idle_timeout, [this] { abort(); });
     auto [error] = co_await socket_.tcp_socket().async_wait(tcp::socket::wait_read, kAsTuple);
     idle_ = false;
@@ -154,28 +201,32 @@ class HttpSession final : public HttpConnection, public EventSink {
 
   // Reads and answers one. False when it was the connection's last.
   Task<bool> serve_request() {
-    Parser parser;
+    RequestParser parser;
+    head_only_ = false;
     // Beast's limits are in 32 bits.
     parser.header_limit(static_cast<std::uint32_t>(server_.options.max_header));
-    parser.body_limit(server_.options.max_body);
-    const unsigned refused = co_await read_header(parser);
-    if (refused == kGone) co_return false;
-    if (refused != 0) co_return co_await refuse(refused);
+    parser.body_limit(boost::none);  // known when we know whose it is
+    place_->waits(server_.options.patience);
+    const HeadProblem refused = co_await read_head(parser);
+    if (refused.status == kGone) co_return false;
+    if (refused.status != 0) co_return co_await refuse(refused);
 
     HttpRequest request;
-    if (!describe(parser.get(), request)) co_return co_await refuse(400);
+    if (!describe(parser.get(), request)) co_return co_await refuse({400, "the target is malformed"});
+    const bool keep_alive = parser.get().keep_alive();
+    modern_ = parser.get().version() >= 11;
+    head_only_ = request.method == "HEAD";
     if (has_token(request.header("Upgrade"), "websocket"))
       if (const UpgradeRoute* route = find_route(request.path)) {
         co_return co_await upgrade(route, parser, std::move(request));
       }
-    if (!limit_body(parser, request)) co_return co_await refuse(413);
+    if (!limit_body(parser, request)) co_return co_await refuse_large(request);
     const unsigned bad_body = co_await read_body(parser);
     if (bad_body == kGone) co_return false;
-    if (bad_body != 0) co_return co_await refuse(bad_body);
-    const bool keep_alive = parser.get().keep_alive();
-    modern_ = parser.get().version() >= 11;
-    head_only_ = request.method == "HEAD";
+    if (bad_body == kTooLarge) co_return co_await refuse_large(request);
+    if (bad_body != 0) co_return co_await refuse({bad_body, {}});
     request.body = std::move(parser.get().body());
+    place_->is_busy();
 
     HttpResponse response = co_await handle(std::move(request));
     if (response.stream) co_return co_await send_stream(std::move(response));
@@ -184,29 +235,66 @@ class HttpSession final : public HttpConnection, public EventSink {
   }
 
   // False when the client has announced more than it may send.
-  bool limit_body(Parser& parser, const HttpRequest& request) const {
-    if (!server_.options.body_limit) return true;
-    const std::size_t most = std::min(server_.options.body_limit(request), server_.options.max_body);
+  bool limit_body(RequestParser& parser, const HttpRequest& request) const {
+    std::size_t most = server_.options.max_body;
+    if (server_.options.body_limit) most = std::min(server_.options.body_limit(request), most);
     parser.body_limit(most);  // for those who announce nothing
     return parser.content_length().value_or(0) <= most;
   }
 
   static constexpr unsigned kGone = 1;  // instead of a status: nobody is there to answer
+  static constexpr unsigned kTooLarge = 413;
 
-  // 0, or why not.
-  Task<unsigned> read_header(Parser& parser) {
+  // Status 0, or why not. Beast gets a head only when it is whole and has one reading.
+  Task<HeadProblem> read_head(RequestParser& parser) {
     const Deadline deadline(socket_.get_executor(), server_.options.header_deadline, [this] { cancel(); });
-    auto [error, size] = co_await http::async_read_header(socket_, buffer_, parser, kAsTuple);
-    if (deadline.expired()) co_return parser.got_some() || buffer_.size() > 0 ? 408U : kGone;
-    co_return outcome(error);
+    HeadScan scan;
+    for (bool may_skip = true;;) {
+      const auto arrived = buffer_.cdata();
+      const std::string_view text(static_cast<const char*>(arrived.data()), arrived.size());
+      if (may_skip && text.starts_with("\r\n")) {
+        // One blank line before a request is overlooked (RFC 9112, 2.2).
+        buffer_.consume(2);
+        may_skip = false;
+        scan = {};
+        continue;
+      }
+      const HeadScan::Outcome outcome = scan.feed(text.substr(0, server_.options.max_header));
+      if (outcome == HeadScan::Outcome::malformed)
+        co_return HeadProblem{400, "lines end with CR LF, and there are no control characters"};
+      if (outcome == HeadScan::Outcome::whole) co_return take_head(parser, text.substr(0, scan.size()));
+      if (text.size() >= server_.options.max_header) co_return HeadProblem{431, {}};
+      const std::size_t room = std::max(kHeadPiece, buffer_.capacity() - buffer_.size());
+      const auto into = buffer_.prepare(std::min(room, buffer_.max_size() - buffer_.size()));
+      auto [error, count] = co_await socket_.async_read_some(into, kAsTuple);
+      buffer_.commit(count);
+      if (deadline.expired()) co_return HeadProblem{buffer_.size() > 0 ? 408 : kGone, {}};
+      if (error) co_return HeadProblem{kGone, {}};
+    }
   }
 
-  Task<unsigned> read_body(Parser& parser) {
+  HeadProblem take_head(RequestParser& parser, std::string_view head) {
+    if (const auto problem = problem_with_head(head)) return *problem;
+    ErrorCode error;
+    const std::size_t taken = parser.put(asio::buffer(head), error);
+    if (error || taken != head.size() || !parser.is_header_done())
+      return {error ? status_for(error) : 400, "the head of the request is malformed"};
+    buffer_.consume(taken);
+    return {};
+  }
+
+  Task<unsigned> read_body(RequestParser& parser) {
     if (parser.is_done()) co_return 0;
-    if (base::equal_ignoring_case(view(parser.get()[http::field::expect]), "100-continue")) {
+    const bool is_expected =
+        base::equal_ignoring_case(view(parser.get()[http::field::expect]), "100-continue");
+    if (is_expected && modern_ && buffer_.size() == 0) {
       auto sent = co_await write("HTTP/1.1 100 Continue\r\n\r\n");
       if (!sent) co_return kGone;
     }
+    auto check = [](std::uint64_t, beast::string_view extension, ErrorCode& error) {
+      if (!is_good_chunk_extension(view(extension))) error = http::error::bad_chunk_extension;
+    };
+    parser.on_chunk_header(check);
     const Deadline deadline(socket_.get_executor(), server_.options.body_deadline, [this] { cancel(); });
     auto [error, size] = co_await http::async_read(socket_, buffer_, parser, kAsTuple);
     if (deadline.expired()) co_return 408;
@@ -221,11 +309,12 @@ class HttpSession final : public HttpConnection, public EventSink {
                : kGone;
   }
 
-  bool describe(const Parser::value_type& message, HttpRequest& request) const {
+  bool describe(const RequestParser::value_type& message, HttpRequest& request) const {
     request.method = view(message.method_string());
     request.peer = peer_;
     request.secure = socket_.secure();
     request.certificate = certificate_;
+    request.place = place_;
     for (const auto& field : message)
       request.headers.push_back({std::string(view(field.name_string())), std::string(view(field.value()))});
     return split_target(view(message.target()), request);
@@ -238,17 +327,20 @@ class HttpSession final : public HttpConnection, public EventSink {
   }
 
   // The socket leaves for a coroutine of its own, so that what HTTP needed is freed.
-  Task<bool> upgrade(const UpgradeRoute* route, Parser& parser, HttpRequest request) {
-    if (server_.stopping) co_return co_await refuse(503);
-    if (!parser.is_done() || buffer_.size() > 0) co_return co_await refuse(400);
+  Task<bool> upgrade(const UpgradeRoute* route, RequestParser& parser, HttpRequest request) {
+    if (server_.stopping) co_return co_await refuse({503, {}});
+    if (!parser.is_done() || buffer_.size() > 0)
+      co_return co_await refuse({400, "a websocket begins with our answer"});
     if (route->refuse) {
       if (auto refusal = route->refuse(request)) co_return co_await send_response(std::move(*refusal), false);
     }
     const auto executor = socket_.get_executor();
     CountedConnection counted(counted_);
-    request.place = place_;
+    upgraded_ = true;
+    place_->is_busy();
+    place_->set_end({});
     spawn(executor, serve_web_socket(std::move(counted), route, std::move(socket_), parser.release(),
-                                     std::move(request)));
+                                     std::move(request), place_));
     co_return false;
   }
 
@@ -261,8 +353,16 @@ class HttpSession final : public HttpConnection, public EventSink {
     co_return plain_response(500, "internal error");
   }
 
-  Task<bool> refuse(unsigned status) {
-    co_return co_await send_response(plain_response(status, std::string(reason_phrase(status))), false);
+  Task<bool> refuse(HeadProblem problem) {
+    const std::string_view words = problem.words.empty() ? reason_phrase(problem.status) : problem.words;
+    HttpResponse response = plain_response(problem.status, std::string(words));
+    co_return co_await send_response(std::move(response), false);
+  }
+
+  Task<bool> refuse_large(const HttpRequest& request) {
+    if (!server_.options.too_large) co_return co_await refuse({kTooLarge, {}});
+    HttpResponse response = server_.options.too_large(request);
+    co_return co_await send_response(std::move(response), false);
   }
 
   Task<bool> send_response(HttpResponse response, bool keep_alive) {
@@ -274,9 +374,10 @@ class HttpSession final : public HttpConnection, public EventSink {
     // One packet for small ones; large bodies are not copied.
     const bool body =
         !head_only_ && response.status >= 200 && response.status != 204 && response.status != 304;
-    if (body && response.body.size() <= kReadBuffer) text += response.body;
+    if (body && response.body.size() <= kRequestBuffer) text += response.body;
     auto sent = co_await write(std::move(text));
-    if (sent && body && response.body.size() > kReadBuffer) sent = co_await write(std::move(response.body));
+    if (sent && body && response.body.size() > kRequestBuffer)
+      sent = co_await write(std::move(response.body));
     co_return static_cast<bool>(sent) && keep_alive;
   }
 
@@ -365,6 +466,7 @@ class HttpSession final : public HttpConnection, public EventSink {
   Task<> leave() {
     if (!socket_.is_open() || gone_) co_return;
     idle_ = true;
+    place_->waits(std::chrono::milliseconds(0));
     co_await say_goodbye(socket_, server_.stopping);
   }
 
@@ -376,6 +478,9 @@ class HttpSession final : public HttpConnection, public EventSink {
   CountedConnection counted_;
   ServerState& server_;
   const std::shared_ptr<AddressPlace> place_;
+  Wake* turn_wake_ = nullptr;  // while it waits for its turn
+  bool has_turn_ = false;
+  bool upgraded_ = false;
   Stream socket_;
   const std::string peer_;
   std::shared_ptr<const PeerCertificate> certificate_;
@@ -392,8 +497,9 @@ class HttpSession final : public HttpConnection, public EventSink {
 
 }  // namespace
 
-Task<> serve_http(std::shared_ptr<ServerState> server, tcp::socket socket) {
-  const auto session = std::make_unique<HttpSession>(std::move(server), std::move(socket));
+Task<> serve_http(std::shared_ptr<ServerState> server, tcp::socket socket,
+                  std::shared_ptr<AddressPlace> place) {
+  const auto session = std::make_unique<HttpSession>(std::move(server), std::move(socket), std::move(place));
   co_await session->run();
 }
 

@@ -45,8 +45,22 @@ TEST_CASE("a target is split into path and query") {
   CHECK(request.parameter("y") == "& ");
   CHECK(request.query.count("flag") == 1);
   CHECK(request.parameter("none").empty());
-  for (const char* bad : {"", "a", "*", "http://h/", "/%", "/?a=%g0"})
+  for (const char* bad : {"", "a", "**", "ftp://h/", "/%", "/?a=%g0"})
     CHECK_FALSE(split_target(bad, request));
+}
+
+TEST_CASE("a target as to a proxy is split as if it had come without the server's name") {
+  for (const auto& [target, path] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"http://h/", "/"},
+                                                                  {"HTTPS://h:1/a", "/a"},
+                                                                  {"http://h", "/"},
+                                                                  {"http://h?x=1", "/"},
+                                                                  {"*", "*"}}) {
+    CAPTURE(target);
+    HttpRequest request;
+    REQUIRE(split_target(target, request));
+    CHECK(request.path == path);
+  }
 }
 
 TEST_CASE("events survive the way over the wire, however it is cut up") {

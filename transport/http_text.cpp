@@ -11,13 +11,6 @@
 namespace transport {
 namespace {
 
-bool is_token(std::string_view name) {
-  constexpr std::string_view kSeparators = "()<>@,;:\\\"/[]?={} \t";
-  return !name.empty() && std::ranges::all_of(name, [&](char c) {
-    return c > ' ' && c < 0x7f && kSeparators.find(c) == std::string_view::npos;
-  });
-}
-
 bool is_field_value(std::string_view value) {
   return std::ranges::none_of(
       value, [](char c) { return (static_cast<unsigned char>(c) < ' ' && c != '\t') || c == 0x7f; });
@@ -47,6 +40,13 @@ bool is_framing(std::string_view name) {
 }
 
 }  // namespace
+
+bool is_token(std::string_view name) {
+  constexpr std::string_view kSeparators = "()<>@,;:\\\"/[]?={} \t";
+  return !name.empty() && std::ranges::all_of(name, [&](char c) {
+    return c > ' ' && c < 0x7f && kSeparators.find(c) == std::string_view::npos;
+  });
+}
 
 bool append_header(std::string& head, std::string_view name, std::string_view value) {
   if (!is_token(name) || !is_field_value(value)) return false;

@@ -26,6 +26,9 @@ std::string format_head(const ResponseHead& head, const Headers& headers);
 // One chunk of a chunked body; the last is empty.
 std::string format_chunk(std::string_view data);
 
+// Whether this can be the name of a method or of a header.
+bool is_token(std::string_view name);
+
 // Whether a header's value, a list with commas, has this word.
 bool has_token(std::string_view list, std::string_view token);
 

@@ -46,11 +46,11 @@ bool same_prefix(const AddressBytes& a, const AddressBytes& b, int bits) {
   return bits % 8 == 0 || (a[whole] ^ b[whole]) >> (8 - bits % 8) == 0;
 }
 
-bool is_loopback(const std::string& host) {
-  if (host == "localhost" || host.ends_with(".localhost")) return true;
+// Never reached through a proxy of the environment. More than is_loopback(): it only decides on the way.
+bool needs_no_proxy(const std::string& host) {
+  if (is_loopback(host) || host.ends_with(".localhost")) return true;
   const auto address = parse_address(host);
-  return address &&
-         (same_prefix(*address, *parse_address("127.0.0.0"), 104) || *address == *parse_address("::1"));
+  return address && same_prefix(*address, *parse_address("127.0.0.0"), 104);
 }
 
 base::Result<std::optional<Proxy>> parse_setting(std::string_view name, std::string_view value) {
@@ -147,7 +147,7 @@ bool Proxies::excepted(const Uri& uri) const {
 std::optional<Proxy> Proxies::proxy_for(const Uri& uri) const {
   if (excepted(uri)) return std::nullopt;
   if (configured_) return configured_;
-  if (is_loopback(uri.host)) return std::nullopt;
+  if (needs_no_proxy(uri.host)) return std::nullopt;
   return uri.secure() ? secure_ : plain_;
 }
 

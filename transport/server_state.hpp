@@ -3,13 +3,15 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "transport/guests.hpp"
+#include "transport/handshakes.hpp"
 #include "transport/http_server.hpp"
 
 namespace transport {
@@ -24,16 +26,21 @@ class HttpConnection {
   virtual void stop() = 0;
   // Ends it now.
   virtual void abort() = 0;
+  // It has asked for a place among the handshakes, and has one.
+  virtual void begin_handshake() = 0;
 };
 
-struct ServerState {
+class AddressPlace;
+
+struct ServerState : std::enable_shared_from_this<ServerState> {
+  using Clock = std::chrono::steady_clock;
+  using Id = Guests::Id;
+
   ServerState(asio::any_io_executor executor, HttpServerOptions server_options, HttpHandler http_handler,
-              std::vector<UpgradeRoute> routes)
-      : options(std::move(server_options)),
-        handler(std::move(http_handler)),
-        upgrades(std::move(routes)),
-        acceptor(executor),
-        changed(executor) {}
+              std::vector<UpgradeRoute> routes);
+
+  // What the places for handshakes have become.
+  void decide_handshakes();
 
   const HttpServerOptions options;
   const HttpHandler handler;
@@ -41,10 +48,14 @@ struct ServerState {
   tcp::acceptor acceptor;
   bool stopping = false;
   std::size_t open = 0;  // connections, websockets included
-  std::set<HttpConnection*> http;
-  std::map<std::string, std::size_t> per_address;  // by address_key(), see AddressPlace
-  std::map<HttpConnection*, std::chrono::steady_clock::time_point> handshaking;  // and since when
-  Wake changed;                                                                  // a connection has ended
+  Id last_id = 0;
+  std::map<Id, HttpConnection*> http;
+  std::map<Id, AddressPlace*> places;
+  Guests guests;
+  Handshakes handshakes;
+  KnownAddresses known;
+  bool deciding_later = false;  // a coroutine looks at the handshakes now and then
+  Wake changed;                 // a connection has ended
 };
 
 // Counts a connection while it lives.
@@ -69,30 +80,57 @@ class CountedConnection {
   std::shared_ptr<ServerState> server_;
 };
 
-// What max_per_address counts by: an IPv4 address, or the first half of an IPv6 address, which one site has
-// whole.
-std::string address_key(const tcp::socket& socket);
+// What limits of an address count by: an IPv4 address, or the first half of an IPv6 address, which one site
+// has whole.
+std::string address_key(const asio::ip::address& address);
 
-// One of the places that an address has, for as long as it lives.
-class AddressPlace {
+// A guest's place, for as long as it lives or until admit(). Its id has been let in by Guests.
+class AddressPlace final : public ClientPlace {
  public:
-  AddressPlace(std::shared_ptr<ServerState> server, std::string address)
-      : server_(std::move(server)), address_(std::move(address)) {
-    ++server_->per_address[address_];
+  AddressPlace(std::shared_ptr<ServerState> server, ServerState::Id id, std::string address)
+      : server_(std::move(server)), id_(id), address_(std::move(address)) {
+    server_->places.emplace(id_, this);
   }
   AddressPlace(const AddressPlace&) = delete;
   AddressPlace& operator=(const AddressPlace&) = delete;
-  ~AddressPlace() {
-    const auto of_address = server_->per_address.find(address_);
-    if (--of_address->second == 0) server_->per_address.erase(of_address);
+  ~AddressPlace() override {
+    server_->guests.leave(id_);
+    server_->places.erase(id_);
   }
+
+  void remember() override { server_->known.note(address_, ServerState::Clock::now()); }
+  void admit() override {
+    remember();
+    server_->guests.leave(id_);
+  }
+
+  // See Guests.
+  void waits(std::chrono::milliseconds patience) {
+    server_->guests.waits(id_, ServerState::Clock::now(), patience);
+  }
+  void is_busy() { server_->guests.is_busy(id_); }
+
+  // How the connection ends when it has to give way to another.
+  void set_end(std::function<void()> end) { end_ = std::move(end); }
+  void give_way() {
+    has_ended_ = true;
+    if (end_) end_();
+  }
+  bool has_ended() const { return has_ended_; }
+
+  ServerState::Id id() const { return id_; }
+  const std::string& address() const { return address_; }
 
  private:
   const std::shared_ptr<ServerState> server_;
+  const ServerState::Id id_;
   const std::string address_;
+  std::function<void()> end_;
+  bool has_ended_ = false;
 };
 
 // Serves one client until it or the server has had enough.
-Task<> serve_http(std::shared_ptr<ServerState> server, tcp::socket socket);
+Task<> serve_http(std::shared_ptr<ServerState> server, tcp::socket socket,
+                  std::shared_ptr<AddressPlace> place);
 
 }  // namespace transport

@@ -90,7 +90,11 @@ class StreamWebSocket final : public WebSocket, public std::enable_shared_from_t
     if (end_ != End::none) co_return;
     end_ = End::closed;
     timer_.cancel();
-    if (reason.size() > kMaxReason) reason.resize(kMaxReason);
+    // Not within a character: a peer must refuse a reason that is not UTF-8, and would not hear the code.
+    std::size_t end = std::min(reason.size(), kMaxReason);
+    while (end > 0 && end < reason.size() && (static_cast<unsigned char>(reason[end]) & 0xc0) == 0x80)
+      --end;
+    reason.resize(end);
     const websocket::close_reason with(static_cast<websocket::close_code>(code), reason);
     const Deadline deadline(stream_.get_executor(), options_.close_deadline, [this] { disconnect(); });
     co_await stream_.async_close(with, kAsTuple);

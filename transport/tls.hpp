@@ -5,6 +5,7 @@
 // no switch for it.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,7 +25,12 @@ class TlsServer {
  public:
   // Clients are asked for a certificate signed by one of `client_ca` (PEM, may be empty), and served without
   // one too.
-  static base::Result<std::shared_ptr<TlsServer>> make(TlsIdentity identity, std::string client_ca);
+  //
+  // Clients resume sessions with tickets. A key for them is used for one period, and known for one more; a
+  // session lives one period at most, so a good ticket always finds its key.
+  static constexpr std::chrono::seconds kTicketPeriod{2 * 60 * 60};
+  static base::Result<std::shared_ptr<TlsServer>> make(
+      TlsIdentity identity, std::string client_ca, std::chrono::milliseconds ticket_period = kTicketPeriod);
   ~TlsServer();
   TlsServer(const TlsServer&) = delete;
   TlsServer& operator=(const TlsServer&) = delete;
@@ -32,6 +38,8 @@ class TlsServer {
   // For a renewed certificate: connections from now on see it, those that are open stay, sessions can be
   // resumed.
   base::Result<void> replace(TlsIdentity identity);
+  // And from now on clients are known by these.
+  base::Result<void> replace(TlsIdentity identity, std::string client_ca);
 
   // Inside transport/.
   struct Impl;

@@ -4,6 +4,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 
+#include "transport/ticket_keys.hpp"
 #include "transport/tls_context.hpp"
 #include "transport/tls_error.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 // A certificate or two. Clients are strangers here, and this is held for each of them.
 constexpr long kMaxClientChain = 16 * 1024;
 // How long a client may come back without a full handshake.
-constexpr long kSessionSeconds = 2 * 60 * 60;
+constexpr long kSessionSeconds = TlsServer::kTicketPeriod.count();
 // Sessions of another use of OpenSSL are none of ours.
 constexpr std::string_view kSessionContext = "opsagent";
 
@@ -21,7 +22,8 @@ int accept_any(X509_STORE_CTX*, void*) {
   return 1;  // verified after the handshake, by problem_with_client(), also when a session is resumed
 }
 
-base::Result<SslContext> make_server_context(const TlsIdentity& identity) {
+base::Result<SslContext> make_server_context(const TlsIdentity& identity,
+                                             std::shared_ptr<TicketKeys> tickets) {
   auto made = make_context(::TLS_server_method());
   if (!made) return made;
   SSL_CTX* context = made->get();
@@ -38,16 +40,9 @@ base::Result<SslContext> make_server_context(const TlsIdentity& identity) {
   ::SSL_CTX_set_timeout(context, kSessionSeconds);
   ::SSL_CTX_set_num_tickets(context, 1);
   ::SSL_CTX_set_max_early_data(context, 0);
+  if (!TicketKeys::use(context, std::move(tickets)))
+    return base::Error(base::ErrorCode::internal, "preparing TLS failed");
   return made;
-}
-
-// Tickets of the old context are good for the new one.
-void keep_ticket_keys(SSL_CTX* from, SSL_CTX* to) {
-  const long size = SSL_CTX_set_tlsext_ticket_keys(from, nullptr, 0);
-  std::vector<unsigned char> keys(static_cast<std::size_t>(size > 0 ? size : 0));
-  if (SSL_CTX_get_tlsext_ticket_keys(from, keys.data(), size) == 1)
-    SSL_CTX_set_tlsext_ticket_keys(to, keys.data(), size);
-  ::OPENSSL_cleanse(keys.data(), keys.size());
 }
 
 std::string words_for(int problem, X509* certificate) {
@@ -80,15 +75,18 @@ std::string words_for(int problem, X509* certificate) {
 struct TlsServer::Impl {
   SslContext context;  // guarded by `mutex`; connections hold a reference of their own
   std::mutex mutex;
-  X509Store clients;  // constant
+  X509Store clients;                    // guarded by `mutex`
+  std::shared_ptr<TicketKeys> tickets;  // constant; of all contexts, so that sessions outlive a certificate
 };
 
 TlsServer::TlsServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 TlsServer::~TlsServer() = default;
 
-base::Result<std::shared_ptr<TlsServer>> TlsServer::make(TlsIdentity identity, std::string client_ca) {
+base::Result<std::shared_ptr<TlsServer>> TlsServer::make(TlsIdentity identity, std::string client_ca,
+                                                         std::chrono::milliseconds ticket_period) {
   auto impl = std::make_unique<Impl>();
-  auto context = make_server_context(identity);
+  impl->tickets = std::make_shared<TicketKeys>(ticket_period);
+  auto context = make_server_context(identity, impl->tickets);
   if (!context) return std::move(context).error();
   auto clients = make_store(client_ca);
   if (!clients) return std::move(clients).error().with_context("the authority of clients");
@@ -98,11 +96,19 @@ base::Result<std::shared_ptr<TlsServer>> TlsServer::make(TlsIdentity identity, s
 }
 
 base::Result<void> TlsServer::replace(TlsIdentity identity) {
-  auto context = make_server_context(identity);
+  auto context = make_server_context(identity, impl_->tickets);
   if (!context) return std::move(context).error();
   const std::scoped_lock lock(impl_->mutex);
-  keep_ticket_keys(impl_->context.get(), context->get());
   impl_->context = std::move(*context);
+  return {};
+}
+
+base::Result<void> TlsServer::replace(TlsIdentity identity, std::string client_ca) {
+  auto clients = make_store(client_ca);
+  if (!clients) return std::move(clients).error().with_context("the authority of clients");
+  if (auto replaced = replace(std::move(identity)); !replaced) return replaced;
+  const std::scoped_lock lock(impl_->mutex);
+  impl_->clients = std::move(*clients);
   return {};
 }
 
@@ -131,11 +137,19 @@ Task<ErrorCode> secure_as_server(Stream& stream, const TlsServer& server,
   const ErrorCode failed = co_await stream.handshake(ssl);
   if (failed) co_return failed;
   X509* certificate = ::SSL_get0_peer_certificate(ssl);
-  if (certificate)
+  if (certificate) {
+    // As they are now, also for a session that is resumed: it may be one of an authority that was retired
+    // since.
+    X509Store clients;
+    {
+      const std::scoped_lock lock(server.impl().mutex);
+      ::X509_STORE_up_ref(server.impl().clients.get());
+      clients.reset(server.impl().clients.get());
+    }
     shown = std::make_shared<const PeerCertificate>(PeerCertificate{
         .pem = to_pem(certificate),
-        .problem =
-            problem_with_client(server.impl().clients.get(), certificate, ::SSL_get_peer_cert_chain(ssl))});
+        .problem = problem_with_client(clients.get(), certificate, ::SSL_get_peer_cert_chain(ssl))});
+  }
   co_return ErrorCode();
 }
 

@@ -202,6 +202,39 @@ TEST_CASE("a renewed server certificate is shown to new connections, and open on
   CHECK(bench.ask(bench.client(), "localhost") == "nobody");
 }
 
+TEST_CASE(
+    "clients of an authority that was replaced are refused from then on, also with a session of before") {
+  TlsBench bench;
+  const tests::TestAuthority next("the next authority");
+  const auto old_client = bench.client(bench.identity_for({}));
+  const auto new_client = bench.client(identity(next.issue({})));
+  CHECK(bench.ask(old_client) == "verified");
+  CHECK(has(bench.ask(new_client), "an authority that this backend does not know"));
+  const TlsIdentity shown = bench.identity_for({.names = "DNS:localhost,IP:127.0.0.1"});
+  REQUIRE(bench.tls->replace(shown, bench.authority.pem() + next.pem()));
+  CHECK(bench.ask(old_client) == "verified");
+  CHECK(bench.ask(new_client) == "verified");
+  REQUIRE(bench.tls->replace(shown, next.pem()));
+  CHECK(resumes(bench, old_client));
+  CHECK(has(bench.ask(old_client), "an authority that this backend does not know"));
+  CHECK(bench.ask(new_client) == "verified");
+  // One that is no authority is refused, and nothing has changed.
+  CHECK_FALSE(bench.tls->replace(shown, "nonsense"));
+  CHECK(bench.ask(new_client) == "verified");
+}
+
+TEST_CASE("a ticket is good for as long as its key is known, and then there is a full handshake") {
+  const auto period = 1500ms;
+  TlsBench bench({}, {.names = "IP:127.0.0.1"}, period);
+  const auto client = bench.client(identity(bench.authority.issue({})));
+  CHECK(bench.ask(client) == "verified");
+  CHECK(resumes(bench, client));
+  std::this_thread::sleep_for(2 * period + 100ms);
+  CHECK_FALSE(resumes(bench, client));
+  CHECK(bench.ask(client) == "verified");
+  CHECK(resumes(bench, client));
+}
+
 TEST_CASE("a session is not offered once the server's certificate has run out") {
   TlsBench bench({}, {.names = "IP:127.0.0.1", .until = 2});
   const auto client = bench.client();

@@ -30,9 +30,18 @@ std::uint16_t default_port(std::string_view scheme) {
   return 0;
 }
 
-bool is_ipv6(const std::string& host) {
-  in6_addr address{};
-  return ::inet_pton(AF_INET6, host.c_str(), &address) == 1;
+// inet_pton() reads up to a NUL: what has one in it is no address.
+template <class Address>
+std::optional<Address> parse_address(int family, std::string_view host) {
+  const std::string text(host);
+  Address address{};
+  if (text.find('\0') != std::string::npos || ::inet_pton(family, text.c_str(), &address) != 1)
+    return std::nullopt;
+  return address;
+}
+
+bool is_ipv6(std::string_view host) {
+  return parse_address<in6_addr>(AF_INET6, host).has_value();
 }
 
 bool is_name(std::string_view host) {
@@ -50,6 +59,19 @@ std::optional<std::uint16_t> parse_port(std::string_view text) {
 }
 
 }  // namespace
+
+bool is_ip_address(std::string_view host) {
+  return is_ipv6(host) || parse_address<in_addr>(AF_INET, host);
+}
+
+bool is_loopback(std::string_view host) {
+  constexpr std::uint32_t kNetwork = 127;
+  if (host == "localhost") return true;
+  if (const auto address = parse_address<in_addr>(AF_INET, host))
+    return ntohl(address->s_addr) >> 24 == kNetwork;
+  const auto address = parse_address<in6_addr>(AF_INET6, host);
+  return address && IN6_IS_ADDR_LOOPBACK(&*address);
+}
 
 std::string join_host_port(std::string_view host, std::uint16_t port) {
   const bool brackets = host.find(':') != std::string_view::npos;
@@ -119,6 +141,10 @@ base::Result<Uri> parse_uri(std::string_view text) {
     return invalid("a \"#\" has no place in a server's address");
   uri.target = target.starts_with('?') ? "/" + std::string(target) : std::string(target);
   return uri;
+}
+
+bool Uri::is_local() const {
+  return is_loopback(host);
 }
 
 std::string Uri::authority() const {

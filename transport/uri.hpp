@@ -18,7 +18,7 @@ struct Uri {
   // Asks for TLS.
   bool secure() const { return scheme == "wss" || scheme == "https"; }
   // Leads to nobody but this machine.
-  bool is_local() const { return host == "localhost" || host == "::1" || host.starts_with("127."); }
+  bool is_local() const;
   // "host:port", as people write it and CONNECT wants it.
   std::string authority() const;
   // The same without the scheme's own port, for the Host header.
@@ -27,6 +27,12 @@ struct Uri {
 };
 
 inline constexpr std::size_t kMaxUriLength = 2048;
+
+// Whether the host, as Uri and HostPort have it, is an IP address; and one of this machine alone: exactly
+// "localhost", or an address of 127.0.0.0/8 or ::1. The text is parsed and never compared by how it begins:
+// 127.example.com is anybody's. What resolvers make of "127.1" or "0x7f.1" is no address here.
+bool is_ip_address(std::string_view host);
+bool is_loopback(std::string_view host);
 
 // Names and passwords in the address are refused: they would end up in logs and process lists.
 base::Result<Uri> parse_uri(std::string_view text);

@@ -59,3 +59,49 @@ TEST_CASE("what is not an address is refused with the reason") {
   CHECK(reason("ws://" + std::string(254, 'a')).find("not a host name") != std::string::npos);
   CHECK(reason("ws://h/" + std::string(3000, 'a')).find("at most 2048") != std::string::npos);
 }
+
+TEST_CASE("loopback is what parses as an address of it, or exactly localhost") {
+  using transport::is_loopback;
+  for (const char* host :
+       {"localhost", "127.0.0.1", "127.0.0.2", "127.255.255.254", "::1", "0:0:0:0:0:0:0:1"}) {
+    CAPTURE(host);
+    CHECK(is_loopback(host));
+  }
+  for (const char* host : {"127.evil.example",
+                           "127.0.0.1.evil.example",
+                           "127.",
+                           "127",
+                           "127.1",
+                           "127.0.1",
+                           "0127.0.0.1",
+                           "0x7f.0.0.1",
+                           "2130706433",
+                           "017700000001",
+                           "127.0.0.1.",
+                           "127.0.0.256",
+                           "128.0.0.1",
+                           "0.0.0.0",
+                           "::",
+                           "::ffff:127.0.0.1",
+                           "::127.0.0.1",
+                           "fe80::1",
+                           "::1%lo",
+                           "localhost.",
+                           "localhost.evil.example",
+                           "evil.localhost",
+                           "xlocalhost",
+                           "LOCALHOST",
+                           "",
+                           "10.127.0.1",
+                           "1.127.0.0"}) {
+    CAPTURE(host);
+    CHECK_FALSE(is_loopback(host));
+  }
+  CHECK(parse_uri("ws://LocalHost/")->is_local());
+  CHECK(parse_uri("ws://[::1]:80/")->is_local());
+  CHECK_FALSE(parse_uri("ws://127.evil.example/")->is_local());
+  CHECK(transport::is_ip_address("10.0.0.1"));
+  CHECK(transport::is_ip_address("2001:db8::1"));
+  CHECK_FALSE(transport::is_ip_address("10.0.0"));
+  CHECK_FALSE(transport::is_ip_address("10.0.0.1.example"));
+}

@@ -136,6 +136,21 @@ TEST_CASE("a goodbye arrives with its code and reason") {
   });
 }
 
+TEST_CASE("a reason that is too long is cut between characters, so that the peer hears the code") {
+  Loop loop;
+  const auto server = serve(loop, [](HttpRequest, std::shared_ptr<WebSocket> socket) -> Task<> {
+    co_await socket->close(close_code::kGoingAway, std::string(121, 'x') + "\xe2\x80\xa6 and more");
+  });
+  tests::run_on(loop, [&]() -> Task<> {
+    auto socket = co_await dial(to(*server));
+    REQUIRE(socket);
+    auto message = co_await (*socket)->read();
+    REQUIRE_FALSE(message);
+    CHECK(message.error().message() == "closed by the peer: 1001 " + std::string(121, 'x'));
+    CHECK((*socket)->peer_close_code() == 1001);
+  });
+}
+
 TEST_CASE("a message larger than allowed is answered with 1009") {
   Loop loop;
   Ended ended(loop);

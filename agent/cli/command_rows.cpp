@@ -74,10 +74,11 @@ constexpr std::array kCommands{
                            "opsagent states linux.file --json-schema",
                .run = run_by<states_command>},
     CommandRow{.name = "run",
-               .options = "ws-uri app-id instance-id token-file join-token ca-file tag proxy "
-                          "release-base channel prefix update-trial update-delay protocol-min "
-                          "allow-plain allow identity-source metadata-url identity-file recipe "
-                          "root round-delay on-change log-file log-level state-dir config",
+               .options =
+                   "ws-uri app-id instance-id token-file join-token ca-file tag proxy "
+                   "release-base channel prefix update-trial update-delay protocol-min "
+                   "allow-plain allowed-backend-host allow identity-source metadata-url identity-file recipe "
+                   "root round-delay on-change log-file log-level state-dir config",
                .summary = "the daemon: keep a recipe true, round after round, until stopped",
                .description =
                    "With --ws-uri: connects to the backend, keeps true what it sends, and reports. Without "
@@ -89,7 +90,7 @@ constexpr std::array kCommands{
                    "connected to it.\n\n"
                    "SIGHUP reads the recipe again (a broken one is reported and the old one stays). "
                    "SIGTERM lets the running state finish (30 s at most); a second one ends it at once.",
-               .examples = "opsagent run --ws-uri wss://ops.example.com/agent/ --tag role=web\n"
+               .examples = "opsagent run --ws-uri wss://ops.example.com/agent/ --join-token web.token\n"
                            "opsagent run --recipe /etc/opsagent/web.yaml\n"
                            "opsagent run --recipe web.yaml --round-delay 60 --log-level debug",
                .run = run_by<run_command>},
@@ -147,7 +148,7 @@ constexpr std::array kCommands{
                .run = run_by<stop_command>},
     CommandRow{.name = "doctor",
                .options = "ws-uri app-id instance-id token-file join-token ca-file tag proxy "
-                          "release-base channel prefix protocol-min allow-plain allow "
+                          "release-base channel prefix protocol-min allow-plain allowed-backend-host allow "
                           "identity-source metadata-url identity-file state-dir json color config",
                .summary = "check what the daemon needs, and say what to do",
                .description =

@@ -15,6 +15,7 @@
 #include "agent/daemon/daemon.hpp"
 #include "agent/identity/membership.hpp"
 #include "agent/identity/source_identity.hpp"
+#include "agent/runtime/address_rules.hpp"
 #include "base/text.hpp"
 #include "base/utc_text.hpp"
 #include "transport/http_client.hpp"
@@ -92,7 +93,9 @@ base::Result<std::shared_ptr<transport::TlsClient>> tls_of_daemon(const Options&
 
 void check_backend(const std::string& text, const Options& options, const transport::Proxies& proxies,
                    Findings& findings) {
-  if (auto why = runtime::refuse_uri(text, options.allow_plain)) {
+  const auto membership = open_membership(options);
+  const bool is_member = membership && (*membership)->is_member();
+  if (auto why = runtime::refuse_uri(text, {.is_member = is_member, .allow_plain = options.allow_plain})) {
     findings.push_back({Health::fail, "backend", text + ": " + *why, "correct ws_uri"});
     return;
   }

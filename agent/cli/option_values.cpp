@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "agent/metadata/metadata.hpp"
+#include "agent/runtime/allowed_hosts.hpp"
 #include "pki/join_token.hpp"
 #include "transport/proxies.hpp"
 #include "transport/uri.hpp"
@@ -101,6 +102,13 @@ Result<void> store_release(Options& options, std::string_view value) {
 Result<void> store_protocol_min(Options& options, std::string_view value) {
   if (value != "1" && value != "2") return must_be("1 or 2", value);
   options.protocol_min = value == "1" ? 1 : 2;
+  return {};
+}
+
+Result<void> store_allowed_host(Options& options, std::string_view value) {
+  auto host = runtime::parse_allowed_host(value);
+  if (!host) return std::move(host).error();
+  options.allowed_hosts.push_back(std::move(*host));
   return {};
 }
 

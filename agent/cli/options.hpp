@@ -47,6 +47,7 @@ struct Options : terminal::CommandLine {
   std::string proxy;
   int protocol_min = 1;
   bool allow_plain = false;
+  std::vector<std::string> allowed_hosts;
   std::vector<std::string> allow;
 
   // Where releases come from, and where they are installed.

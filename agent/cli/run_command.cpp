@@ -12,6 +12,7 @@
 #include "agent/cli/version.hpp"
 #include "agent/control/stop_signals.hpp"
 #include "agent/daemon/daemon.hpp"
+#include "agent/runtime/address_rules.hpp"
 #include "base/file_read.hpp"
 #include "base/text.hpp"
 #include "terminal/log.hpp"
@@ -169,6 +170,7 @@ base::Result<runtime::BackendSettings> backend_settings(const Options& options) 
                                                   .ca_file = options.ca_file},
                                    .protocol_min = options.protocol_min,
                                    .allow_plain = options.allow_plain,
+                                   .allowed_hosts = options.allowed_hosts,
                                    .allow = options.allow};
   auto source = metadata::parse_sources(options.identity_source);
   if (!source) return std::move(source).error().with_context("identity_source");
@@ -177,8 +179,9 @@ base::Result<runtime::BackendSettings> backend_settings(const Options& options) 
   backend.identity.use_cloud_init = source->use_cloud_init;
   backend.source = std::move(*source);
   backend.update = update_settings(options);
+  // Whether this machine is a member is known once its state folder was read.
   for (const std::string& uri : options.ws_uris)
-    if (auto why = runtime::refuse_uri(uri, options.allow_plain))
+    if (auto why = runtime::refuse_uri(uri, {.allow_plain = options.allow_plain}))
       return base::Error(base::ErrorCode::invalid, uri + ": " + *why);
   for (const std::string& tag : options.tags)
     backend.tags[tag.substr(0, tag.find('='))] = tag.substr(tag.find('=') + 1);

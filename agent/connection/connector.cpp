@@ -3,8 +3,10 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "agent/connection/enrolment.hpp"
+#include "agent/runtime/address_rules.hpp"
 #include "base/utc_text.hpp"
 #include "protocol/capabilities.hpp"
 #include "recipe/document.hpp"
@@ -24,8 +26,12 @@ constexpr milliseconds kWelcomeWithin = 60s;
 constexpr milliseconds kLongestClose = 3s;
 // Nobody makes us come back faster, neither with a time of 0 nor with ever new settings.
 constexpr milliseconds kSoonestReturn = 100ms;
+// What a backend names is not repeated at any length.
+constexpr std::size_t kLongestUriInLog = 200;
 // How often the identity source is asked while no backend takes us: it may be a cloud's shared service.
 constexpr milliseconds kSoonestQuestion = 30s;
+// How long a backend may have its agents wait before they do what a change of its authority asks of them.
+constexpr milliseconds kLongestSpread = 1h;
 
 }  // namespace
 
@@ -57,14 +63,20 @@ Task<> Connector::run() {
 // The servers in use, in the order in which they are tried; a change of them starts the waiting times anew.
 void Connector::choose_servers() {
   const runtime::RemoteSettings& remote = live_.settings.in_use();
-  std::vector<std::string> servers = alternatives_;
-  const auto add = [&](const std::vector<std::string>& uris) {
-    for (const std::string& uri : uris)
-      if (std::ranges::find(servers, uri) == servers.end()) servers.push_back(uri);
+  const runtime::AddressRules rules = live_.address_rules();
+  std::vector<std::string> servers;
+  const auto add = [&](const std::string& uri) {
+    if (std::ranges::find(servers, uri) == servers.end()) servers.push_back(uri);
   };
-  add(remote.ws_uris);
+  // What a backend has named was checked when it came. A join token that was announced since changes the
+  // rules.
+  for (const std::vector<std::string>* named : {&std::as_const(alternatives_), &remote.ws_uris})
+    for (const std::string& uri : *named)
+      if (!runtime::refuse_named_uri(uri, rules)) add(uri);
   // The machine's own configuration is the way back, but must not confirm a candidate.
-  if (remote.ws_uris.empty() || !live_.settings.has_candidate()) add(backend_.ws_uris);
+  if (servers.empty() || !live_.settings.has_candidate() || remote.ws_uris.empty())
+    for (const std::string& uri : backend_.ws_uris)
+      add(uri);
   if (servers == servers_) return;
   servers_ = std::move(servers);
   back_off_.emplace(servers_.size());
@@ -74,9 +86,11 @@ void Connector::choose_servers() {
 Task<milliseconds> Connector::connect_once() {
   choose_servers();
   is_somebody_else_ = false;
+  is_stale_ = false;
+  vouching_.clear();
   view_.uri = servers_[back_off_->server()];
   transport::DialOptions options{.user_agent = "opsagent/" + settings_.version};
-  if (auto why = runtime::refuse_uri(view_.uri, backend_.allow_plain)) co_return after_failed_dial(*why);
+  if (auto why = runtime::refuse_uri(view_.uri, live_.address_rules())) co_return after_failed_dial(*why);
   options.uri = *transport::parse_uri(view_.uri);
   is_secure_ = options.uri.secure();
   options.proxy = backend_.proxies.proxy_for(options.uri);
@@ -85,6 +99,7 @@ Task<milliseconds> Connector::connect_once() {
     if (!prepared) co_return after_failed_dial(prepared.error().message());
     if (is_ending_) co_return 0ms;
     options.tls = std::move(*prepared);
+    vouching_ = live_.membership->vouching();
   }
   // A backend of version 1 sends its recipe at once, so there is no moment to raise the limit.
   options.web_socket.max_message = protocol::kLargestMessage;
@@ -123,19 +138,39 @@ Task<base::Result<std::shared_ptr<transport::TlsClient>>> Connector::prepare_tls
     const identity::Credentials& got = *membership.credentials();
     settings_.log(Level::info, "enrolled as " + got.name.app_id + "/" + got.name.instance_id +
                                    "; the certificate ends on " + base::utc_text(got.not_after));
+    if (got.name.instance_id != live_.identity.instance_id)
+      settings_.log(Level::info,
+                    "the join token does not let this machine be '" + live_.identity.instance_id +
+                        "', as it asked ('opsctl join-token create --name PATTERN' or --instance)");
     renewal_.enrolled();
   }
-  co_return membership.tls_for_work(app_id, std::chrono::system_clock::now());
+  co_return membership.tls_for_work(app_at_work(), std::chrono::system_clock::now());
+}
+
+// An enrolled machine is what its certificate says until it has another one, whatever was announced since.
+// What its own configuration says is another matter: whoever changes that wants to hear that it takes a
+// token.
+std::string Connector::app_at_work() const {
+  const identity::Credentials* credentials = live_.membership->credentials();
+  return credentials && !live_.announced.app_id.empty() ? credentials->name.app_id : live_.identity.app_id;
 }
 
 // A new token that leads nowhere is no reason to leave the backend that knows us.
 base::Result<std::shared_ptr<transport::TlsClient>> Connector::without_enrolment(const base::Error& why) {
   base::Error failed = base::Error(why).with_context("enrolling");
-  if (!live_.membership->credentials()) return failed;
-  auto as_before = live_.membership->tls_for_work(live_.identity.app_id, std::chrono::system_clock::now());
+  const identity::Credentials* credentials = live_.membership->credentials();
+  if (!credentials) return failed;
+  auto as_before = live_.membership->tls_for_work(app_at_work(), std::chrono::system_clock::now());
   if (!as_before)
     return base::Error(as_before.error().code(), as_before.error().message() + "; " + failed.message());
   settings_.log(Level::warning, failed.message() + "; going on with the certificate that is there");
+  // Refused for good: who announced it is not asked to enrol us again at every connection.
+  if (!live_.announced.app_id.empty() &&
+      !identity::refuse_app(live_.announced.app_id, *live_.membership).empty()) {
+    identity::SourceIdentity own = live_.announced;
+    refused_app_ = std::exchange(own.app_id, credentials->name.app_id);
+    believe(std::move(own));
+  }
   return as_before;
 }
 
@@ -144,6 +179,34 @@ Renewal::Ask Connector::who_renews() {
   return [manager = manager_](protocol::CertRequest request) {
     manager->ask_for_certificate(std::move(request));
   };
+}
+
+// What the backend says about whom to trust. Its words count because of who vouches for this connection.
+base::Result<void> Connector::trust(const protocol::Authorities& announced) {
+  const auto changed =
+      live_.membership->trust(announced, is_secure_ ? vouching_ : std::vector<std::string>());
+  if (!changed) return changed.error();
+  if (changed->changed)
+    settings_.log(Level::info, "the backend is known by " + std::to_string(announced.roots.size()) +
+                                   (announced.roots.size() == 1 ? " authority" : " authorities") +
+                                   " from now on");
+  const milliseconds within = std::clamp(milliseconds(announced.within_ms.value_or(0)), 0ms, kLongestSpread);
+  if (changed->must_renew) renewal_.issuer_changed(within);
+  if (changed->is_stale && !is_stale_) {
+    is_stale_ = true;
+    const auto share =
+        std::chrono::duration<double, std::milli>(within) * live_.membership->credentials()->share();
+    transport::spawn(loop_.get_executor(),
+                     leave_later(manager_, std::chrono::duration_cast<milliseconds>(share)));
+  }
+  return {};
+}
+
+// The backend proves anew who it is, to an authority that still counts.
+Task<> Connector::leave_later(std::weak_ptr<Manager> manager, milliseconds when) {
+  co_await transport::sleep_for(when);
+  if (const auto open = manager.lock())
+    open->close("the authority that vouched for this connection is retired");
 }
 
 milliseconds Connector::after_failed_dial(const std::string& problem) {
@@ -162,9 +225,20 @@ milliseconds Connector::after_connection(Manager::Ended ended, Clock::time_point
   set_view(false, ended.why);
   if (!ended.was_welcomed) ask_source_again();
   alternatives_.clear();
-  for (std::string& uri : ended.alternatives)
-    if (!runtime::refuse_uri(uri, backend_.allow_plain)) alternatives_.push_back(std::move(uri));
-  if (ended.has_new_settings || is_somebody_else_) return kSoonestReturn;
+  if (ended.alternatives.size() > runtime::kMostNamedUris) {
+    settings_.log(Level::warning, "the backend names more than " + std::to_string(runtime::kMostNamedUris) +
+                                      " others to go to: the rest is left out");
+    ended.alternatives.resize(runtime::kMostNamedUris);
+  }
+  const runtime::AddressRules rules = live_.address_rules();
+  for (std::string& uri : ended.alternatives) {
+    if (const auto why = runtime::refuse_named_uri(uri, rules))
+      settings_.log(Level::warning, "the backend sends this machine where it does not go: " +
+                                        uri.substr(0, kLongestUriInLog) + ": " + *why);
+    else
+      alternatives_.push_back(std::move(uri));
+  }
+  if (ended.has_new_settings || is_somebody_else_ || is_stale_) return kSoonestReturn;
   if (ended.retry_after) ended.retry_after = std::max(*ended.retry_after, kSoonestReturn);
   if (live_.settings.has_candidate()) {
     drop_candidate(ended.why);
@@ -288,17 +362,28 @@ void Connector::take(identity::SourceIdentity said) {
       return;
     }
   }
+  if (const std::string why = identity::refuse_app(said.app_id, *live_.membership); !why.empty()) {
+    // One that names no app any more says nothing that was not known.
+    const bool is_news = !said.app_id.empty() && said.app_id != refused_app_;
+    settings_.log(is_news ? Level::warning : Level::debug, why);
+    refused_app_ = said.app_id;
+    return;
+  }
   const std::string before = live_.identity.app_id;
-  if (auto kept = identity::store_source_identity(settings_.state_dir, said); !kept)
-    settings_.log(Level::warning, kept.error().message());
-  live_.announced = std::move(said);
-  live_.identity_options = identity::with_source_identity(backend_.identity, live_.announced);
-  if (auto identity = identity::load_identity(live_.identity_options)) live_.identity = std::move(*identity);
+  believe(std::move(said));
   settings_.log(Level::info, "the identity source says something new: the app is " + live_.identity.app_id +
                                  (before == live_.identity.app_id ? "" : " and was " + before));
   is_somebody_else_ = true;
   if (manager_) manager_->close("the machine's identity source says something new");
   changed_.notify();
+}
+
+void Connector::believe(identity::SourceIdentity said) {
+  if (auto kept = identity::store_source_identity(settings_.state_dir, said); !kept)
+    settings_.log(Level::warning, kept.error().message());
+  live_.announced = std::move(said);
+  live_.identity_options = identity::with_source_identity(backend_.identity, live_.announced);
+  if (auto identity = identity::load_identity(live_.identity_options)) live_.identity = std::move(*identity);
 }
 
 ManagerParts Connector::parts() {
@@ -314,12 +399,15 @@ ManagerParts Connector::parts() {
       .allow = backend_.allow,
       .hello = [this] { return hello(); },
       .ask_source = [this](std::function<void()> done) { ask_source(std::move(done)); },
-      .refuse_uri = [this](const std::string& uri) { return runtime::refuse_uri(uri, backend_.allow_plain); },
+      .commands = live_.commands,
+      .refuse_uri =
+          [this](const std::string& uri) { return runtime::refuse_named_uri(uri, live_.address_rules()); },
       .spooled = [this] { reports_available(); },
       .welcomed = [this] { renewal_.connected(); },
       .accepted = [this] { updater_.welcomed(); },
       .update_asked = [this](const protocol::AgentUpdate& update) { updater_.ask(update); },
-      .certificate_issued = [this](const protocol::CertIssued& issued) { renewal_.issued(issued); },
+      .certificate_issued = [this](const protocol::CertIssued& issued) { return renewal_.issued(issued); },
+      .trust_authorities = [this](const protocol::Authorities& announced) { return trust(announced); },
       .log = settings_.log};
 }
 
@@ -341,7 +429,11 @@ protocol::Handshake Connector::hello() {
   hello.capabilities = {std::string(protocol::kCanPlan),     std::string(protocol::kCanOutput),
                         std::string(protocol::kCanFacts),    std::string(protocol::kCanQuery),
                         std::string(protocol::kCanSettings), std::string(protocol::kCanUpdate)};
-  if (is_secure_ && live_.membership->credentials()) hello.capabilities.emplace_back(protocol::kCanCertify);
+  if (is_secure_ && live_.membership->credentials()) {
+    hello.capabilities.emplace_back(protocol::kCanCertify);
+    hello.capabilities.emplace_back(protocol::kCanTrust);
+    hello.authorities = live_.membership->trusted();
+  }
   if (std::ranges::find(backend_.allow, "run") != backend_.allow.end())
     hello.capabilities.emplace_back(protocol::kCanRun);
   hello.agent_uid = live_.spool->uid();

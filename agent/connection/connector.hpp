@@ -58,12 +58,16 @@ class Connector {
   transport::Task<> keep_facts();
   base::Result<std::shared_ptr<transport::TlsClient>> without_enrolment(const base::Error& why);
   Renewal::Ask who_renews();
+  base::Result<void> trust(const protocol::Authorities& announced);
+  static transport::Task<> leave_later(std::weak_ptr<Manager> manager, std::chrono::milliseconds when);
   transport::Task<> watch_candidate(std::weak_ptr<Manager> manager);
   std::chrono::milliseconds after_failed_dial(const std::string& problem);
   std::chrono::milliseconds after_connection(Manager::Ended ended, Clock::time_point opened);
   void ask_source(std::function<void()> done);
   void ask_source_again();
   void take(identity::SourceIdentity said);
+  std::string app_at_work() const;
+  void believe(identity::SourceIdentity said);
   void choose_servers();
   void drop_candidate(const std::string& why);
   ManagerParts parts();
@@ -88,10 +92,13 @@ class Connector {
   transport::Wake changed_;
   transport::Wake facts_wanted_;
   Renewal renewal_;
-  bool is_secure_ = false;  // the connection, or the attempt
+  bool is_secure_ = false;             // the connection, or the attempt
+  std::vector<std::string> vouching_;  // the authorities of whom one has vouched for the connection
+  bool is_stale_ = false;              // one of them is not trusted any more
   bool is_gathering_ = false;
   bool is_asking_ = false;         // the identity source
   std::string refused_token_;      // that it announced last
+  std::string refused_app_;        // the same
   bool is_somebody_else_ = false;  // it has said something new since the last attempt began
   Clock::time_point asked_{};
   bool is_ending_ = false;

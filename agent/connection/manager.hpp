@@ -20,6 +20,7 @@
 #include "agent/reports/encoding.hpp"
 #include "agent/reports/spool.hpp"
 #include "agent/runtime/active_recipe.hpp"
+#include "agent/runtime/command_store.hpp"
 #include "agent/runtime/settings_store.hpp"
 #include "agent/runtime/worker_port.hpp"
 #include "base/background_thread.hpp"
@@ -41,12 +42,14 @@ struct ManagerParts {
   const std::vector<std::string>& allow;                  // beyond the recipe
   std::function<protocol::Handshake()> hello;             // reads the identity again
   std::function<void(std::function<void()>)> ask_source;  // the identity's, off the loop; then calls that
-  std::function<std::optional<std::string>(const std::string&)> refuse_uri;  // why it may not be used
+  runtime::CommandStore& commands;                        // that were taken before
+  std::function<std::optional<std::string>(const std::string&)> refuse_uri;  // why a backend may not name it
   std::function<void()> spooled;                                             // a report was appended here
   std::function<void()> welcomed;
   std::function<void()> accepted;  // the backend speaks with us, in version 1 or 2
   std::function<void(const protocol::AgentUpdate&)> update_asked;
-  std::function<void(const protocol::CertIssued&)> certificate_issued;
+  std::function<base::Result<void>(const protocol::CertIssued&)> certificate_issued;
+  std::function<base::Result<void>(const protocol::Authorities&)> trust_authorities;
   LogLine log;
 };
 
@@ -100,6 +103,7 @@ class Manager : public std::enable_shared_from_this<Manager> {
   void perform(protocol::at_agent::SetHeartbeat& action);
   void perform(protocol::at_agent::SetMaxMessage& action);
   void perform(protocol::at_agent::WatchOutput& action);
+  void perform(protocol::at_agent::NoteCommand& action);
   void perform(protocol::at_agent::RunState& action);
   void perform(protocol::at_agent::CancelRun& action);
   void perform(protocol::at_agent::AnswerQuery& action);
@@ -107,6 +111,7 @@ class Manager : public std::enable_shared_from_this<Manager> {
   void perform(protocol::at_agent::ConfirmSettings& action);
   void perform(protocol::at_agent::UpdateAsked& action);
   void perform(protocol::at_agent::CertificateIssued& action);
+  void perform(protocol::at_agent::TrustAuthorities& action);
   void perform(protocol::at_agent::Log& action);
 
   // What the recipe's owner has decided.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "agent/connection/manager.hpp"
+#include "agent/runtime/address_rules.hpp"
 #include "agent/runtime/queries.hpp"
 #include "recipe/document.hpp"
 
@@ -15,6 +16,9 @@ namespace {
 constexpr const char* kBusy =
     "the agent is busy with a state that takes long, and several plans and runs wait for its end already: "
     "try again later";
+
+// What a backend names is not repeated at any length.
+constexpr std::size_t kLongestUriInAnswer = 200;
 
 }  // namespace
 
@@ -179,6 +183,10 @@ void Manager::refuse(std::string re, std::string error, bool retryable) {
   feed(at::RequestRefused{std::move(re), std::move(error), retryable});
 }
 
+void Manager::perform(at::NoteCommand& action) {
+  feed(at::CommandNoted{parts_.commands.take(action.key, action.until, action.must_last)});
+}
+
 void Manager::perform(at::RunState& action) {
   if (!may("run")) return refuse(std::move(action.re), "this agent's configuration does not allow 'run'");
   auto loaded = parts_.recipe.load("run", "[" + action.run.state.text + "]");
@@ -226,8 +234,12 @@ void Manager::perform(at::AnswerQuery& action) {
 }
 
 void Manager::perform(at::TrySettings& action) {
+  if (action.settings.ws_uris.size() > runtime::kMostNamedUris)
+    return refuse(std::move(action.re),
+                  "at most " + std::to_string(runtime::kMostNamedUris) + " addresses are accepted");
   for (const std::string& uri : action.settings.ws_uris)
-    if (auto why = parts_.refuse_uri(uri)) return refuse(std::move(action.re), uri + ": " + *why);
+    if (auto why = parts_.refuse_uri(uri))
+      return refuse(std::move(action.re), uri.substr(0, kLongestUriInAnswer) + ": " + *why);
   runtime::RemoteSettings candidate{.ws_uris = action.settings.ws_uris};
   constexpr std::int64_t kLongestDelay = 30LL * 24 * 3600;
   if (const auto delay = action.settings.round_delay_s) {
@@ -264,7 +276,20 @@ void Manager::perform(at::UpdateAsked& action) {
 }
 
 void Manager::perform(at::CertificateIssued& action) {
-  parts_.certificate_issued(action.certificate);
+  const base::Result<void> kept = parts_.certificate_issued(action.certificate);
+  if (action.re.empty()) return;
+  if (kept)
+    feed(at::RequestDone{std::move(action.re)});
+  else
+    feed(at::RequestRefused{std::move(action.re), kept.error().message()});
+}
+
+void Manager::perform(at::TrustAuthorities& action) {
+  const base::Result<void> trusted = parts_.trust_authorities(action.authorities);
+  if (trusted)
+    feed(at::RequestDone{std::move(action.re)});
+  else
+    refuse(std::move(action.re), trusted.error().message());
 }
 
 void Manager::perform(at::ReadFacts&) {

@@ -28,6 +28,7 @@ milliseconds Renewal::until_next() const {
   const identity::Credentials* credentials = membership_.credentials();
   if (credentials == nullptr) return kLongestSleep;
   const pki::Instant now = std::chrono::system_clock::now();
+  if (other_issuer_at_) return std::clamp(until(*other_issuer_at_, now), 1ms, kLongestSleep);
   if (now < credentials->renew_at())
     return std::clamp(until(credentials->renew_at(), now), 1ms, kLongestSleep);
   const milliseconds pause =
@@ -39,8 +40,9 @@ transport::Task<> Renewal::run() {
   while (!is_ending_) {
     co_await changed_.wait_for(until_next());
     const identity::Credentials* credentials = membership_.credentials();
-    if (!is_ending_ && credentials != nullptr && std::chrono::system_clock::now() >= credentials->renew_at())
-      renew();
+    if (is_ending_ || credentials == nullptr) continue;
+    const pki::Instant now = std::chrono::system_clock::now();
+    if (now >= credentials->renew_at() || (other_issuer_at_ && now >= *other_issuer_at_)) renew();
   }
 }
 
@@ -49,7 +51,18 @@ void Renewal::connected() {
   changed_.notify();
 }
 
+void Renewal::issuer_changed(milliseconds within) {
+  const identity::Credentials* credentials = membership_.credentials();
+  if (credentials == nullptr || other_issuer_at_) return;
+  const auto share = std::chrono::duration<double, std::milli>(within) * credentials->share();
+  other_issuer_at_ = std::chrono::system_clock::now() + std::chrono::duration_cast<milliseconds>(share);
+  changed_.notify();
+}
+
 void Renewal::renew() {
+  // Once: a backend that goes on issuing others is not asked without end. The next connection brings it up
+  // again.
+  other_issuer_at_.reset();
   last_try_ = std::chrono::system_clock::now();
   const Ask ask = backend_();
   if (!ask) return log_(Level::debug, "the certificate is due, and nobody is connected who renews it");
@@ -58,12 +71,15 @@ void Renewal::renew() {
   ask(std::move(*request));
 }
 
-void Renewal::issued(const protocol::CertIssued& issued) {
-  if (auto accepted = membership_.accept(issued); !accepted)
-    return log_(Level::error, "renewing the certificate: " + accepted.error().message());
+base::Result<void> Renewal::issued(const protocol::CertIssued& issued) {
+  if (auto accepted = membership_.accept(issued); !accepted) {
+    log_(Level::error, "renewing the certificate: " + accepted.error().message());
+    return accepted;
+  }
   log_(Level::info,
        "the certificate was renewed and ends on " + base::utc_text(membership_.credentials()->not_after));
   changed_.notify();
+  return {};
 }
 
 void Renewal::end() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "agent/identity/membership.hpp"
 #include "agent/log_line.hpp"
@@ -30,7 +31,10 @@ class Renewal {
   void connected();
   // There is a (new) certificate.
   void enrolled() { changed_.notify(); }
-  void issued(const protocol::CertIssued& issued);
+  // Another authority issues certificates now: one of its is asked for, once, within that time.
+  void issuer_changed(std::chrono::milliseconds within);
+  // The error is logged, too.
+  base::Result<void> issued(const protocol::CertIssued& issued);
 
  private:
   std::chrono::milliseconds until_next() const;
@@ -41,6 +45,7 @@ class Renewal {
   const std::function<Ask()> backend_;
   transport::Wake changed_;
   pki::Instant last_try_{};
+  std::optional<pki::Instant> other_issuer_at_;  // when to ask for a certificate of another authority
   bool is_ending_ = false;
 };
 

@@ -66,12 +66,19 @@ std::string short_mark(const std::vector<states::Change>& changes) {
   return hash.hex();
 }
 
-// Folders appear under a temporary name, too.
-std::vector<std::string> scratch_of(const states::Plan& plan) {
-  std::vector<std::string> paths = plan.scratch;
+// The temporaries that applying the plan may need, by names that nobody knows yet.
+std::vector<std::string> new_scratch(const states::Plan& plan, base::TreeWriter& files) {
+  std::vector<std::string> paths;
+  const auto add = [&](const std::string& written) {
+    std::string path = files.scratch_path(written);
+    if (std::ranges::find(paths, path) == paths.end()) paths.push_back(std::move(path));
+  };
+  files.renew_scratch();
+  for (const std::string& path : plan.written)
+    add(path);
+  // Folders appear by way of a temporary, too.
   for (const states::Effect& effect : plan.effects)
-    if (effect.kind == states::EffectKind::directory && effect.present)
-      paths.push_back(base::TreeWriter::scratch_path(effect.name));
+    if (effect.kind == states::EffectKind::directory && effect.present) add(effect.name);
   return paths;
 }
 
@@ -261,7 +268,7 @@ void Executor::apply(Attempt& attempt, const states::Plan& plan) {
                        .module = result.module,
                        .plan = mark,
                        .changes = std::move(result.changes),
-                       .scratch = scratch_of(plan)};
+                       .scratch = new_scratch(plan, parts_.machine.files())};
   auto journalled = parts_.journal.begin(entry);
   result.changes = std::move(entry.changes);
   if (!journalled) {

@@ -20,6 +20,7 @@ class ManagedHost {
 
   const states::Host& host() const { return host_; }
   base::Tree& tree() { return tree_; }
+  base::TreeWriter& files() { return writer_; }
 
   // Whether a state is to run at all. `overlay`: what earlier states would have done, while planning.
   struct Condition {

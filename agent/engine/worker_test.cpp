@@ -9,8 +9,8 @@
 #include <doctest/doctest.h>
 
 #include "agent/engine/journal.hpp"
+#include "base/fnv.hpp"
 #include "base/text.hpp"
-#include "base/tree_writer.hpp"
 #include "tests/support/worker_bench.hpp"
 
 namespace {
@@ -285,8 +285,13 @@ TEST_CASE("what a killed run had begun is swept, planned again and reported as c
   // As if the process had died between the rename of b and its report, with a temporary of a left behind.
   bench.apply(kTwoFiles);
   fs::create_directories(bench.state_path(""));
-  const std::string scratch = base::TreeWriter::scratch_path("/dir/b");
+  // One is named as older versions did, the other is in a folder of its own, as where others can write.
+  const std::string scratch = "/dir/.opsagent-" + base::fnv1a_hex("b") + ".tmp";
+  const std::string own = "/dir/.opsagent-0123456789abcdef0123456789abcdef.tmp";
   std::ofstream(bench.path(scratch)) << "half";
+  fs::create_directory(bench.path(own));
+  fs::permissions(bench.path(own), fs::perms::owner_all);
+  std::ofstream(bench.path(own + own.substr(4))) << "half";
   {
     auto journal = Journal::open(bench.state_path("run.journal"));
     REQUIRE(journal);
@@ -297,7 +302,7 @@ TEST_CASE("what a killed run had begun is swept, planned again and reported as c
                                .id = "b",
                                .plan = "x",
                                .changes = {{.what = "/dir/b", .before = "absent", .after = "file"}},
-                               .scratch = {scratch}}));
+                               .scratch = {scratch, own}}));
   }
   SUBCASE("a daemon goes on with the state that was under way") {
     const auto results = bench.apply(kTwoFiles, true);
@@ -322,6 +327,7 @@ TEST_CASE("what a killed run had begun is swept, planned again and reported as c
     CHECK(results[0].outcome == Outcome::kept);
   }
   CHECK_FALSE(fs::exists(bench.path(scratch)));
+  CHECK_FALSE(fs::exists(bench.path(own)));
   CHECK(read(bench.state_path("run.journal")).empty());
 }
 

@@ -7,6 +7,8 @@
 
 #include "base/durable_file.hpp"
 #include "base/file_read.hpp"
+#include "base/sha256.hpp"
+#include "base/text.hpp"
 #include "base/utc_text.hpp"
 #include "pki/verify.hpp"
 
@@ -20,6 +22,8 @@ using base::Result;
 
 // Two chains of the largest size that pki/ reads.
 constexpr std::size_t kLargestCredentials = 1024 * 1024;
+// A change of the authority is a matter of years: the newest are kept.
+constexpr std::size_t kMostRetired = 64;
 
 constexpr std::string_view kHeading =
     "# This machine's identity, written by opsagent: its key, its certificate, and below whom it trusts.\n";
@@ -29,16 +33,11 @@ constexpr std::string_view kTrusted = "# Trusted authorities:\n";
 std::string identity_file(const std::string& state_dir) {
   return state_dir + "/identity.pem";
 }
+std::string retired_file(const std::string& state_dir) {
+  return state_dir + "/retired_authorities";
+}
 std::string pending_file(const std::string& state_dir) {
   return state_dir + "/pending.key";
-}
-
-Result<Credentials> parse(const std::string& text) {
-  const std::size_t chain = text.find(kFirstCertificate);
-  const std::size_t ca = text.find(kTrusted);
-  if (chain == text.npos || ca == text.npos || ca < chain)
-    return Error(ErrorCode::invalid, "a part of it is missing");
-  return make_credentials(text.substr(0, chain), text.substr(chain, ca - chain), text.substr(ca));
 }
 
 // The file's text; nothing when there is no such file.
@@ -49,16 +48,76 @@ Result<std::optional<std::string>> read_if_there(const std::string& path) {
   return std::move(text).error();
 }
 
+// The hashes of authorities that were retired, oldest first.
+Result<std::vector<std::string>> read_retired(const std::string& state_dir) {
+  auto text = read_if_there(retired_file(state_dir));
+  if (!text) return std::move(text).error();
+  std::vector<std::string> hashes;
+  if (!*text) return hashes;
+  for (const std::string_view line : base::split(**text, '\n'))
+    if (base::is_sha256_hex(base::trim(line))) hashes.emplace_back(base::trim(line));
+  return hashes;
+}
+
+Result<void> write_retired(const std::string& state_dir, std::vector<std::string> hashes) {
+  if (hashes.size() > kMostRetired)
+    hashes.erase(hashes.begin(), hashes.end() - static_cast<std::ptrdiff_t>(kMostRetired));
+  std::string text;
+  for (const std::string& hash : hashes)
+    text += hash + "\n";
+  return base::write_durable_file(retired_file(state_dir), text);
+}
+
+// What is left of the trusted ones without those that were retired.
+Result<std::string> without_retired(const std::string& ca, const std::vector<std::string>& retired) {
+  auto authorities = pki::Certificate::parse_chain(ca);
+  if (!authorities) return std::move(authorities).error().with_context("the CA");
+  std::erase_if(*authorities, [&](const pki::Certificate& each) {
+    return std::ranges::find(retired, each.public_hash()) != retired.end();
+  });
+  if (authorities->empty())
+    return Error(ErrorCode::invalid,
+                 "it is from before the backend's authority was changed: it trusts only one that was retired "
+                 "since");
+  return pki::pem_of(*authorities);
+}
+
+Result<Credentials> parse(const std::string& text, const std::vector<std::string>& retired) {
+  const std::size_t chain = text.find(kFirstCertificate);
+  const std::size_t ca = text.find(kTrusted);
+  if (chain == text.npos || ca == text.npos || ca < chain)
+    return Error(ErrorCode::invalid, "a part of it is missing");
+  auto trusted = without_retired(text.substr(ca), retired);
+  if (!trusted) return std::move(trusted).error();
+  return make_credentials(text.substr(0, chain), text.substr(chain, ca - chain), *trusted);
+}
+
+Result<void> write_identity(const std::string& state_dir, const Credentials& credentials) {
+  auto checked = make_credentials(credentials.key, credentials.chain, credentials.ca);
+  if (!checked) return std::move(checked).error();
+  const std::string text =
+      std::string(kHeading) + checked->key + checked->chain + std::string(kTrusted) + checked->ca;
+  return base::write_durable_file(identity_file(state_dir), text);
+}
+
 }  // namespace
 
-pki::Instant Credentials::renew_at() const {
-  const auto life = not_after - not_before;
+std::string Credentials::issuer_hash() const {
+  const auto certificates = pki::Certificate::parse_chain(chain);
+  return certificates && certificates->size() > 1 ? (*certificates)[1].public_hash() : "";
+}
+
+double Credentials::share() const {
   // The last digits of a random number are as random as any.
   const std::string digits = serial.substr(serial.size() - std::min<std::size_t>(serial.size(), 8));
   std::uint32_t number = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), number, 16);
-  const double share = static_cast<double>(number) / static_cast<double>(UINT32_MAX);
-  const std::chrono::duration<double> later = std::chrono::duration<double>(life) / 10 * share;
+  return static_cast<double>(number) / static_cast<double>(UINT32_MAX);
+}
+
+pki::Instant Credentials::renew_at() const {
+  const auto life = not_after - not_before;
+  const std::chrono::duration<double> later = std::chrono::duration<double>(life) / 10 * share();
   return not_before + life / 3 * 2 + std::chrono::duration_cast<pki::Instant::duration>(later);
 }
 
@@ -105,7 +164,9 @@ Result<std::optional<Credentials>> load_credentials(const std::string& state_dir
   auto text = read_if_there(path);
   if (!text) return std::move(text).error();
   if (!*text) return std::optional<Credentials>();
-  auto credentials = parse(**text);
+  const auto retired = read_retired(state_dir);
+  if (!retired) return retired.error();
+  auto credentials = parse(**text, *retired);
   if (!credentials)
     return Error(ErrorCode::invalid, path + " is damaged: " + credentials.error().message() +
                                          "; bring the file back from a backup, or remove it and enrol the "
@@ -114,12 +175,30 @@ Result<std::optional<Credentials>> load_credentials(const std::string& state_dir
 }
 
 Result<void> store_credentials(const std::string& state_dir, const Credentials& credentials) {
-  auto checked = make_credentials(credentials.key, credentials.chain, credentials.ca);
-  if (!checked) return std::move(checked).error();
-  const std::string text =
-      std::string(kHeading) + checked->key + checked->chain + std::string(kTrusted) + checked->ca;
-  if (auto written = base::write_durable_file(identity_file(state_dir), text); !written) return written;
+  if (auto written = write_identity(state_dir, credentials); !written) return written;
   return base::remove_lasting_file(pending_file(state_dir));
+}
+
+Result<void> store_authorities(const std::string& state_dir, const Credentials& credentials,
+                               const std::vector<std::string>& dropped) {
+  // Found out before anything is written: what is left must be enough for the certificate that is there.
+  if (auto checked = make_credentials(credentials.key, credentials.chain, credentials.ca); !checked)
+    return std::move(checked).error();
+  if (!dropped.empty()) {
+    auto retired = read_retired(state_dir);
+    if (!retired) return std::move(retired).error();
+    for (const std::string& hash : dropped)
+      if (std::ranges::find(*retired, hash) == retired->end()) retired->push_back(hash);
+    if (auto written = write_retired(state_dir, std::move(*retired)); !written) return written;
+  }
+  return write_identity(state_dir, credentials);
+}
+
+Result<void> unretire_authority(const std::string& state_dir, const std::string& hash) {
+  auto retired = read_retired(state_dir);
+  if (!retired) return std::move(retired).error();
+  if (std::erase(*retired, hash) == 0) return {};
+  return write_retired(state_dir, std::move(*retired));
 }
 
 Result<pki::PrivateKey> pending_key(const std::string& state_dir) {

@@ -119,6 +119,42 @@ TEST_CASE("damaged credentials are noticed, with what to do") {
   }
 }
 
+TEST_CASE("an agent that is killed while an authority is retired trusts one that fits") {
+  const tests::ScratchFolder scratch;
+  const pki::Authority old = authority(), next = authority();
+  const Credentials moved = enrolled(next);
+  Credentials both = moved;
+  both.ca = old.root_pem() + next.root_pem();
+  std::mt19937 random(23);
+  std::set<std::string> seen;
+  for (int round = 0; round < 80; ++round) {
+    REQUIRE(unretire_authority(scratch.path(), old.public_hash()));
+    REQUIRE(store_credentials(scratch.path(), both));
+    int ends[2];
+    REQUIRE(::pipe(ends) == 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      if (::write(ends[1], "x", 1) != 1) ::_exit(1);
+      (void)store_authorities(scratch.path(), moved, {old.public_hash()});
+      ::pause();
+    }
+    char begun = 0;
+    REQUIRE(::read(ends[0], &begun, 1) == 1);
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 20000));
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    ::close(ends[0]);
+    ::close(ends[1]);
+    const auto read = load_credentials(scratch.path());
+    REQUIRE_MESSAGE(read, read.error().message());
+    REQUIRE(*read);
+    CHECK((*read)->serial == moved.serial);
+    CHECK(((*read)->ca == both.ca || (*read)->ca == moved.ca));
+    seen.insert((*read)->ca);
+  }
+  CHECK(seen.size() == 2);
+}
+
 TEST_CASE("key and certificate agree whenever the agent is killed") {
   const tests::ScratchFolder scratch;
   const pki::Authority ca = authority();

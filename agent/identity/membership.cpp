@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "agent/identity/trust_rules.hpp"
 #include "base/durable_file.hpp"
 #include "base/file_read.hpp"
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "pki/request.hpp"
 #include "pki/verify.hpp"
@@ -128,6 +130,54 @@ std::string Membership::authorities() const {
   return trusted_ + "\n" + (credentials_ ? credentials_->ca : "");
 }
 
+namespace {
+
+// Of a text that was read before: what cannot be read counts for nothing.
+std::vector<pki::Certificate> read_authorities(const std::string& pem) {
+  auto read = pki::Certificate::parse_chain(pem);
+  return read ? std::move(*read) : std::vector<pki::Certificate>();
+}
+
+}  // namespace
+
+std::vector<std::string> Membership::vouching() const {
+  return hashes_of(read_authorities(!trusted_.empty() ? trusted_ : credentials_ ? credentials_->ca : ""));
+}
+
+std::vector<std::string> Membership::trusted() const {
+  if (!credentials_) return {};
+  std::vector<std::string> hashes = hashes_of(read_authorities(credentials_->ca));
+  const std::vector<std::string> shown = vouching();
+  std::erase_if(hashes,
+                [&](const std::string& hash) { return std::ranges::find(shown, hash) == shown.end(); });
+  return hashes;
+}
+
+Result<Membership::TrustChange> Membership::trust(const protocol::Authorities& announced,
+                                                  const std::vector<std::string>& vouching) {
+  if (!credentials_)
+    return Error(ErrorCode::permission, "this machine has no certificate, and trusts what its ca_file says");
+  if (!base::is_sha256_hex(announced.issuer))
+    return Error(ErrorCode::invalid, "the backend did not say properly who issues certificates");
+  auto decided = decide_trust(announced.roots, {.trusted = read_authorities(credentials_->ca),
+                                                .configured = read_authorities(trusted_),
+                                                .vouching = vouching});
+  if (!decided) return std::move(decided).error();
+  TrustChange change{.changed = decided->changes};
+  if (decided->changes) {
+    Credentials next = *credentials_;
+    next.ca = pki::pem_of(decided->trusted);
+    if (auto stored = store_authorities(options_.state_dir, next, decided->dropped); !stored)
+      return std::move(stored).error().with_context("the authorities that the backend announced");
+    credentials_ = std::move(next);
+    client_.reset();
+  }
+  for (const std::string& hash : decided->dropped)
+    if (std::ranges::find(vouching, hash) != vouching.end()) change.is_stale = true;
+  change.must_renew = credentials_->issuer_hash() != announced.issuer;
+  return change;
+}
+
 Result<protocol::CertRequest> Membership::ask_to_enrol(std::string app_id, std::string instance_id) {
   if (!token_) return Error(ErrorCode::permission, "there is no join token to enrol with");
   auto key = credentials_ ? pki::PrivateKey::parse(credentials_->key) : pending_key(options_.state_dir);
@@ -186,6 +236,8 @@ Result<void> Membership::accept(const protocol::CertIssued& issued) {
   auto fresh =
       make_credentials(asked.key.pem(), issued.chain, enrols ? chain->back().pem() : credentials_->ca);
   if (!fresh) return std::move(fresh).error();
+  if (enrols)
+    if (auto again = unretire_authority(options_.state_dir, asked.ca_hash); !again) return again;
   if (auto stored = store_credentials(options_.state_dir, *fresh); !stored) return stored;
   credentials_ = std::move(*fresh);
   client_.reset();

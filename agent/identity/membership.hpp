@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "agent/identity/credentials.hpp"
 #include "base/redactor.hpp"
@@ -39,6 +40,13 @@ class Membership {
   // Null while this machine is not enrolled.
   const Credentials* credentials() const { return credentials_ ? &*credentials_ : nullptr; }
 
+  // Whether it can prove who it is, or is about to: there is a certificate, or a join token. Such a machine
+  // speaks only with backends that prove who they are.
+  bool is_member() const { return credentials_.has_value() || token_.has_value(); }
+
+  // Whether there is a join token that has not led to an answer yet.
+  bool has_new_token() const { return token_ && token_->id != used_token_; }
+
   // Whether there is a join token, and a reason to use it: no certificate yet, one that is over, or one of
   // another app; or the token is a new one, by which somebody asks for a new certificate.
   bool must_enrol(const std::string& app_id, Instant now) const;
@@ -54,6 +62,21 @@ class Membership {
   // machine again; a renewal has a new one.
   base::Result<protocol::CertRequest> ask_to_enrol(std::string app_id, std::string instance_id);
   base::Result<protocol::CertRequest> ask_to_renew();
+
+  // Whose certificates count for backends' at the next connection, by the hashes of their keys.
+  std::vector<std::string> vouching() const;
+  // Those of them that also count for our own certificate: what the backend is told.
+  std::vector<std::string> trusted() const;
+
+  // What a backend has announced, over a connection that one of `vouching` has vouched for (see
+  // trust_rules.hpp). On disk when it returns; the error says why nothing has changed.
+  struct TrustChange {
+    bool changed = false;     // there is another set than before
+    bool is_stale = false;    // one that may have vouched for the connection is not trusted any more
+    bool must_renew = false;  // the certificate is not one of who issues them now
+  };
+  base::Result<TrustChange> trust(const protocol::Authorities& announced,
+                                  const std::vector<std::string>& vouching);
 
   // A token that came later than the configuration, from the identity source. The error: it is not one, or
   // this machine is enrolled and the token is of another authority. Nothing changes then.

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "agent/identity/source_identity.hpp"
 #include "pki/authority.hpp"
 #include "pki/request.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -177,6 +178,126 @@ TEST_CASE("an identity source cannot lead an enrolled machine to another authori
   CHECK((*first)->must_enrol("default", now()));
 }
 
+namespace {
+
+std::vector<std::string> roots_of(std::initializer_list<const pki::Authority*> authorities) {
+  std::vector<std::string> roots;
+  for (const pki::Authority* each : authorities)
+    roots.push_back(each->root_pem());
+  return roots;
+}
+
+}  // namespace
+
+TEST_CASE("a machine moves from one authority to the next, and is never without one that it trusts") {
+  Machine machine;
+  const Machine next;
+  auto membership = machine.enrolled();
+  const std::vector<std::string> old_only{machine.authority.public_hash()};
+  CHECK(membership->vouching() == old_only);
+  const protocol::Authorities both{.roots = roots_of({&machine.authority, &next.authority}),
+                                   .issuer = next.authority.issuer_hash()};
+  const auto told = membership->trust(both, old_only);
+  REQUIRE(told);
+  CHECK(told->changed);
+  CHECK(told->must_renew);
+  CHECK_FALSE(told->is_stale);
+  CHECK(machine.must_open()->trusted() ==
+        std::vector<std::string>{machine.authority.public_hash(), next.authority.public_hash()});
+
+  // To drop the old one would leave its certificate worthless: first the new one.
+  const protocol::Authorities alone{.roots = roots_of({&next.authority}),
+                                    .issuer = next.authority.issuer_hash()};
+  CHECK_FALSE(membership->trust(alone, old_only));
+  CHECK_FALSE(machine.scratch.exists("retired_authorities"));
+  const auto request = membership->ask_to_renew();
+  REQUIRE(request);
+  REQUIRE(membership->accept(next.issue(*request, {"default", "a", "01"})));
+  CHECK_FALSE(membership->trust(both, old_only)->must_renew);
+  CHECK_FALSE(membership->trust(both, old_only)->changed);
+
+  const auto retired = membership->trust(alone, old_only);
+  REQUIRE(retired);
+  CHECK(retired->is_stale);
+  CHECK(machine.must_open()->trusted() == std::vector<std::string>{next.authority.public_hash()});
+  // The connection that the old one has vouched for says no more about whom to trust.
+  const Machine stranger;
+  CHECK_FALSE(membership->trust(
+      {.roots = roots_of({&next.authority, &stranger.authority}), .issuer = stranger.authority.issuer_hash()},
+      old_only));
+}
+
+TEST_CASE("nothing is believed that came over a plain connection, or is no proper announcement") {
+  Machine machine;
+  const Machine next;
+  auto membership = machine.enrolled();
+  const std::string before = machine.scratch.read("identity.pem");
+  protocol::Authorities both{.roots = roots_of({&machine.authority, &next.authority}),
+                             .issuer = next.authority.issuer_hash()};
+  CHECK_FALSE(membership->trust(both, {}));
+  CHECK_FALSE(membership->trust(both, {next.authority.public_hash()}));
+  both.issuer = "somebody";
+  CHECK_FALSE(membership->trust(both, membership->vouching()));
+  CHECK(machine.scratch.read("identity.pem") == before);
+  CHECK_FALSE(machine.must_open("").get()->trusted().size() > 1);
+  Machine without;
+  CHECK_FALSE(without.must_open()->trust(both, {machine.authority.public_hash()}));
+}
+
+TEST_CASE("an identity from before the authority was retired is not used again") {
+  Machine machine;
+  const Machine next;
+  auto membership = machine.enrolled();
+  const std::string first = machine.scratch.read("identity.pem");
+  const std::vector<std::string> vouching = membership->vouching();
+  REQUIRE(membership->trust(
+      {.roots = roots_of({&machine.authority, &next.authority}), .issuer = next.authority.issuer_hash()},
+      vouching));
+  const std::string second = machine.scratch.read("identity.pem");
+  const auto request = membership->ask_to_renew();
+  REQUIRE(membership->accept(next.issue(*request, {"default", "a", "01"})));
+  const std::string third = machine.scratch.read("identity.pem");
+  REQUIRE(membership->trust({.roots = roots_of({&next.authority}), .issuer = next.authority.issuer_hash()},
+                            vouching));
+  // Trusts both, has a certificate of the old one; or trusts the old one alone.
+  for (const std::string& earlier : {first, second}) {
+    machine.scratch.write("identity.pem", earlier);
+    const auto opened = machine.open();
+    REQUIRE_FALSE(opened);
+    CHECK(opened.error().message().find("opsctl join-token create") != std::string::npos);
+  }
+  // Trusts both, has a certificate of the new one: the old one counts for nothing. This is also what a kill
+  // between the two files leaves.
+  machine.scratch.write("identity.pem", third);
+  CHECK(machine.must_open()->vouching() == std::vector<std::string>{next.authority.public_hash()});
+  // A token of whoever owns the machine is stronger.
+  REQUIRE(membership->offer_token(next.token(), machine.redactor));
+  machine.scratch.write("identity.pem", third);
+  auto again = machine.must_open(machine.token());
+  const auto enrolment = again->ask_to_enrol("default", "a");
+  REQUIRE(enrolment);
+  REQUIRE(again->accept(machine.issue(*enrolment, {"default", "a", "02"})));
+  CHECK(machine.must_open()->vouching() == std::vector<std::string>{machine.authority.public_hash()});
+}
+
+TEST_CASE("with a ca_file only announced authorities that are in it count") {
+  Machine machine;
+  const Machine next;
+  (void)machine.enrolled();
+  machine.scratch.write("ca", machine.authority.chain_pem());
+  const protocol::Authorities both{.roots = roots_of({&machine.authority, &next.authority}),
+                                   .issuer = next.authority.issuer_hash()};
+  auto pinned = *machine.open("", machine.scratch / "ca");
+  const auto refused = pinned->trust(both, pinned->vouching());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message().find("ca_file") != std::string::npos);
+  machine.scratch.write("ca", machine.authority.chain_pem() + next.authority.chain_pem());
+  auto prepared = *machine.open("", machine.scratch / "ca");
+  CHECK(prepared->trusted() == std::vector<std::string>{machine.authority.public_hash()});
+  REQUIRE(prepared->trust(both, prepared->vouching()));
+  CHECK(prepared->trusted().size() == 2);
+}
+
 TEST_CASE("a renewal has a new key; a new enrolment keeps the key by which the machine is known") {
   Machine machine;
   auto membership = machine.enrolled();
@@ -187,6 +308,29 @@ TEST_CASE("a renewal has a new key; a new enrolment keeps the key by which the m
   const std::string mine = pki::PrivateKey::parse(membership->credentials()->key)->public_hash();
   CHECK(key_of(membership->ask_to_renew()) != mine);
   CHECK(key_of(membership->ask_to_enrol("default", "a")) == mine);
+}
+
+TEST_CASE("a machine is a member with a certificate, or with a token to get one; else it is not") {
+  Machine machine;
+  CHECK_FALSE(machine.must_open()->is_member());
+  CHECK(machine.must_open(machine.token())->is_member());
+  machine.enrolled();
+  CHECK(machine.must_open()->is_member());
+}
+
+TEST_CASE("an announced app counts for an enrolled machine only with a token that it has not used") {
+  Machine machine;
+  CHECK(refuse_app("shop", *machine.must_open()).empty());
+  auto membership = machine.enrolled();
+  CHECK(refuse_app("default", *membership).empty());
+  CHECK(refuse_app("shop", *membership).find("stays in the app 'default'") != std::string::npos);
+  CHECK_FALSE(refuse_app("", *membership).empty());
+  REQUIRE(membership->offer_token(machine.token(), machine.redactor));
+  CHECK(refuse_app("shop", *membership).empty());
+  membership->token_refused();
+  CHECK_FALSE(refuse_app("shop", *membership).empty());
+  // Also after a restart.
+  CHECK_FALSE(refuse_app("shop", *machine.must_open()).empty());
 }
 
 }  // namespace agent::identity

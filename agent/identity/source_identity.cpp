@@ -53,6 +53,14 @@ std::string app_conflict(const std::string& configured, const SourceIdentity& an
          "': the identity source's is used (identity_source = none lets the configuration decide)";
 }
 
+std::string refuse_app(const std::string& app_id, const Membership& membership) {
+  const Credentials* credentials = membership.credentials();
+  if (credentials == nullptr || membership.has_new_token() || app_id == credentials->name.app_id) return {};
+  return "the identity source says that this machine is of the app '" + app_id +
+         "', and has no new join token for it: the machine stays in the app '" + credentials->name.app_id +
+         "', in which it is enrolled. To move it, announce a join token of the other app with it";
+}
+
 Result<SourceIdentity> first_source_identity(const FirstStart& start) {
   const metadata::SourceOptions& source = start.source;
   if (source.names.empty()) return SourceIdentity{};

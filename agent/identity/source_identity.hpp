@@ -41,6 +41,11 @@ std::optional<SourceIdentity> load_source_identity(
     const std::string& state_dir);  // nothing: it was never heard
 base::Result<void> store_source_identity(const std::string& state_dir, const SourceIdentity& announced);
 
+// Whether an announced app is not believed: the machine is enrolled in another, and there is no new token
+// that could enrol it anew. A metadata service is asked without any proof of who answers; it must not cut a
+// machine off that has proved who it is. The text is for the log; empty: the app may be taken for a wish.
+std::string refuse_app(const std::string& app_id, const Membership& membership);
+
 // Which app wins when the two differ, as a sentence for the log; empty: they do not.
 std::string app_conflict(const std::string& configured, const SourceIdentity& announced);
 

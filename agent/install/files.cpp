@@ -72,8 +72,15 @@ Result<void> make_folders(const std::string& path) {
   }
   const std::string parent = parent_of(path);
   if (auto made = make_folders(parent); !made) return made;
-  if (::mkdir(path.c_str(), kFolderMode) != 0 && errno != EEXIST) return os_error(errno, "making " + path);
-  if (::chmod(path.c_str(), kFolderMode) != 0) return os_error(errno, "making " + path);
+  if (::mkdir(path.c_str(), kFolderMode) != 0) {
+    if (errno == EEXIST && ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode)) return {};  // just now
+    return os_error(errno, "making " + path);
+  }
+  // By descriptor: the umask has no say, and a link in its place is not followed.
+  const base::UniqueFd made(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!made || ::fstat(made.get(), &st) != 0) return os_error(errno, "making " + path);
+  if (st.st_uid != ::geteuid()) return Error(ErrorCode::permission, path + " was replaced by somebody else");
+  if (::fchmod(made.get(), kFolderMode) != 0) return os_error(errno, "making " + path);
   return base::sync_folder_of(path);
 }
 

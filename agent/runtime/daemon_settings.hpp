@@ -31,6 +31,7 @@ struct BackendSettings {
   transport::Proxies proxies;
   int protocol_min = 1;
   bool allow_plain = false;
+  std::vector<std::string> allowed_hosts;  // to which a backend may send us: AllowedHosts
   std::vector<std::string> allow;
   updater::Settings update;
 };
@@ -50,8 +51,5 @@ struct DaemonSettings {
   std::function<void(const engine::Event&)> show;            // every event of the worker, for the log
   std::function<std::optional<engine::RunRecipe>()> reread;  // on SIGHUP, without a backend
 };
-
-// Why this address may not be used: not a websocket's, or plain to another machine. Nothing: it may.
-std::optional<std::string> refuse_uri(const std::string& uri, bool allow_plain);
 
 }  // namespace agent::runtime

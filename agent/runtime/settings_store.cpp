@@ -31,7 +31,8 @@ RemoteSettings read_settings(const Value& object) {
   const auto seconds = [&](std::string_view key) -> std::optional<std::chrono::seconds> {
     const Value* value = object.find(key);
     const auto number = value ? value->as_integer() : std::nullopt;
-    if (!number) return std::nullopt;
+    constexpr std::int64_t kLongest = 30LL * 24 * 3600;  // what the manager takes from a backend
+    if (!number || *number < 1 || *number > kLongest) return std::nullopt;
     return std::chrono::seconds(*number);
   };
   settings.heartbeat = seconds("heartbeat_s");
@@ -56,6 +57,22 @@ Result<bool> SettingsStore::load() {
   if (!root->find("candidate")) return false;
   if (auto written = write(); !written) return std::move(written).error();
   return true;
+}
+
+Result<std::vector<SettingsStore::Dropped>> SettingsStore::drop_uris(const Refuse& refuse) {
+  std::vector<Dropped> dropped;
+  const auto clean = [&](RemoteSettings& settings) {
+    std::erase_if(settings.ws_uris, [&](const std::string& uri) {
+      auto why = refuse(uri);
+      if (why) dropped.push_back({uri, std::move(*why)});
+      return why.has_value();
+    });
+  };
+  clean(confirmed_);
+  if (candidate_) clean(*candidate_);
+  if (dropped.empty()) return dropped;
+  if (auto written = write(); !written) return std::move(written).error();
+  return dropped;
 }
 
 Result<void> SettingsStore::propose(RemoteSettings candidate) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,14 @@ class SettingsStore {
   bool has_candidate() const { return candidate_.has_value(); }
 
   // Durable when they return.
+  // Forgets the addresses for which `refuse` has a reason, of what was confirmed and of a candidate, and
+  // answers them, each with its reason. The error: they are forgotten, but not on disk.
+  struct Dropped {
+    std::string uri, why;
+  };
+  using Refuse = std::function<std::optional<std::string>(const std::string& uri)>;
+  base::Result<std::vector<Dropped>> drop_uris(const Refuse& refuse);
+
   base::Result<void> propose(RemoteSettings candidate);  // what it leaves out is taken from the confirmed
   base::Result<void> confirm();
   base::Result<void> revert();

@@ -38,3 +38,27 @@ TEST_CASE("settings that do not work are reverted") {
   REQUIRE(store.revert());
   CHECK(store.in_use() == RemoteSettings{});
 }
+
+TEST_CASE("stored addresses that may not be used any more are forgotten, on disk too, and the rest stays") {
+  const tests::ScratchFolder scratch;
+  {
+    SettingsStore store(scratch / "settings");
+    REQUIRE(store.propose({.ws_uris = {"ws://127.0.0.1:9/", "wss://b.example.com/"}, .round_delay = 30s}));
+    REQUIRE(store.confirm());
+  }
+  const auto refuse = [](const std::string& uri) {
+    return uri.starts_with("ws:") ? std::optional<std::string>("plain") : std::nullopt;
+  };
+  SettingsStore store(scratch / "settings");
+  REQUIRE(store.load());
+  const auto dropped = store.drop_uris(refuse);
+  REQUIRE(dropped);
+  REQUIRE(dropped->size() == 1);
+  CHECK(dropped->front().uri == "ws://127.0.0.1:9/");
+  CHECK(dropped->front().why == "plain");
+  SettingsStore again(scratch / "settings");
+  REQUIRE(again.load());
+  CHECK(again.in_use().ws_uris == std::vector<std::string>{"wss://b.example.com/"});
+  CHECK(again.in_use().round_delay == 30s);
+  CHECK(again.drop_uris(refuse)->empty());
+}

@@ -1,5 +1,6 @@
 #include "backend/api/access.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "backend/api/changes.hpp"
@@ -13,12 +14,6 @@ namespace backend::api {
 namespace {
 
 using std::chrono::duration_cast;
-
-// Does not go back when somebody sets the clock.
-domain::Millis steady_millis() {
-  return duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 std::string_view bearer_token(const HttpRequest& request) {
   constexpr std::string_view kScheme = "Bearer ";
@@ -34,7 +29,19 @@ HttpResponse unauthorized(std::string_view detail) {
   return response;
 }
 
+HttpResponse wait_for(domain::Millis wait, std::string_view detail) {
+  HttpResponse response = problem(kTooManyRequests, detail);
+  response.headers.push_back(
+      {"Retry-After", std::to_string(std::max<domain::Millis>((wait + 999) / 1000, 1))});
+  return response;
+}
+
 }  // namespace
+
+domain::Millis steady_millis() {
+  return duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 Task<base::Result<void>> open_access(Context& context) {
   auto writing =
@@ -58,15 +65,44 @@ Task<base::Result<void>> open_access(Context& context) {
 std::variant<Caller, HttpResponse> authenticate(Context& context, const HttpRequest& request) {
   const std::string_view given = bearer_token(request);
   if (given.empty()) return unauthorized("send an access token as 'Authorization: Bearer TOKEN'");
-  if (const TokenCache::Entry* entry = context.tokens.find(given, domain::now_millis())) return entry->caller;
+  if (const TokenCache::Entry* entry = context.tokens.find(given, domain::now_millis())) {
+    if (request.place) request.place->remember();
+    return entry->caller;
+  }
   const std::string address = address_of(request.peer);
   const domain::Millis now = steady_millis();
   if (context.wrong_tokens.take(address, now))
     return unauthorized("the access token is not known, or not good any more");
-  HttpResponse response = problem(kTooManyRequests, "too many wrong access tokens came from your address");
-  const domain::Millis wait = (context.wrong_tokens.wait(address, now) + 999) / 1000;
-  response.headers.push_back({"Retry-After", std::to_string(std::max<domain::Millis>(wait, 1))});
-  return response;
+  return wait_for(context.wrong_tokens.wait(address, now),
+                  "too many wrong access tokens came from your address");
+}
+
+OpenCall::OpenCall(Context& context, std::string token_id)
+    : context_(context), token_id_(std::move(token_id)) {
+  ++context_.calls_open[token_id_];
+}
+
+OpenCall::~OpenCall() {
+  const auto found = context_.calls_open.find(token_id_);
+  if (found != context_.calls_open.end() && --found->second == 0) context_.calls_open.erase(found);
+}
+
+std::optional<HttpResponse> refuse_pace(Context& context, const Caller& caller) {
+  const auto open = context.calls_open.find(caller.token_id);
+  if (open != context.calls_open.end() && open->second >= domain::kCallsAtOnce)
+    return wait_for(1000, "'" + caller.name + "' has " + std::to_string(domain::kCallsAtOnce) +
+                              " calls under way, which is as many as one token may have: wait for them");
+  const domain::Millis now = steady_millis();
+  if (context.calls.take(caller.token_id, now)) return std::nullopt;
+  return wait_for(context.calls.wait(caller.token_id, now),
+                  "'" + caller.name + "' calls too often: " +
+                      std::to_string(static_cast<int>(domain::kCallsPerToken.per_second)) +
+                      " calls a second are the most for one token");
+}
+
+void add_expiry(HttpResponse& response, const Caller& caller) {
+  if (caller.expires == 0 || domain::now_millis() < caller.warn_from) return;
+  response.headers.push_back({"Token-Expires", domain::instant_text(caller.expires)});
 }
 
 std::size_t body_limit(Context& context, const HttpRequest& request) {

@@ -22,6 +22,28 @@ std::size_t body_limit(Context& context, const HttpRequest& request);
 // Notes, seldom, that a token is in use.
 Task<> note_use(Context& context, const std::string& token_id);
 
+// Counts a call of a token while it is under way.
+class OpenCall {
+ public:
+  OpenCall(Context& context, std::string token_id);
+  ~OpenCall();
+  OpenCall(const OpenCall&) = delete;
+  OpenCall& operator=(const OpenCall&) = delete;
+
+ private:
+  Context& context_;
+  const std::string token_id_;
+};
+
+// 429 when the token takes more than its share (domain/call_limits.hpp); others are not held up by it.
+std::optional<HttpResponse> refuse_pace(Context& context, const Caller& caller);
+
+// When the token ends soon its holder is told, in the header Token-Expires.
+void add_expiry(HttpResponse& response, const Caller& caller);
+
+// Milliseconds that do not go back when somebody sets the clock.
+domain::Millis steady_millis();
+
 // What the caller's role or scope does not allow.
 std::optional<HttpResponse> refuse_caller(const Route& route, const Caller& caller);
 

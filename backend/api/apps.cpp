@@ -4,6 +4,8 @@
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
+#include "backend/api/self_reports.hpp"
+#include "backend/api/visibility.hpp"
 
 namespace backend::api {
 
@@ -11,26 +13,49 @@ namespace apps_resource {
 
 namespace {
 
-void add_app(base::JsonText& json, const domain::App& app) {
+// Without the closing bracket.
+void begin_app(base::JsonText& json, const domain::App& app) {
   json.begin_object().member("app_id", app.app_id).member("report", app.report);
   json.member("agent_version", app.agent_version);
+  json.member("trust_self_reported", domain::name_of(app.trust));
   domain::add_instant(json, "created", app.created);
+}
+
+void add_app(base::JsonText& json, const domain::App& app) {
+  begin_app(json, app);
   json.end_object();
 }
 
-HttpResponse app_reply(unsigned status, const domain::App& app) {
+HttpResponse app_reply(unsigned status, const domain::App& app, const fleet::Delivery* delivery = nullptr) {
   base::JsonText json;
-  add_app(json, app);
-  HttpResponse response = json_reply(status, json);
+  begin_app(json, app);
+  add_warnings(json, domain::trust_warnings(app.trust));
+  if (delivery) {
+    json.member("changed", delivery->changed.size());
+    add_rejected(json, *delivery);
+  }
+  HttpResponse response = json_reply(status, json.end_object());
   response.headers.push_back({"ETag", etag(app.edit)});
   return response;
 }
 
+using Apps = domain::Page<domain::App>;
+
 Task<HttpResponse> list(Context& context, const Call& call) {
   const auto page = page_of(call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
-  auto reading = context.store.read([wanted = std::get<domain::PageRequest>(page)](store::Store& store) {
-    return store.list_apps(wanted);
+  auto reading = context.store.read([wanted = std::get<domain::PageRequest>(page),
+                                     scope = call.caller.scope](store::Store& store) -> base::Result<Apps> {
+    auto apps = store.list_apps(wanted);
+    if (!apps || !scope) return apps;
+    std::vector<domain::App> seen;
+    for (domain::App& app : apps->items) {
+      auto visible = is_app_visible(store, scope, app.app_id);
+      if (!visible) return std::move(visible).error();
+      if (*visible) seen.push_back(std::move(app));
+    }
+    apps->items = std::move(seen);
+    return apps;
   });
   const auto apps = co_await std::move(reading);
   if (!apps) co_return problem_of(apps.error());
@@ -38,8 +63,9 @@ Task<HttpResponse> list(Context& context, const Call& call) {
 }
 
 Task<HttpResponse> show(Context& context, const Call& call) {
-  auto reading =
-      context.store.read([id = call.captured[0]](store::Store& store) { return store.find_app(id); });
+  auto reading = context.store.read([id = call.captured[0], scope = call.caller.scope](store::Store& store) {
+    return find_visible_app(store, scope, id);
+  });
   const auto app = co_await std::move(reading);
   if (!app) co_return problem_of(app.error());
   co_return app_reply(kOk, *app);
@@ -48,7 +74,48 @@ Task<HttpResponse> show(Context& context, const Call& call) {
 struct PutApp {
   domain::App app;
   bool is_new = false;
+  fleet::Delivery delivery;
 };
+
+// What the machines of an app are given, after it relies on them more or less than before.
+base::Result<fleet::Delivery> place_anew(store::Store& store, const std::string& app_id) {
+  auto placed = fleet::place_app(store, app_id);
+  if (!placed) return as_conflict(std::move(placed).error());
+  // Waits look at the tags of all of them again.
+  std::vector<domain::InstanceKey> all;
+  domain::PageRequest page{.limit = domain::kLargestPage};
+  do {
+    auto some = store.list_instances({.app_id = app_id}, nullptr, page);
+    if (!some) return std::move(some).error();
+    for (const domain::Instance& instance : some->items)
+      all.push_back(instance.key);
+    page.after = some->next;
+  } while (!page.after.empty());
+  return fleet::prepare_delivery(store, std::move(*placed), std::move(all));
+}
+
+base::Result<PutApp> put_and_note(store::Store& store, domain::App app,
+                                  std::optional<domain::SelfTrust> trust, std::optional<domain::Edit> edit,
+                                  const Actor& actor) {
+  const auto before = store.find_app(app.app_id);
+  // Who does not know of it, an older opsctl say, must not change it.
+  const domain::SelfTrust old = before ? before->trust : domain::SelfTrust::off;
+  app.trust = trust.value_or(old);
+  auto put = store::put_app(store, app, edit, domain::now_millis());
+  if (!put) return std::move(put).error();
+  PutApp done{std::move(*put), !before, {}};
+  if (before && app.trust != old) {
+    auto delivery = place_anew(store, app.app_id);
+    if (!delivery) return std::move(delivery).error();
+    done.delivery = std::move(*delivery);
+  }
+  auto noted = audit(store, actor, before ? "app.edit" : "app.create", app.app_id,
+                     "report=" + app.report +
+                         (app.agent_version.empty() ? "" : " agent_version=" + app.agent_version) +
+                         " trust_self_reported=" + std::string(domain::name_of(app.trust)));
+  if (!noted) return std::move(noted).error();
+  return done;
+}
 
 Task<HttpResponse> put(Context& context, const Call& call) {
   const auto body = JsonBody::read(call.http.body.empty() ? std::string_view("{}") : call.http.body);
@@ -66,29 +133,100 @@ Task<HttpResponse> put(Context& context, const Call& call) {
     fields.complain("agent_version", std::string(wrong));
   if (fields.text_or("app_id", app.app_id) != app.app_id)
     fields.complain("app_id", "differs from the path's");
-  fields.text_or("created", "");  // as it was read; not to be changed
+  std::optional<domain::SelfTrust> trust;
+  if (const std::string given = fields.text_or("trust_self_reported", ""); !given.empty()) {
+    trust = domain::self_trust_of(given);
+    if (!trust) fields.complain("trust_self_reported", "must be one of: off named all");
+  }
+  // As they were read; not to be changed.
+  for (const std::string_view read_only : {"created", "warnings", "changed", "rejected", "rejections"})
+    fields.value(read_only);
   check_name(fields, "app_id", app.app_id);
   if (auto refused = fields.problems()) co_return std::move(*refused);
 
-  auto writing =
-      context.store.write([app, edit, actor = call.actor](store::Store& store) -> base::Result<PutApp> {
-        const auto before = store.find_app(app.app_id);
-        auto put = store::put_app(store, app, edit, domain::now_millis());
-        if (!put) return std::move(put).error();
-        auto noted = audit(store, actor, before ? "app.edit" : "app.create", app.app_id,
-                           "report=" + app.report +
-                               (app.agent_version.empty() ? "" : " agent_version=" + app.agent_version));
-        if (!noted) return std::move(noted).error();
-        return PutApp{std::move(*put), !before};
-      });
+  auto writing = context.store.write([app, trust, edit, actor = call.actor](store::Store& store) {
+    return put_and_note(store, app, trust, edit, actor);
+  });
   const auto put = co_await std::move(writing);
   if (!put) co_return problem_of(put.error(), edit ? kPreconditionFailed : kConflict);
-  co_return app_reply(put->is_new ? kCreated : kOk, put->app);
+  context.fleet.deliver(put->delivery);
+  co_return app_reply(put->is_new ? kCreated : kOk, put->app, &put->delivery);
+}
+
+// ---- what rests on the word of its machines
+
+struct Dependence {
+  std::string kind, recipe, selector;
+  std::int64_t assignment = 0;
+  domain::SelfReportEffect effect;
+};
+
+// Assignments, and waits of the recipes that they give.
+base::Result<std::vector<Dependence>> find_dependences(store::Store& store, const std::string& app_id) {
+  if (auto app = store.find_app(app_id); !app) return std::move(app).error();
+  auto assignments = store.assignments_in_order(app_id);
+  if (!assignments) return std::move(assignments).error();
+  std::vector<Dependence> all;
+  for (const domain::Assignment& each : *assignments) {
+    all.push_back(
+        {.kind = "assignment", .recipe = each.recipe, .selector = each.selector, .assignment = each.id});
+    auto revision = store.find_revision(each.recipe, each.revision);
+    if (!revision) return std::move(revision).error();
+    auto states = domain::read_states(revision->states);
+    if (!states) return std::move(states).error();
+    for (const domain::WaitState& wait : (*states)->waits)
+      for (const domain::WaitTarget& target : wait.targets)
+        if (target.selector)
+          all.push_back({.kind = "wait",
+                         .recipe = each.recipe + "/" + (*states)->ids[wait.index],
+                         .selector = target.selector->text(),
+                         .assignment = each.id});
+  }
+  std::vector<Dependence> found;
+  for (Dependence& each : all) {
+    auto selector = domain::Selector::parse(each.selector);
+    if (!selector) return std::move(selector).error();
+    auto effect = study(store, app_id, *selector);
+    if (!effect) return std::move(effect).error();
+    each.effect = std::move(*effect);
+    const bool depends = !each.effect.loses.empty() || !each.effect.gains.empty() ||
+                         !each.effect.claims.empty() || selector->uses_self_reported();
+    if (depends) found.push_back(std::move(each));
+  }
+  return found;
+}
+
+void add_dependence(base::JsonText& json, const Dependence& each) {
+  json.begin_object().member("kind", each.kind).member("assignment", each.assignment);
+  json.member("recipe", each.recipe).member("selector", each.selector);
+  json.member("matched", each.effect.matched).member("matched_if_off", each.effect.matched_if_off);
+  for (const auto& [name, instances] :
+       {std::pair("loses", &each.effect.loses), std::pair("gains", &each.effect.gains),
+        std::pair("claims", &each.effect.claims)}) {
+    json.key(name).begin_list();
+    for (const std::string& instance : *instances)
+      json.value(instance);
+    json.end_list();
+  }
+  json.end_object();
+}
+
+Task<HttpResponse> self_reported(Context& context, const Call& call) {
+  auto reading = context.store.read(
+      [id = call.captured[0]](store::Store& store) { return find_dependences(store, id); });
+  auto found = co_await std::move(reading);
+  if (!found) co_return problem_of(found.error());
+  co_return list_reply(domain::Page<Dependence>{std::move(*found), ""}, add_dependence);
 }
 
 constexpr Route kRoutes[] = {
     {.method = "GET", .pattern = "/apps", .summary = "All apps", .handler = list, .queries = "limit after"},
     {.method = "GET", .pattern = "/apps/{app}", .summary = "One app", .handler = show},
+    {.method = "GET",
+     .pattern = "/apps/{app}/self-reported",
+     .summary = "What rests on the word of its machines, and what would change without it",
+     .handler = self_reported,
+     .reach = Reach::everything},
     {.method = "PUT",
      .pattern = "/apps/{app}",
      .summary = "Create or edit an app",

@@ -2,6 +2,9 @@
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
+#include "backend/api/self_reports.hpp"
+#include "backend/api/visibility.hpp"
+#include "backend/domain/ownership.hpp"
 #include "backend/store/recipes.hpp"
 #include "base/text.hpp"
 
@@ -46,41 +49,82 @@ domain::Assignment read_assignment(Fields& fields, const Scope& scope) {
   assignment.kill_on_change = fields.one_of("on_change", "finish kill", "finish") == "kill";
   assignment.round_delay_s = fields.integer("round_delay_s", 1, 30LL * 24 * 3600);
   // As they were read; not to be changed.
-  for (const std::string_view read_only : {"id", "created", "matched", "changed"})
+  for (const std::string_view read_only :
+       {"id", "created", "matched", "changed", "pinned", "notice", "rejected", "rejections", "warnings"})
     fields.value(read_only);
+  return assignment;
+}
+
+MachineSet set_of(const domain::Assignment& assignment) {
+  return {assignment.app_id, assignment.selector};
+}
+
+// One that reaches nobody in the scope is not there.
+base::Result<domain::Assignment> find_seen(store::Store& store, const Scope& scope, std::int64_t id) {
+  auto assignment = store.find_assignment(id);
+  if (!assignment || !scope) return assignment;
+  auto seen = is_visible(store, scope, set_of(*assignment));
+  if (!seen) return std::move(seen).error();
+  if (!*seen) return base::Error(base::ErrorCode::not_found, "there is no assignment " + std::to_string(id));
   return assignment;
 }
 
 // What somebody with a wider reach has assigned is not theirs to change.
 base::Result<domain::Assignment> find_own(store::Store& store, const Scope& scope, std::int64_t id) {
-  auto assignment = store.find_assignment(id);
+  auto assignment = find_seen(store, scope, id);
   if (!assignment || is_narrowed(scope, assignment->selector)) return assignment;
   return base::Error(
       base::ErrorCode::permission,
       "assignment " + std::to_string(id) + " reaches machines outside of the scope " + scope->text());
 }
 
+// Whose recipe it may be: one that the caller may read, or assigning it would be a way to. One that does not
+// follow is pinned to the revision of now; the answer says why.
+base::Result<std::string> settle_revision(store::Store& store, const Scope& scope,
+                                          domain::Assignment& wanted) {
+  if (auto app = find_visible_app(store, scope, wanted.app_id); !app) return std::move(app).error();
+  auto revision = find_readable(store, scope, wanted.recipe, wanted.revision);
+  if (!revision) return std::move(revision).error();
+  if (wanted.revision) return std::string();
+  auto owner = store.recipe_owner(wanted.recipe);
+  if (!owner) return std::move(owner).error();
+  auto selector = domain::Selector::parse(wanted.selector);
+  if (!selector) return std::move(selector).error();
+  if (!domain::is_to_pin(scope, *owner, *selector)) return std::string();
+  wanted.revision = revision->revision;
+  const std::string whose = owner->empty() ? "tokens without a scope" : "the scope " + *owner;
+  return "pinned to revision " + std::to_string(revision->revision) + ": the recipe belongs to " + whose +
+         ", and what is pushed there later must not run here unseen; look at a later revision, then edit the "
+         "assignment to it";
+}
+
 struct Assigned {
   domain::Assignment assignment;
   std::size_t matched = 0;
+  std::vector<std::string> warnings;
   fleet::Delivery delivery;
+  std::string notice = {};  // why it was pinned, if it was
 };
 
 // The end of every change of an assignment, on the writer thread.
 base::Result<Assigned> place_and_note(store::Store& store, domain::Assignment assignment, const Actor& actor,
-                                      std::string action) {
-  auto placed = fleet::place_app(store, assignment.app_id);
+                                      std::string action, std::string notice = {}) {
+  auto placed = fleet::place_app(store, assignment.app_id, {.assignment = assignment.id, .recipe = ""});
   if (!placed) return as_conflict(std::move(placed).error());
   auto selector = domain::Selector::parse(assignment.selector);
   if (!selector) return std::move(selector).error();
-  auto matched = fleet::count_matches(store, assignment.app_id, *selector);
-  if (!matched) return std::move(matched).error();
+  auto app = store.find_app(assignment.app_id);
+  if (!app) return std::move(app).error();
+  auto effect = study(store, assignment.app_id, *selector);
+  if (!effect) return std::move(effect).error();
+  auto warnings = domain::self_report_warnings(*selector, *app, *effect);
   auto delivery = fleet::prepare_delivery(store, std::move(*placed));
   if (!delivery) return std::move(delivery).error();
   auto noted = audit(store, actor, std::move(action), assignment.app_id + "/" + std::to_string(assignment.id),
                      describe(assignment));
   if (!noted) return std::move(noted).error();
-  return Assigned{std::move(assignment), *matched, std::move(*delivery)};
+  return Assigned{std::move(assignment), effect->matched, std::move(warnings), std::move(*delivery),
+                  std::move(notice)};
 }
 
 HttpResponse assigned_reply(Context& context, unsigned status, const Assigned& assigned) {
@@ -88,6 +132,9 @@ HttpResponse assigned_reply(Context& context, unsigned status, const Assigned& a
   base::JsonText json;
   begin_assignment(json, assigned.assignment);
   json.member("matched", assigned.matched).member("changed", assigned.delivery.changed.size());
+  json.member("pinned", !assigned.notice.empty()).optional("notice", assigned.notice);
+  add_rejected(json, assigned.delivery);
+  add_warnings(json, assigned.warnings);
   HttpResponse response = json_reply(status, json.end_object());
   response.headers.push_back({"ETag", etag(assigned.assignment.edit)});
   return response;
@@ -97,8 +144,9 @@ Task<HttpResponse> list(Context& context, const Call& call) {
   const auto page = page_of(call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
   auto reading = context.store.read([app = std::string(call.http.parameter("app")),
-                                     wanted = std::get<domain::PageRequest>(page)](store::Store& store) {
-    return store.list_assignments(app, wanted);
+                                     wanted = std::get<domain::PageRequest>(page),
+                                     scope = call.caller.scope](store::Store& store) {
+    return keep_visible(store, scope, store.list_assignments(app, wanted), set_of);
   });
   const auto assignments = co_await std::move(reading);
   if (!assignments) co_return problem_of(assignments.error());
@@ -122,10 +170,10 @@ Task<HttpResponse> show(Context& context, const Call& call) {
   if (!id) co_return no_such(call);
   auto reading = context.store.read([wanted = *id, scope = call.caller.scope](store::Store& store)
                                         -> base::Result<std::pair<domain::Assignment, std::size_t>> {
-    auto assignment = store.find_assignment(wanted);
+    auto assignment = find_seen(store, scope, wanted);
     if (!assignment) return std::move(assignment).error();
     auto selector = domain::Selector::parse(assignment->selector);
-    if (selector) selector = narrowed(scope, *selector);
+    if (selector) selector = narrowed(scope, selector->strict());
     if (!selector) return std::move(selector).error();
     auto matched = fleet::count_matches(store, assignment->app_id, *selector);
     if (!matched) return std::move(matched).error();
@@ -152,11 +200,15 @@ Task<HttpResponse> add(Context& context, const Call& call) {
   Fields fields(std::get<JsonBody>(body).root());
   domain::Assignment wanted = read_assignment(fields, call.caller.scope);
   if (auto refused = fields.problems()) co_return std::move(*refused);
-  auto writing = context.store.write(
-      [wanted = std::move(wanted), actor = call.actor](store::Store& store) -> base::Result<Assigned> {
-        auto added = store::add_assignment(store, wanted, domain::now_millis());
+  auto writing =
+      context.store.write([wanted = std::move(wanted), actor = call.actor,
+                           scope = call.caller.scope](store::Store& store) -> base::Result<Assigned> {
+        domain::Assignment settled = wanted;
+        auto notice = settle_revision(store, scope, settled);
+        if (!notice) return std::move(notice).error();
+        auto added = store::add_assignment(store, settled, domain::now_millis());
         if (!added) return std::move(added).error();
-        return place_and_note(store, std::move(*added), actor, "assignment.create");
+        return place_and_note(store, std::move(*added), actor, "assignment.create", std::move(*notice));
       });
   const auto assigned = co_await std::move(writing);
   if (!assigned) co_return refused_change(assigned.error(), false, true);
@@ -185,9 +237,12 @@ Task<HttpResponse> edit(Context& context, const Call& call) {
         if (!before) return std::move(before).error();
         if (before->app_id != wanted.app_id)
           return base::Error(base::ErrorCode::invalid, "an assignment stays in its app, " + before->app_id);
-        auto edited = store::edit_assignment(store, wanted, seen);
+        domain::Assignment settled = wanted;
+        auto notice = settle_revision(store, scope, settled);
+        if (!notice) return std::move(notice).error();
+        auto edited = store::edit_assignment(store, settled, seen);
         if (!edited) return std::move(edited).error();
-        return place_and_note(store, std::move(*edited), actor, "assignment.edit");
+        return place_and_note(store, std::move(*edited), actor, "assignment.edit", std::move(*notice));
       });
   const auto assigned = co_await std::move(writing);
   if (!assigned) co_return refused_change(assigned.error(), seen.has_value(), false);

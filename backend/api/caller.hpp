@@ -19,6 +19,8 @@ struct Caller {
   std::string name;
   Role role = Role::anyone;
   Scope scope;
+  domain::Millis expires = 0;    // of the token; 0: never
+  domain::Millis warn_from = 0;  // from then on its holder is told
 };
 
 // For the audit.

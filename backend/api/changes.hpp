@@ -9,6 +9,7 @@
 #include "backend/fleet/delivery.hpp"
 #include "backend/store/audit.hpp"
 #include "backend/store/store.hpp"
+#include "base/json_text.hpp"
 
 namespace backend::api {
 
@@ -29,6 +30,20 @@ inline base::Result<void> audit(store::Store& store, const Actor& actor, std::st
 inline base::Error as_conflict(base::Error error) {
   if (error.code() != base::ErrorCode::exists) return error;
   return base::Error(base::ErrorCode::unsupported, error.message());
+}
+
+// "rejected": how many machines that the change is for could not be given it; "rejections": the first of
+// them, with the reason. Others of the app may be out of the caller's scope.
+inline void add_rejected(base::JsonText& json, const fleet::Delivery& delivery) {
+  constexpr std::size_t kMostNamed = 20;
+  std::size_t count = 0;
+  json.key("rejections").begin_list();
+  for (const fleet::RejectedInstance& each : delivery.rejected) {
+    if (!each.is_touched || ++count > kMostNamed) continue;
+    json.begin_object().member("app_id", each.app_id).member("instance_id", each.instance_id);
+    json.member("reason", each.reason).end_object();
+  }
+  json.end_list().member("rejected", count);
 }
 
 }  // namespace backend::api

@@ -1,9 +1,14 @@
 // What the handlers of the API work with. Constant after construction; everything in it is the loop's.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <unordered_map>
 
+#include "backend/api/installation.hpp"
 #include "backend/api/token_cache.hpp"
+#include "backend/domain/audit_rules.hpp"
+#include "backend/domain/call_limits.hpp"
 #include "backend/domain/rate_limit.hpp"
 #include "backend/fleet/fleet.hpp"
 #include "backend/rollouts/rollouts.hpp"
@@ -22,12 +27,22 @@ struct Context {
   telemetry::EventLog& events;
   telemetry::Metrics& metrics;
   terminal::Log& log;
-  std::string admin_token;   // the text in <data>/admin.token
-  std::string ca_hash = {};  // SHA-256 of the CA's public key, for join tokens; "": there is no TLS
+  std::string admin_token;                        // the text in <data>/admin.token
+  fleet::AuthorityKeeper* authorities = nullptr;  // null: there is no TLS
   TokenCache tokens = {};
   // Wrong access tokens, by address. Guessing 256 bits is hopeless; what is saved is the noise.
   domain::RateLimit wrong_tokens = domain::RateLimit({.at_once = 100, .per_second = 1, .keys = 4096});
   std::size_t event_streams = 0;  // open now
+
+  // What one token takes. Entries are gone when they are 0.
+  domain::RateLimit calls = domain::RateLimit(domain::kCallsPerToken);
+  std::unordered_map<std::string, std::size_t> calls_open = {};
+  std::unordered_map<std::string, std::size_t> streams_open = {};
+  // Of a token that takes too much one row in ten minutes is noted.
+  domain::RateLimit noted_limits = domain::RateLimit({.at_once = 1, .per_second = 1.0 / 600, .keys = 1000});
+  domain::ReadLimit reads = {};  // of recipes' content
+
+  std::function<Installation()> installation = {};  // as it is now
 };
 
 }  // namespace backend::api

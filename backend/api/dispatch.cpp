@@ -34,11 +34,19 @@ std::string_view media_type(const HttpRequest& request) {
   return base::trim(type.substr(0, type.find(';')));
 }
 
+std::size_t most_body(const Route& route) {
+  return route.body == Body::recipe ? kRecipeBody : kSmallBody;
+}
+
+// `route`: null when there is none.
+HttpResponse too_large(const Route* route) {
+  return problem(kTooLarge, "the body may have " + std::to_string(route ? most_body(*route) : kSmallBody) +
+                                " bytes at most");
+}
+
 // The answer when the body cannot be of any use to the route.
 std::optional<HttpResponse> refuse_body(const Route& route, const HttpRequest& request) {
-  const std::size_t most = route.body == Body::recipe ? kRecipeBody : kSmallBody;
-  if (request.body.size() > most)
-    return problem(kTooLarge, "the body may have " + std::to_string(most) + " bytes at most");
+  if (request.body.size() > most_body(route)) return too_large(&route);
   if (route.body == Body::none) return std::nullopt;
   const std::string_view type = media_type(request);
   const auto is_one_of = [&](std::initializer_list<std::string_view> types) {
@@ -79,6 +87,31 @@ constexpr Route kOpenApi[] = {{.method = "GET",
                                .role = Role::anyone,
                                .handler = openapi}};
 
+// The route that a request is for.
+struct Match {
+  const Route* route = nullptr;  // null: none
+  std::vector<std::string> captured;
+  std::string allowed;  // the methods that the path takes
+};
+
+Match find_route(const HttpRequest& request) {
+  const std::string_view path = std::string_view(request.path).substr(kPrefix.size());
+  // A HEAD is a GET whose answer's body is left out, which the server does.
+  const std::string_view method = request.method == "HEAD" ? std::string_view("GET") : request.method;
+  Match found;
+  for (const Route& route : table()) {
+    auto captured = match(route.pattern, path);
+    if (!captured) continue;
+    found.allowed.append(found.allowed.empty() ? "" : ", ").append(route.method);
+    if (route.method == "GET") found.allowed += ", HEAD";
+    if (route.method != method) continue;
+    found.route = &route;
+    found.captured = std::move(*captured);
+    break;
+  }
+  return found;
+}
+
 }  // namespace
 
 std::vector<Route> all_routes() {
@@ -86,31 +119,41 @@ std::vector<Route> all_routes() {
   for (const auto group :
        {app_routes(), instance_routes(), recipe_routes(), assignment_routes(), request_routes(),
         rollout_routes(), result_routes(), fleet_routes(), event_routes(), token_routes(),
-        join_token_routes(), std::span<const Route>(kOpenApi)})
+        join_token_routes(), installation_routes(), authority_routes(), std::span<const Route>(kOpenApi)})
     all.insert(all.end(), group.begin(), group.end());
   return all;
 }
 
-Task<HttpResponse> dispatch(Context& context, HttpRequest request) {
-  const std::string_view path = std::string_view(request.path).substr(kPrefix.size());
-  const Route* found = nullptr;
-  std::string allowed;
-  Call call;
-  for (const Route& route : table()) {
-    auto captured = match(route.pattern, path);
-    if (!captured) continue;
-    allowed.append(allowed.empty() ? "" : ", ").append(route.method);
-    if (route.method != request.method) continue;
-    found = &route;
-    call.captured = std::move(*captured);
-    break;
+HttpResponse refuse_large(Context& context, const HttpRequest& request) {
+  const Match found = find_route(request);
+  if (!found.route || found.route->role != Role::anyone) {
+    auto who = authenticate(context, request);
+    if (auto* refused = std::get_if<HttpResponse>(&who)) return std::move(*refused);
   }
+  return too_large(found.route);
+}
+
+Task<HttpResponse> dispatch(Context& context, HttpRequest request) {
+  Match matched = find_route(request);
+  const Route* found = matched.route;
+  const std::string& allowed = matched.allowed;
+  Call call;
+  std::optional<OpenCall> open;
+  call.captured = std::move(matched.captured);
   // Who may not call anything learns nothing about what there is.
   if (!found || found->role != Role::anyone) {
     auto who = authenticate(context, request);
     if (auto* refused = std::get_if<HttpResponse>(&who)) co_return std::move(*refused);
     call.caller = std::get<Caller>(std::move(who));
     call.actor = {call.caller.name, address_of(request.peer)};
+    if (auto refused = refuse_pace(context, call.caller)) {
+      if (context.noted_limits.take(call.caller.token_id, steady_millis())) {
+        auto noting = note_refusal(context, call, request, "too many calls");
+        co_await std::move(noting);
+      }
+      co_return std::move(*refused);
+    }
+    open.emplace(context, call.caller.token_id);
     auto noting = note_use(context, call.caller.token_id);
     co_await std::move(noting);
   }
@@ -136,6 +179,7 @@ Task<HttpResponse> dispatch(Context& context, HttpRequest request) {
     auto noting = note_refusal(context, call, call.http, "answered " + std::to_string(response.status));
     co_await std::move(noting);
   }
+  add_expiry(response, call.caller);
   co_return response;
 }
 

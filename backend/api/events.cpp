@@ -21,23 +21,40 @@ constexpr seconds kQuiet{15};
 // How soon a stream without events notices that its client has gone.
 constexpr seconds kLook{2};
 constexpr std::size_t kEventsPerTurn = 64;
-constexpr std::size_t kMostStreams = 1000;
 
-// Counts a stream while it lives, and its interest in output.
-class Watching {
+// A place among the streams, from the moment that it was allowed: what is not counted before it flows could
+// be asked for many times at once.
+class StreamPlace {
  public:
-  Watching(Context& context, std::optional<domain::InstanceKey> instance) : context_(context) {
+  StreamPlace(Context& context, std::string token_id) : context_(context), token_id_(std::move(token_id)) {
     ++context_.event_streams;
-    if (instance) output_.emplace(context_.fleet, *instance);
+    ++context_.streams_open[token_id_];
   }
-  ~Watching() { --context_.event_streams; }
-  Watching(const Watching&) = delete;
-  Watching& operator=(const Watching&) = delete;
+  ~StreamPlace() {
+    --context_.event_streams;
+    const auto found = context_.streams_open.find(token_id_);
+    if (found != context_.streams_open.end() && --found->second == 0) context_.streams_open.erase(found);
+  }
+  StreamPlace(const StreamPlace&) = delete;
+  StreamPlace& operator=(const StreamPlace&) = delete;
 
  private:
   Context& context_;
-  std::optional<fleet::Fleet::OutputWatch> output_;
+  const std::string token_id_;
 };
+
+// The place, or the answer to give instead.
+std::variant<std::shared_ptr<StreamPlace>, HttpResponse> take_place(Context& context,
+                                                                    const std::string& token_id) {
+  const auto own = context.streams_open.find(token_id);
+  const auto verdict =
+      domain::decide_stream(own == context.streams_open.end() ? 0 : own->second, context.event_streams);
+  if (verdict == domain::StreamVerdict::open) return std::make_shared<StreamPlace>(context, token_id);
+  const bool is_own = verdict == domain::StreamVerdict::too_many_of_token;
+  HttpResponse refused = problem(is_own ? kTooManyRequests : kUnavailable, domain::explain(verdict));
+  refused.headers.push_back({"Retry-After", "30"});
+  return refused;
+}
 
 struct StreamRequest {
   telemetry::EventFilter filter;
@@ -45,6 +62,7 @@ struct StreamRequest {
   std::string token_id;  // the stream ends when this does
   telemetry::EventId after = 0;
   std::optional<domain::InstanceKey> output_of;
+  std::shared_ptr<StreamPlace> place;  // held for as long as it flows
 };
 
 std::string gap(telemetry::EventId id) {
@@ -91,7 +109,8 @@ std::string text_of(const Events& events) {
 }
 
 Task<> stream(Context& context, StreamRequest request, transport::EventSink& sink) {
-  const Watching watching(context, request.output_of);
+  std::optional<fleet::Fleet::OutputWatch> output;
+  if (request.output_of) output.emplace(context.fleet, *request.output_of);
   telemetry::EventLog& log = context.events;
   std::string hello = ": connected\n\n";
   if (!log.has_all_after(request.after)) {
@@ -164,7 +183,9 @@ Task<HttpResponse> events(Context& context, const Call& call) {
   auto read = read_stream_request(context, call);
   if (const auto* refused = std::get_if<HttpResponse>(&read)) co_return *refused;
   StreamRequest request = std::get<StreamRequest>(std::move(read));
-  if (context.event_streams >= kMostStreams) co_return problem(kUnavailable, "too many streams are open");
+  auto place = take_place(context, call.caller.token_id);
+  if (const auto* refused = std::get_if<HttpResponse>(&place)) co_return *refused;
+  request.place = std::get<std::shared_ptr<StreamPlace>>(std::move(place));
   if (request.filter.output) {
     auto reading = context.store.read(
         [app = request.filter.app_id, id = request.filter.instance_id,

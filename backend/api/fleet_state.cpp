@@ -11,11 +11,27 @@ namespace fleet_state_resource {
 
 namespace {
 
-// The waits of some instances, as the index has them; names come from the store.
-struct Waiting {
-  domain::Instance instance;
-  std::vector<domain::WaitStatus> waits;
+// So many of those that hold up others are named.
+constexpr std::size_t kMostHolders = 20;
+
+// The instances that waits are about; which wait for what is in the index.
+struct Waits {
+  std::vector<domain::Instance> waiting, holding;
 };
+
+void add_holders(Context& context, base::JsonText& json, const std::vector<domain::WaitHolder>& holders,
+                 const std::vector<domain::Instance>& instances) {
+  json.key("held_up_by").begin_list();
+  for (const domain::WaitHolder& holder : holders) {
+    const auto found = std::ranges::find(instances, holder.instance, &domain::Instance::key);
+    if (found == instances.end()) continue;
+    json.begin_object().member("app_id", found->app_id).member("instance_id", found->instance_id);
+    json.member("waiting", holder.waiting).member("online", context.fleet.is_connected(found->key));
+    domain::add_instant(json, "last_seen", found->last_seen);
+    json.member("status", found->status).end_object();
+  }
+  json.end_list();
+}
 
 Task<HttpResponse> waits(Context& context, const Call& call) {
   const auto asked = page_of(call);
@@ -34,25 +50,32 @@ Task<HttpResponse> waits(Context& context, const Call& call) {
     }
     keys.push_back(key);
   }
-  auto reading =
-      context.store.read([keys, app = std::string(call.http.parameter("app")), scope = call.caller.scope](
-                             store::Store& store) -> base::Result<std::vector<domain::Instance>> {
-        std::vector<domain::Instance> found;
-        for (const domain::InstanceKey key : keys) {
-          auto instance = store.find_instance(key);
-          if (!instance && instance.error().code() == base::ErrorCode::not_found) continue;
-          if (!instance) return std::move(instance).error();
-          if ((app.empty() || instance->app_id == app) && covers(scope, *instance))
-            found.push_back(std::move(*instance));
-        }
-        return found;
-      });
-  const auto instances = co_await std::move(reading);
-  if (!instances) co_return problem_of(instances.error());
+  const std::vector<domain::WaitHolder> holders = context.fleet.waits().holders(kMostHolders);
+  std::vector<domain::InstanceKey> holding;
+  for (const domain::WaitHolder& holder : holders)
+    holding.push_back(holder.instance);
+  auto reading = context.store.read([keys, holding, app = std::string(call.http.parameter("app")),
+                                     scope = call.caller.scope](store::Store& store) -> base::Result<Waits> {
+    Waits found;
+    for (const auto& [wanted, instances] :
+         {std::pair(&keys, &found.waiting), std::pair(&holding, &found.holding)})
+      for (const domain::InstanceKey key : *wanted) {
+        auto instance = store.find_instance(key);
+        if (!instance && instance.error().code() == base::ErrorCode::not_found) continue;
+        if (!instance) return std::move(instance).error();
+        if ((app.empty() || instance->app_id == app) && covers(scope, *instance))
+          instances->push_back(std::move(*instance));
+      }
+    return found;
+  });
+  const auto found = co_await std::move(reading);
+  if (!found) co_return problem_of(found.error());
 
   base::JsonText json;
-  json.begin_object().key("items").begin_list();
-  for (const domain::Instance& instance : *instances)
+  json.begin_object();
+  add_holders(context, json, holders, found->holding);
+  json.key("items").begin_list();
+  for (const domain::Instance& instance : found->waiting)
     for (const domain::WaitStatus& wait : context.fleet.waits().waits_of(instance.key)) {
       json.begin_object().member("app_id", instance.app_id).member("instance_id", instance.instance_id);
       json.member("state_id", wait.state_id).member("recipe_version", instance.recipe_version);

@@ -4,7 +4,9 @@
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
+#include "backend/api/visibility.hpp"
 #include "backend/store/certificates.hpp"
+#include "base/sha256.hpp"
 
 namespace backend::api {
 
@@ -12,10 +14,10 @@ namespace instances_resource {
 
 namespace {
 
-void add_tags(base::JsonText& json, const domain::Tags& tags) {
-  json.key("tags").begin_object();
-  for (const auto& [name, value] : tags)
-    json.member(name, value);
+void add_tags(base::JsonText& json, std::string_view name, const domain::Tags& tags) {
+  json.key(name).begin_object();
+  for (const auto& [key, value] : tags)
+    json.member(key, value);
   json.end_object();
 }
 
@@ -40,15 +42,21 @@ void begin_instance(base::JsonText& json, const domain::Instance& instance, bool
   domain::add_instant(json, "first_seen", instance.first_seen);
   domain::add_instant(json, "connected_at", instance.connected_at);
   domain::add_instant(json, "last_seen", instance.last_seen);
-  add_tags(json, instance.tags());
+  add_tags(json, "tags", instance.tags());
+  add_tags(json, "self_tags", instance.agent_tags);
+  if (!instance.wished_name.empty()) json.member("wished_name", instance.wished_name);
   json.member("os", instance.os).member("arch", instance.arch);
   json.member("recipe_version", instance.recipe_version);
   json.member("reported_version", instance.reported_version).member("status", instance.status);
   json.key("errors").begin_list();
-  if (!instance.problem.empty()) json.value(instance.problem);
   for (const std::string& error : instance.errors)
     json.value(error);
   json.end_list();
+  domain::add_instant(json, "revoked", instance.revoked);
+  domain::add_instant(json, "pending", instance.pending);
+  if (instance.pending != 0) json.member("token_prefix", instance.token_prefix);
+  domain::add_instant(json, "excluded", instance.excluded);
+  if (instance.excluded != 0) json.member("excluded_reason", instance.excluded_why);
   add_last_round(json, instance.last_round);
 }
 
@@ -80,7 +88,7 @@ void add_identity(base::JsonText& json, const std::optional<domain::Enrolment>& 
   domain::add_instant(json, "revoked_at", enrolment->revoked);
   json.optional("reason", enrolment->why).key("certificates").begin_list();
   for (const domain::CertificateRow& certificate : enrolment->certificates) {
-    json.begin_object().member("serial", certificate.serial);
+    json.begin_object().member("serial", certificate.serial).optional("issuer", certificate.issuer);
     domain::add_instant(json, "issued_at", certificate.issued);
     domain::add_instant(json, "expires_at", certificate.not_after);
     domain::add_instant(json, "first_used_at", certificate.first_used);
@@ -125,6 +133,9 @@ Task<HttpResponse> list(Context& context, const Call& call) {
     filter.online = base::Value::string(online).as_bool();
     if (!filter.online) co_return problem(kBadRequest, "online must be true or false");
   }
+  const std::string_view pending = call.http.parameter("pending");
+  if (!pending.empty() && pending != "true") co_return problem(kBadRequest, "pending must be true");
+  filter.only_pending = !pending.empty();
   const std::string_view text = call.http.parameter("selector");
   auto selector = domain::Selector::parse(text.empty() ? "*" : text);
   if (selector) selector = narrowed(call.caller.scope, *selector);
@@ -171,7 +182,8 @@ Task<HttpResponse> patch(Context& context, const Call& call) {
   auto writing = context.store.write([app = call.captured[0], id = call.captured[1], tags, edit,
                                       actor = call.actor, scope = call.caller.scope,
                                       detail = call.http.body](store::Store& store) -> base::Result<Patched> {
-    if (auto found = find_covered(store, scope, app, id); !found) return std::move(found).error();
+    auto found = find_covered(store, scope, app, id);
+    if (!found) return std::move(found).error();
     auto patched = store::patch_tags(store, app, id, tags, edit);
     if (!patched) return std::move(patched).error();
     auto placed = fleet::place_instance(store, patched->key);
@@ -185,6 +197,8 @@ Task<HttpResponse> patch(Context& context, const Call& call) {
     if (!covers(scope, after->instance))
       return base::Error(base::ErrorCode::permission,
                          "these tags would take the machine out of the scope " + scope->text());
+    if (auto same = check_assignments_stay(store, scope, *found, after->instance); !same)
+      return std::move(same).error();
     return Patched{std::move(*after), std::move(*delivery)};
   });
   const auto patched = co_await std::move(writing);
@@ -211,15 +225,112 @@ Task<HttpResponse> forget(Context& context, const Call& call) {
   co_return no_content();
 }
 
-Task<HttpResponse> revoke(Context& context, const Call& call) {
+// {"reason": "…"}, or nothing.
+std::variant<std::string, HttpResponse> read_reason(const Call& call) {
   constexpr std::size_t kLongestReason = 256;
+  const auto body = JsonBody::read(call.http.body.empty() ? std::string_view("{}") : call.http.body);
+  if (const auto* refused = std::get_if<HttpResponse>(&body)) return *refused;
+  Fields fields(std::get<JsonBody>(body).root());
+  std::string reason = fields.text_or("reason", "");
+  if (reason.size() > kLongestReason || !protocol::problem_of_id(reason).empty())
+    fields.complain("reason", "must be one line of 256 bytes at most");
+  if (auto refused = fields.problems()) return std::move(*refused);
+  return reason;
+}
+
+Task<HttpResponse> set_excluded(Context& context, const Call& call, bool is_excluded) {
+  const auto given = read_reason(call);
+  if (const auto* refused = std::get_if<HttpResponse>(&given)) co_return *refused;
+  auto writing = context.store.write(
+      [app = call.captured[0], id = call.captured[1], is_excluded, reason = std::get<std::string>(given),
+       actor = call.actor, scope = call.caller.scope](store::Store& store) -> base::Result<Patched> {
+        auto found = find_covered(store, scope, app, id);
+        if (!found) return std::move(found).error();
+        auto set = store.set_excluded(found->key, is_excluded ? domain::now_millis() : 0,
+                                      is_excluded ? reason : std::string());
+        if (!set) return std::move(set).error();
+        auto delivery = fleet::prepare_delivery(store, {}, {found->key});
+        if (!delivery) return std::move(delivery).error();
+        auto noted = audit(store, actor, is_excluded ? "instance.exclude" : "instance.include",
+                           app + "/" + id, reason);
+        if (!noted) return std::move(noted).error();
+        auto after = read_shown(store, store.find_instance(found->key));
+        if (!after) return std::move(after).error();
+        return Patched{std::move(*after), std::move(*delivery)};
+      });
+  const auto changed = co_await std::move(writing);
+  if (!changed) co_return problem_of(changed.error());
+  context.fleet.deliver(changed->delivery);
+  context.rollouts.wake();
+  co_return instance_reply(context, changed->shown);
+}
+
+// ---- machines that wait, or are waited for
+
+Task<HttpResponse> approve(Context& context, const Call& call) {
   const auto body = JsonBody::read(call.http.body.empty() ? std::string_view("{}") : call.http.body);
   if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
   Fields fields(std::get<JsonBody>(body).root());
-  const std::string reason = fields.text_or("reason", "");
-  if (reason.size() > kLongestReason || !protocol::problem_of_id(reason).empty())
-    fields.complain("reason", "must be one line of 256 bytes at most");
+  const std::string prefix = fields.text_or("token_hash", "");
   if (auto refused = fields.problems()) co_return std::move(*refused);
+  auto writing =
+      context.store.write([app = call.captured[0], id = call.captured[1], prefix, actor = call.actor,
+                           scope = call.caller.scope](store::Store& store) -> base::Result<Patched> {
+        auto found = find_covered(store, scope, app, id);
+        if (!found) return std::move(found).error();
+        auto approved = store::approve_instance(store, found->key, prefix);
+        if (!approved) return std::move(approved).error();
+        auto placed = fleet::place_instance(store, found->key);
+        if (!placed) return std::move(placed).error();
+        auto delivery = fleet::prepare_delivery(store, std::move(*placed), {found->key});
+        if (!delivery) return std::move(delivery).error();
+        auto noted = audit(store, actor, "instance.approve", app + "/" + id, approved->token_prefix);
+        if (!noted) return std::move(noted).error();
+        auto after = read_shown(store, store.find_instance(found->key));
+        if (!after) return std::move(after).error();
+        return Patched{std::move(*after), std::move(*delivery)};
+      });
+  const auto approved = co_await std::move(writing);
+  if (!approved) co_return problem_of(approved.error());
+  context.fleet.deliver(approved->delivery);
+  co_return instance_reply(context, approved->shown);
+}
+
+Task<HttpResponse> expect(Context& context, const Call& call) {
+  const auto body = JsonBody::read(call.http.body);
+  if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
+  Fields fields(std::get<JsonBody>(body).root());
+  const std::string hash = fields.text("token_hash");
+  if (!base::is_sha256_hex(hash))
+    fields.complain("token_hash",
+                    "must be the SHA-256 of the machine's instance_token, 64 hexadecimal digits");
+  check_name(fields, "instance_id", call.captured[1]);
+  if (auto refused = fields.problems()) co_return std::move(*refused);
+  auto writing = context.store.write([app = call.captured[0], id = call.captured[1], hash,
+                                      actor = call.actor](store::Store& store) -> base::Result<Shown> {
+    auto expected = store::expect_instance(store, app, id, hash, domain::now_millis());
+    auto shown = read_shown(store, std::move(expected));
+    if (!shown) return shown;
+    auto noted = audit(store, actor, "instance.expect", app + "/" + id, hash.substr(0, 16));
+    if (!noted) return std::move(noted).error();
+    return shown;
+  });
+  const auto shown = co_await std::move(writing);
+  if (!shown) co_return problem_of(shown.error());
+  co_return instance_reply(context, *shown);
+}
+
+Task<HttpResponse> exclude(Context& context, const Call& call) {
+  return set_excluded(context, call, true);
+}
+Task<HttpResponse> include(Context& context, const Call& call) {
+  return set_excluded(context, call, false);
+}
+
+Task<HttpResponse> revoke(Context& context, const Call& call) {
+  const auto given = read_reason(call);
+  if (const auto* refused = std::get_if<HttpResponse>(&given)) co_return *refused;
+  const auto& reason = std::get<std::string>(given);
   auto writing =
       context.store.write([app = call.captured[0], id = call.captured[1], reason, actor = call.actor,
                            scope = call.caller.scope](store::Store& store) -> base::Result<Shown> {
@@ -233,6 +344,7 @@ Task<HttpResponse> revoke(Context& context, const Call& call) {
   const auto revoked = co_await std::move(writing);
   if (!revoked) co_return problem_of(revoked.error());
   context.fleet.revoke(revoked->instance.key, reason.empty() ? "revoked" : "revoked: " + reason);
+  context.fleet.forget(revoked->instance.key);  // nobody waits for it any more
   co_return instance_reply(context, *revoked);
 }
 
@@ -241,7 +353,7 @@ constexpr Route kRoutes[] = {
      .pattern = "/instances",
      .summary = "Instances, by app and id",
      .handler = list,
-     .queries = "app selector online limit after"},
+     .queries = "app selector pending online limit after"},
     {.method = "GET",
      .pattern = "/instances/{app}/{id}",
      .summary = "One instance with its facts and waits",
@@ -263,6 +375,31 @@ constexpr Route kRoutes[] = {
      .role = Role::operator_,
      .body = Body::json,
      .handler = revoke},
+    {.method = "POST",
+     .pattern = "/instances/{app}/{id}/approve",
+     .summary = "Let in an instance that waits",
+     .role = Role::operator_,
+     .body = Body::json,
+     .handler = approve},
+    {.method = "POST",
+     .pattern = "/instances/{app}/{id}/expect",
+     .summary = "Let in an instance that will come with this instance_token",
+     .role = Role::admin,
+     .body = Body::json,
+     .handler = expect,
+     .reach = Reach::everything},
+    {.method = "POST",
+     .pattern = "/instances/{app}/{id}/exclude",
+     .summary = "Go on without an instance: waits and rollouts are not held up by it",
+     .role = Role::operator_,
+     .body = Body::json,
+     .handler = exclude},
+    {.method = "POST",
+     .pattern = "/instances/{app}/{id}/include",
+     .summary = "Count on an instance again",
+     .role = Role::operator_,
+     .body = Body::json,
+     .handler = include},
 };
 
 }  // namespace

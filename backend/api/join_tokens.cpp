@@ -3,6 +3,7 @@
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
+#include "backend/domain/enrolment_rules.hpp"
 #include "backend/store/enrolment.hpp"
 #include "pki/join_token.hpp"
 
@@ -23,11 +24,11 @@ void begin_join_token(base::JsonText& json, const domain::JoinToken& token) {
     json.null();
   else
     json.value(token.instance_id);
-  json.key("tags").begin_object();
+  json.member("name", token.name_pattern).key("tags").begin_object();
   for (const auto& [name, value] : token.tags)
     json.member(name, value);
   json.end_object().member("uses", token.uses_total).member("uses_left", token.uses_left);
-  json.member("created_by", token.created_by);
+  json.member("approve", token.needs_approval).member("created_by", token.created_by);
   domain::add_instant(json, "created", token.created);
   domain::add_instant(json, "expires", token.expires);
   domain::add_instant(json, "revoked", token.revoked);
@@ -53,6 +54,13 @@ domain::JoinToken read_join_token(Fields& fields) {
   check_name(fields, "app_id", token.app_id);
   token.instance_id = fields.text_or("instance_id", "");
   if (!token.instance_id.empty()) check_name(fields, "instance_id", token.instance_id);
+  token.name_pattern = fields.text_or("name", "");
+  if (!token.name_pattern.empty()) {
+    if (std::string wrong = domain::problem_of_name_pattern(token.name_pattern); !wrong.empty())
+      fields.complain("name", std::move(wrong));
+    if (!token.instance_id.empty())
+      fields.complain("name", "does not go with instance_id, which is the name");
+  }
   if (const base::Value* tags = fields.value("tags")) {
     if (!tags->is_object()) fields.complain("tags", "must be an object");
     for (auto& [name, value] : read_tags(fields, *tags)) {
@@ -63,6 +71,7 @@ domain::JoinToken read_join_token(Fields& fields) {
     }
   }
   token.uses_total = token.uses_left = fields.integer_or("uses", 1, 1, kMostUses);
+  token.needs_approval = fields.flag_or("approve", false);
   token.created = domain::now_millis();
   token.expires = token.created + fields.integer_or("ttl_s", kDefaultLife, 1, kLongestLife) * 1000;
   return token;
@@ -72,6 +81,8 @@ std::string describe(const domain::JoinToken& token) {
   std::string text = token.app_id + (token.instance_id.empty() ? "" : "/" + token.instance_id) + ", " +
                      std::to_string(token.uses_total) + (token.uses_total == 1 ? " use" : " uses") +
                      ", until " + domain::instant_text(token.expires);
+  if (token.needs_approval) text += ", to be approved";
+  if (!token.name_pattern.empty()) text += ", names " + token.name_pattern;
   for (const auto& [name, value] : token.tags)
     text += ", " + name + "=" + value;
   return text;
@@ -83,12 +94,16 @@ Task<HttpResponse> create(Context& context, const Call& call) {
   Fields fields(std::get<JsonBody>(body).root());
   domain::JoinToken wanted = read_join_token(fields);
   if (auto refused = fields.problems()) co_return std::move(*refused);
-  if (context.ca_hash.empty())
+  const fleet::SharedAuthorities& authorities = context.fleet.authorities();
+  if (!authorities)
     co_return problem(
         kConflict,
         "this backend runs without TLS (--plain) and issues no certificates: agents come with their "
         "instance_token, and need no join token");
-  const pki::JoinToken made = pki::make_join_token(context.ca_hash);
+  // While the authority is being changed, this is the one that the server shows.
+  const pki::JoinToken made =
+      pki::make_join_token(authorities->for_server(std::chrono::system_clock::now()).public_hash());
+  wanted.ca_hash = made.ca_hash;
   wanted.id = made.id;
   wanted.secret_hash = pki::hash_of_secret(made.secret);
   wanted.created_by = call.actor.name;

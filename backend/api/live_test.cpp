@@ -82,6 +82,48 @@ TEST_CASE("without the token nothing is told or done, but for the description an
   CHECK(stranger.request({.method = "POST", .target = "/healthz"})->status == 405);
 }
 
+TEST_CASE("a wrong token is what is wrong, however large the body is that comes with it") {
+  const tests::ScratchFolder scratch;
+  LiveBackend backend(scratch / "data");
+  transport::HttpClient stranger(backend.client_options(false));
+  const std::string body = "{\"x\":\"" + std::string(2 * 1024 * 1024, 'x') + "\"}";
+  const auto post = [&](const std::string& target, transport::Headers headers) {
+    auto reply =
+        stranger.request({.method = "POST", .target = target, .headers = std::move(headers), .body = body});
+    return reply ? reply->status : 0;
+  };
+  CHECK(post("/api/v1/recipes/x/revisions", {}) == 401);
+  CHECK(post("/api/v1/recipes/x/revisions", {{"Authorization", "Bearer " + std::string(64, '0')}}) == 401);
+  CHECK(post("/api/v1/nonsense", {}) == 401);
+  CHECK(post("/healthz", {}) == 413);
+  CHECK(status(backend, "POST", "/plan", body) == 413);
+}
+
+TEST_CASE("HEAD is answered as GET is, without the body") {
+  const tests::ScratchFolder scratch;
+  LiveBackend backend(scratch / "data");
+  for (const char* path : {"/apps", "/openapi.json", "/instances", "/apps/default"}) {
+    CAPTURE(path);
+    const auto get = backend.call("GET", path);
+    const auto head = backend.call("HEAD", path);
+    CHECK(head.status == get.status);
+    CHECK(head.body.empty());
+    CHECK(head.header("Content-Length") == std::to_string(get.body.size()));
+    CHECK(head.header("Content-Type") == get.header("Content-Type"));
+  }
+  CHECK(status(backend, "HEAD", "/nonsense") == 404);
+  CHECK(status(backend, "HEAD", "/events") == 200);
+  CHECK(status(backend, "HEAD", "/plan") == 405);
+  transport::HttpClient stranger(backend.client_options(false));
+  for (const char* path : {"/healthz", "/readyz", "/metrics"}) {
+    const auto head = stranger.request({.method = "HEAD", .target = path});
+    REQUIRE(head);
+    CHECK(head->status == 200);
+    CHECK(head->body.empty());
+  }
+  CHECK(stranger.request({.method = "HEAD", .target = "/api/v1/apps"})->status == 401);
+}
+
 TEST_CASE("every route refuses what it cannot read, each mistake with its own status") {
   const tests::ScratchFolder scratch;
   LiveBackend backend(scratch / "data");

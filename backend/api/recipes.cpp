@@ -1,9 +1,13 @@
 #include "backend/store/recipes.hpp"
 
+#include "backend/api/access.hpp"
 #include "backend/api/changes.hpp"
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
+#include "backend/api/reads.hpp"
+#include "backend/api/visibility.hpp"
+#include "backend/domain/ownership.hpp"
 #include "backend/domain/recipe_check.hpp"
 #include "base/text.hpp"
 
@@ -19,57 +23,137 @@ void begin_revision(base::JsonText& json, const domain::Revision& revision) {
   json.member("states", revision.state_count).member("syntax", revision.syntax);
 }
 
+// null: of tokens without a scope.
+void add_owner(base::JsonText& json, std::string_view owner) {
+  json.key("owner");
+  if (owner.empty())
+    json.null();
+  else
+    json.value(owner);
+}
+
+// As the caller may know it: of a recipe that is not the caller's the newest revision that is.
+base::Result<std::optional<domain::RecipeSummary>> as_seen(store::Store& store,
+                                                           const ReadableRecipes& recipes,
+                                                           domain::RecipeSummary recipe) {
+  const ReadableRevisions readable = recipes.of(recipe.name, recipe.owner);
+  if (readable.all || readable.newest) return std::optional(std::move(recipe));
+  if (readable.numbers.empty()) return std::optional<domain::RecipeSummary>();
+  auto revision = store.find_revision_row(recipe.name, *readable.numbers.rbegin());
+  if (!revision) return std::move(revision).error();
+  recipe.newest = revision->revision;
+  recipe.digest = std::move(revision->digest);
+  recipe.state_count = revision->state_count;
+  recipe.created = revision->created;
+  return std::optional(std::move(recipe));
+}
+
+using Recipes = domain::Page<domain::RecipeSummary>;
+
+base::Result<Recipes> list_seen(store::Store& store, const Scope& scope, const domain::PageRequest& page) {
+  auto recipes = store.list_recipes(page);
+  if (!recipes || !scope) return recipes;
+  auto readable = ReadableRecipes::load(store, scope);
+  if (!readable) return std::move(readable).error();
+  std::vector<domain::RecipeSummary> seen;
+  for (domain::RecipeSummary& each : recipes->items) {
+    auto shown = as_seen(store, *readable, std::move(each));
+    if (!shown) return std::move(shown).error();
+    if (*shown) seen.push_back(std::move(**shown));
+  }
+  recipes->items = std::move(seen);
+  return recipes;
+}
+
 Task<HttpResponse> list(Context& context, const Call& call) {
   const auto page = page_of(call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
-  auto reading = context.store.read([wanted = std::get<domain::PageRequest>(page)](store::Store& store) {
-    return store.list_recipes(wanted);
-  });
+  auto reading = context.store.read(
+      [wanted = std::get<domain::PageRequest>(page), scope = call.caller.scope](
+          store::Store& store) -> base::Result<Recipes> { return list_seen(store, scope, wanted); });
   const auto recipes = co_await std::move(reading);
   if (!recipes) co_return problem_of(recipes.error());
   co_return list_reply(*recipes, [](base::JsonText& json, const domain::RecipeSummary& recipe) {
     json.begin_object().member("name", recipe.name).member("newest", recipe.newest);
     json.member("digest", recipe.digest).member("states", recipe.state_count);
     domain::add_instant(json, "created", recipe.created);
+    add_owner(json, recipe.owner);
     json.end_object();
   });
+}
+
+struct Shown {
+  domain::Page<domain::Revision> revisions;
+  std::string owner;
+};
+
+base::Result<Shown> show_seen(store::Store& store, const Scope& scope, const std::string& name,
+                              const domain::PageRequest& page) {
+  auto revisions = store.list_revisions(name, page);
+  if (!revisions) return std::move(revisions).error();
+  auto owner = store.recipe_owner(name);
+  if (!owner) return std::move(owner).error();
+  if (!scope) return Shown{std::move(*revisions), std::move(*owner)};
+  auto recipes = ReadableRecipes::load(store, scope, name);
+  if (!recipes) return std::move(recipes).error();
+  const ReadableRevisions readable = recipes->of(name, *owner);
+  if (!readable.any()) return base::Error(base::ErrorCode::not_found, "there is no recipe '" + name + "'");
+  auto newest = store.find_revision_row(name, std::nullopt);
+  if (!newest) return std::move(newest).error();
+  std::erase_if(revisions->items, [&](const domain::Revision& each) {
+    const bool is_newest = readable.newest && each.revision == newest->revision;
+    return !readable.all && !is_newest && !readable.numbers.contains(each.revision);
+  });
+  return Shown{std::move(*revisions), std::move(*owner)};
 }
 
 Task<HttpResponse> show(Context& context, const Call& call) {
   const auto page = page_of(call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
-  auto reading = context.store.read([name = call.captured[0], wanted = std::get<domain::PageRequest>(page)](
-                                        store::Store& store) { return store.list_revisions(name, wanted); });
-  const auto revisions = co_await std::move(reading);
-  if (!revisions) co_return problem_of(revisions.error());
-  if (revisions->items.empty() && call.http.parameter("after").empty())
-    co_return problem(kNotFound, "there is no recipe '" + call.captured[0] + "'");
+  auto reading = context.store.read(
+      [name = call.captured[0], wanted = std::get<domain::PageRequest>(page),
+       scope = call.caller.scope](store::Store& store) { return show_seen(store, scope, name, wanted); });
+  const auto shown = co_await std::move(reading);
+  if (!shown) co_return problem_of(shown.error());
   base::JsonText json;
-  json.begin_object().member("name", call.captured[0]).key("revisions").begin_list();
-  for (const domain::Revision& revision : revisions->items) {
+  json.begin_object().member("name", call.captured[0]);
+  add_owner(json, shown->owner);
+  json.key("revisions").begin_list();
+  for (const domain::Revision& revision : shown->revisions.items) {
     begin_revision(json, revision);
     json.end_object();
   }
   json.end_list().key("next");
-  if (revisions->next.empty())
+  if (shown->revisions.next.empty())
     json.null();
   else
-    json.value(revisions->next);
+    json.value(shown->revisions.next);
   co_return json_reply(kOk, json.end_object());
 }
 
 Task<HttpResponse> show_revision(Context& context, const Call& call) {
   const auto number = base::parse_integer(call.captured[1]);
   if (!number || *number < 1) co_return problem(kNotFound, "revisions are numbers from 1");
-  auto reading = context.store.read([name = call.captured[0], wanted = *number](store::Store& store) {
-    return store.find_revision(name, wanted);
-  });
+  auto reading =
+      context.store.read([name = call.captured[0], wanted = *number, scope = call.caller.scope](
+                             store::Store& store) { return find_readable(store, scope, name, wanted); });
   const auto revision = co_await std::move(reading);
-  if (!revision) co_return problem_of(revision.error());
+  if (!revision) {
+    if (call.caller.scope && revision.error().code() == base::ErrorCode::not_found) {
+      auto refusing = note_refusal(context, call, call.http, "answered 404");
+      co_await std::move(refusing);
+    }
+    co_return problem_of(revision.error());
+  }
+  auto noting = note_read(context, call, revision->name, revision->revision, {});
+  const auto noted = co_await std::move(noting);
+  if (!noted) co_return problem_of(noted.error());
   base::JsonText json;
   begin_revision(json, *revision);
   json.member("name", revision->name).member("content", revision->content);
-  co_return json_reply(kOk, json.end_object());
+  HttpResponse response = json_reply(kOk, json.end_object());
+  response.headers.push_back({"Cache-Control", "no-store"});  // it may hold secrets
+  co_return response;
 }
 
 // All apps with an assignment that follows the recipe get it, or none.
@@ -78,13 +162,27 @@ base::Result<fleet::Delivery> place_followers(store::Store& store, const std::st
   if (!apps) return std::move(apps).error();
   fleet::Placed all;
   for (const std::string& app : *apps) {
-    auto placed = fleet::place_app(store, app);
+    auto placed = fleet::place_app(store, app, {.assignment = {}, .recipe = recipe});
     if (!placed) return as_conflict(std::move(placed).error());
     all.matched += placed->matched;
     all.changed.insert(all.changed.end(), std::make_move_iterator(placed->changed.begin()),
                        std::make_move_iterator(placed->changed.end()));
+    std::ranges::move(placed->rejected, std::back_inserter(all.rejected));
   }
   return fleet::prepare_delivery(store, std::move(all));
+}
+
+// Whether the caller may push another revision, if there is one already.
+base::Result<void> check_owned(store::Store& store, const Scope& scope, const std::string& recipe) {
+  if (!scope) return {};
+  auto known = store.find_revision_row(recipe, std::nullopt);
+  if (!known && known.error().code() == base::ErrorCode::not_found) return {};
+  if (!known) return std::move(known).error();
+  auto owner = store.recipe_owner(recipe);
+  if (!owner) return std::move(owner).error();
+  if (domain::owns(scope, *owner)) return {};
+  return base::Error(base::ErrorCode::permission,
+                     "the recipe '" + recipe + "' belongs to others: push it under another name");
 }
 
 struct Pushed {
@@ -114,10 +212,12 @@ Task<HttpResponse> push(Context& context, const Call& call) {
                                .syntax = checked->syntax,
                                .digest = checked->digest,
                                .states = std::move(checked->states),
-                               .state_count = checked->state_count};
+                               .state_count = checked->state_count,
+                               .owner = call.caller.scope ? call.caller.scope->text() : ""};
   auto writing =
       context.store.write([revision = std::move(revision), actor = call.actor,
                            scope = call.caller.scope](store::Store& store) -> base::Result<Pushed> {
+        if (auto own = check_owned(store, scope, revision.name); !own) return std::move(own).error();
         if (auto own = check_followers(store, scope, revision.name); !own) return std::move(own).error();
         auto put = store::put_revision(store, revision, domain::now_millis());
         if (!put) return std::move(put).error();
@@ -137,6 +237,7 @@ Task<HttpResponse> push(Context& context, const Call& call) {
   base::JsonText json;
   begin_revision(json, stored);
   json.member("name", stored.name).member("affected", pushed->delivery.changed.size());
+  add_rejected(json, pushed->delivery);
   json.key("warnings").begin_list();
   for (const recipe::Problem& warning : checked->warnings)
     json.value(recipe::describe(warning, name));
@@ -146,6 +247,35 @@ Task<HttpResponse> push(Context& context, const Call& call) {
                                               transport::percent_encode(name) + "/revisions/" +
                                               std::to_string(stored.revision)});
   co_return response;
+}
+
+// Another owner: a scope, or null for tokens without one.
+Task<HttpResponse> set_owner(Context& context, const Call& call) {
+  const auto body = JsonBody::read(call.http.body);
+  if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
+  Fields fields(std::get<JsonBody>(body).root());
+  if (!std::get<JsonBody>(body).root().find("owner")) fields.complain("owner", "is missing");
+  std::string owner = fields.text_or("owner", "");
+  if (!owner.empty()) {
+    auto scope = domain::Selector::parse(owner);
+    if (scope)
+      owner = scope->text();
+    else
+      fields.complain("owner", scope.error().message());
+  }
+  if (auto refused = fields.problems()) co_return std::move(*refused);
+  auto writing = context.store.write(
+      [name = call.captured[0], owner, actor = call.actor](store::Store& store) -> base::Result<void> {
+        if (auto known = store.find_revision_row(name, std::nullopt); !known) return std::move(known).error();
+        if (auto set = store.set_recipe_owner(name, owner); !set) return set;
+        return audit(store, actor, "recipe.owner", name, owner.empty() ? "without a scope" : owner);
+      });
+  const auto done = co_await std::move(writing);
+  if (!done) co_return problem_of(done.error());
+  base::JsonText json;
+  json.begin_object().member("name", call.captured[0]);
+  add_owner(json, owner);
+  co_return json_reply(kOk, json.end_object());
 }
 
 constexpr Route kRoutes[] = {
@@ -169,6 +299,13 @@ constexpr Route kRoutes[] = {
      .role = Role::operator_,
      .body = Body::recipe,
      .handler = push},
+    {.method = "PUT",
+     .pattern = "/recipes/{name}/owner",
+     .summary = "Hand a recipe to another scope",
+     .role = Role::admin,
+     .body = Body::json,
+     .handler = set_owner,
+     .reach = Reach::everything},
 };
 
 }  // namespace

@@ -3,7 +3,9 @@
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
+#include "backend/api/reads.hpp"
 #include "backend/api/targets.hpp"
+#include "backend/api/visibility.hpp"
 #include "backend/domain/recipe_check.hpp"
 #include "base/json.hpp"
 #include "base/token.hpp"
@@ -133,14 +135,19 @@ Task<HttpResponse> plan(Context& context, const Call& call) {
       co_return problem(kUnprocessable, "the recipe has problems", items_of(checked->problems));
     given = plan_of(std::move(checked->states), std::move(checked->digest));
   } else if (!source.name.empty()) {
-    auto reading = context.store.read(
-        [source](store::Store& store) { return store.find_revision(source.name, source.revision); });
+    auto reading = context.store.read([source, scope = call.caller.scope](store::Store& store) {
+      return find_readable(store, scope, source.name, source.revision);
+    });
     auto revision = co_await std::move(reading);
     if (!revision) co_return problem_of(revision.error());
+    // The answers show what the recipe says.
+    auto noting = note_read(context, call, revision->name, revision->revision, "plan");
+    const auto noted = co_await std::move(noting);
+    if (!noted) co_return problem_of(noted.error());
     given = plan_of(std::move(revision->states), std::move(revision->digest));
   }
 
-  auto finding = find_targets(context, app_id, std::move(selector));
+  auto finding = find_targets(context, call.caller.scope, app_id, std::move(selector));
   const auto targets = co_await std::move(finding);
   if (!targets) co_return problem_of(targets.error());
   Contents contents;
@@ -203,7 +210,7 @@ Task<HttpResponse> run(Context& context, const Call& call) {
   if (!checked->problems.empty())
     co_return problem(kUnprocessable, "the state has problems", items_of(checked->problems));
 
-  auto finding = find_targets(context, app_id, std::move(selector));
+  auto finding = find_targets(context, call.caller.scope, app_id, std::move(selector));
   const auto targets = co_await std::move(finding);
   if (!targets) co_return problem_of(targets.error());
   // Noted before it is done: what reaches past the recipe leaves a trace even if we die on the way. Without
@@ -251,7 +258,7 @@ Task<HttpResponse> cancel(Context& context, const Call& call) {
   const bool force = fields.flag_or("force", false);
   check_name(fields, "run_id", call.captured[0]);
   if (auto refused = fields.problems()) co_return std::move(*refused);
-  auto finding = find_targets(context, app_id, std::move(selector));
+  auto finding = find_targets(context, call.caller.scope, app_id, std::move(selector));
   const auto targets = co_await std::move(finding);
   if (!targets) co_return problem_of(targets.error());
   auto writing =
@@ -329,7 +336,7 @@ Task<HttpResponse> settings(Context& context, const Call& call) {
   }
   if (auto refused = fields.problems()) co_return std::move(*refused);
   const std::string reached = selector.text();
-  auto finding = find_targets(context, app_id, std::move(selector));
+  auto finding = find_targets(context, call.caller.scope, app_id, std::move(selector));
   const auto targets = co_await std::move(finding);
   if (!targets) co_return problem_of(targets.error());
   auto writing =

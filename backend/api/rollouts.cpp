@@ -5,6 +5,8 @@
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
+#include "backend/api/self_reports.hpp"
+#include "backend/api/visibility.hpp"
 #include "backend/domain/report_json.hpp"
 #include "backend/domain/rollout_rules.hpp"
 #include "backend/rollouts/rollout_step.hpp"
@@ -17,18 +19,41 @@ namespace rollouts_resource {
 namespace {
 
 constexpr std::int64_t kDay = 24 * 3600;
+constexpr std::size_t kMostEvidence = 20;
+constexpr std::size_t kMostExcluded = 1000;  // in one call
 
-// A rollout with its rings; without them where they would tell of machines that the caller must not see.
-void add_rollout(base::JsonText& json, const domain::Rollout& rollout,
+MachineSet set_of(const domain::Rollout& rollout) {
+  return {rollout.app_id, rollout.selector};
+}
+
+// One that reaches nobody in the scope is not there.
+base::Result<domain::Rollout> find_seen(store::Store& store, const Scope& scope, const std::string& id) {
+  auto rollout = store.find_rollout(id);
+  if (!rollout || !scope) return rollout;
+  auto seen = is_visible(store, scope, set_of(*rollout));
+  if (!seen) return std::move(seen).error();
+  if (!*seen) return base::Error(base::ErrorCode::not_found, "there is no rollout '" + id + "'");
+  return rollout;
+}
+
+// A rollout with its rings; without them, and without the number of its machines and what stopped it, where
+// they would tell of machines that the caller must not see.
+void add_rollout(base::JsonText& json, const domain::Rollout& rollout, const Scope& scope,
                  const std::vector<domain::RingCounts>* rings) {
+  const bool sees_all = is_narrowed(scope, rollout.selector);
+  if (!sees_all) rings = nullptr;
   json.member("id", rollout.id).member("app_id", rollout.app_id).member("selector", rollout.selector);
   json.member("canary", rollout.canary).member("version", rollout.version).member("url", rollout.url);
-  json.member("state", domain::name_of(rollout.state)).member("reason", rollout.reason);
+  json.member("state", domain::name_of(rollout.state)).member("reason", sees_all ? rollout.reason : "");
   json.member("ring", rollout.rings.empty() ? 0 : rollout.ring + 1);
   std::size_t machines = 0;
   for (const std::size_t size : rollout.rings)
     machines += size;
-  json.member("machines", machines);
+  json.key("machines");
+  if (sees_all)
+    json.value(machines);
+  else
+    json.null();
   json.member("pause_s", rollout.pause_s).member("jitter_s", rollout.jitter_s);
   json.member("timeout_s", rollout.timeout_s).member("created_by", rollout.created_by);
   domain::add_instant(json, "created", rollout.created);
@@ -95,7 +120,7 @@ std::variant<RolloutRequest, HttpResponse> read_rollout_request(const Call& call
   if (!rollout.canary.empty()) {
     auto canary = domain::Selector::parse(rollout.canary);
     if (canary)
-      request.canary = std::move(*canary);
+      request.canary = canary->strict();
     else
       fields.complain("canary", canary.error().message());
   }
@@ -118,12 +143,14 @@ struct Found {
 
 base::Result<Found> find_machines(store::Store& store, const RolloutRequest& request) {
   const bool with_facts = request.selector.uses_facts() || (request.canary && request.canary->uses_facts());
+  const domain::Selector strict = request.selector.strict();
   Found found;
   domain::PageRequest page{.limit = domain::kLargestPage};
   do {
-    auto some = store.list_instances({.app_id = request.rollout.app_id}, &request.selector, page, with_facts);
+    auto some = store.list_instances({.app_id = request.rollout.app_id}, &strict, page, with_facts);
     if (!some) return std::move(some).error();
     for (const domain::Instance& instance : some->items) {
+      if (instance.is_out()) continue;
       if (instance.agent_version == request.rollout.version) {
         ++found.already;
         continue;
@@ -137,7 +164,8 @@ base::Result<Found> find_machines(store::Store& store, const RolloutRequest& req
       found.machines.push_back({.instance = instance.key,
                                 .instance_id = instance.instance_id,
                                 .is_online = instance.online,
-                                .may_be_canary = !request.canary || request.canary->matches(instance)});
+                                .may_be_canary = instance.excluded == 0 &&
+                                                 (!request.canary || request.canary->matches(instance))});
     }
     page.after = some->next;
   } while (!page.after.empty());
@@ -148,11 +176,23 @@ struct Started {
   domain::Rollout rollout;
   std::vector<domain::RingCounts> rings;
   std::size_t already = 0;
+  std::vector<std::string> warnings;
 };
 
-base::Result<Started> start_rollout(store::Store& store, RolloutRequest request, const Actor& actor) {
+base::Result<Started> start_rollout(store::Store& store, RolloutRequest request, const Actor& actor,
+                                    const Scope& scope) {
   domain::Rollout& rollout = request.rollout;
+  if (auto app = find_visible_app(store, scope, rollout.app_id); !app) return std::move(app).error();
   if (auto fits = rollouts::check_pin(store, rollout); !fits) return std::move(fits).error();
+  if (auto fine = check_self_report(store, rollout.app_id, request.selector); !fine)
+    return std::move(fine).error();
+  if (request.canary)
+    if (auto fine = check_self_report(store, rollout.app_id, *request.canary); !fine)
+      return std::move(fine).error().with_context("canary");
+  auto app = store.find_app(rollout.app_id);
+  if (!app) return std::move(app).error();
+  auto effect = study(store, rollout.app_id, request.selector);
+  if (!effect) return std::move(effect).error();
   auto found = find_machines(store, request);
   if (!found) return std::move(found).error();
   if (found->machines.empty() && found->already == 0)
@@ -177,23 +217,26 @@ base::Result<Started> start_rollout(store::Store& store, RolloutRequest request,
   auto noted = audit(store, actor, "rollout", rollout.app_id + "/" + rollout.id,
                      rollout.version + " to " + rollout.selector);
   if (!noted) return std::move(noted).error();
-  return Started{std::move(*added), std::move(*counts), found->already};
+  return Started{std::move(*added), std::move(*counts), found->already,
+                 domain::self_report_warnings(request.selector, *app, *effect)};
 }
 
 Task<HttpResponse> start(Context& context, const Call& call) {
   auto read = read_rollout_request(call);
   if (const auto* refused = std::get_if<HttpResponse>(&read)) co_return *refused;
-  auto writing =
-      context.store.write([request = std::get<RolloutRequest>(std::move(read)), actor = call.actor](
-                              store::Store& store) { return start_rollout(store, request, actor); });
+  auto writing = context.store.write([request = std::get<RolloutRequest>(std::move(read)), actor = call.actor,
+                                      scope = call.caller.scope](store::Store& store) {
+    return start_rollout(store, request, actor, scope);
+  });
   const auto started = co_await std::move(writing);
   if (!started) co_return problem_of(started.error());
   context.rollouts.publish(started->rollout);
   context.rollouts.wake();
   base::JsonText json;
   json.begin_object();
-  add_rollout(json, started->rollout, &started->rings);
+  add_rollout(json, started->rollout, call.caller.scope, &started->rings);
   json.member("already", started->already);
+  add_warnings(json, started->warnings);
   HttpResponse response = json_reply(kCreated, json.end_object());
   response.headers.push_back({"Location", std::string(kPrefix) + "/rollouts/" + started->rollout.id});
   co_return response;
@@ -205,14 +248,15 @@ Task<HttpResponse> list(Context& context, const Call& call) {
   const auto page = page_of(call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
   auto reading = context.store.read([app = std::string(call.http.parameter("app")),
-                                     wanted = std::get<domain::PageRequest>(page)](store::Store& store) {
-    return store.list_rollouts(app, wanted);
+                                     wanted = std::get<domain::PageRequest>(page),
+                                     scope = call.caller.scope](store::Store& store) {
+    return keep_visible(store, scope, store.list_rollouts(app, wanted), set_of);
   });
   const auto rollouts = co_await std::move(reading);
   if (!rollouts) co_return problem_of(rollouts.error());
-  co_return list_reply(*rollouts, [](base::JsonText& json, const domain::Rollout& rollout) {
+  co_return list_reply(*rollouts, [&](base::JsonText& json, const domain::Rollout& rollout) {
     json.begin_object();
-    add_rollout(json, rollout, nullptr);
+    add_rollout(json, rollout, call.caller.scope, nullptr);
     json.end_object();
   });
 }
@@ -220,33 +264,38 @@ Task<HttpResponse> list(Context& context, const Call& call) {
 struct Shown {
   domain::Rollout rollout;
   std::vector<domain::RingCounts> rings;
+  std::vector<domain::RolloutTarget> evidence;  // of failures that count
   domain::Page<domain::RolloutTarget> targets;
 };
 
 base::Result<Shown> read_shown(store::Store& store, const std::string& id, const std::string& phase,
                                const domain::PageRequest& page, const Scope& scope) {
-  auto rollout = store.find_rollout(id);
+  auto rollout = find_seen(store, scope, id);
   if (!rollout) return std::move(rollout).error();
   auto rings = store.ring_counts(*rollout);
   if (!rings) return std::move(rings).error();
   auto targets = store.list_rollout_targets(*rollout, phase, page);
   if (!targets) return std::move(targets).error();
+  auto evidence = store.failed_targets(*rollout, kMostEvidence);
+  if (!evidence) return std::move(evidence).error();
   CoveredNames covered(store, scope);
-  std::vector<domain::RolloutTarget> seen;
-  for (domain::RolloutTarget& target : targets->items) {
-    auto has = covered.has(rollout->app_id, target.instance_id);
-    if (!has) return std::move(has).error();
-    if (*has) seen.push_back(std::move(target));
+  for (std::vector<domain::RolloutTarget>* list : {&targets->items, &*evidence}) {
+    std::vector<domain::RolloutTarget> seen;
+    for (domain::RolloutTarget& target : *list) {
+      auto has = covered.has(rollout->app_id, target.instance_id);
+      if (!has) return std::move(has).error();
+      if (*has) seen.push_back(std::move(target));
+    }
+    *list = std::move(seen);
   }
-  targets->items = std::move(seen);
-  return Shown{std::move(*rollout), std::move(*rings), std::move(*targets)};
+  return Shown{std::move(*rollout), std::move(*rings), std::move(*evidence), std::move(*targets)};
 }
 
 void add_target(base::JsonText& json, const domain::RolloutTarget& target) {
   json.begin_object().member("instance_id", target.instance_id).member("ring", target.ring + 1);
   json.member("phase", target.phase);
   domain::add_progress(json, target.progress);
-  json.member("error", target.error);
+  json.member("error", target.error).member("excluded", target.is_excluded);
   domain::add_instant(json, "told", target.told);
   domain::add_instant(json, "at", target.at);
   json.end_object();
@@ -263,9 +312,13 @@ Task<HttpResponse> show(Context& context, const Call& call) {
   if (!shown) co_return problem_of(shown.error());
   base::JsonText json;
   json.begin_object();
-  const bool sees_all = is_narrowed(call.caller.scope, shown->rollout.selector);
-  add_rollout(json, shown->rollout, sees_all ? &shown->rings : nullptr);
-  json.key("items").begin_list();
+  add_rollout(json, shown->rollout, call.caller.scope, &shown->rings);
+  json.key("evidence").begin_list();
+  // Of the whole rollout: for those who may see all of it.
+  if (is_narrowed(call.caller.scope, shown->rollout.selector))
+    for (const domain::RolloutTarget& target : shown->evidence)
+      add_target(json, target);
+  json.end_list().key("items").begin_list();
   for (const domain::RolloutTarget& target : shown->targets.items)
     add_target(json, target);
   json.end_list().key("next");
@@ -276,6 +329,49 @@ Task<HttpResponse> show(Context& context, const Call& call) {
   co_return json_reply(kOk, json.end_object());
 }
 
+// ---- without some machines
+
+struct Excluded {
+  domain::Rollout rollout;
+  std::size_t count = 0;
+};
+
+Task<HttpResponse> exclude(Context& context, const Call& call) {
+  const auto body = JsonBody::read(call.http.body);
+  if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
+  Fields fields(std::get<JsonBody>(body).root());
+  const std::vector<std::string> instances = fields.texts("instances");
+  if (instances.empty() || instances.size() > kMostExcluded)
+    fields.complain("instances", "must name 1 to " + std::to_string(kMostExcluded) + " machines");
+  if (auto refused = fields.problems()) co_return std::move(*refused);
+  auto writing =
+      context.store.write([id = call.captured[0], instances, actor = call.actor,
+                           scope = call.caller.scope](store::Store& store) -> base::Result<Excluded> {
+        auto found = find_seen(store, scope, id);
+        if (!found) return std::move(found).error();
+        for (const std::string& instance : instances)
+          if (auto covered = find_covered(store, scope, found->app_id, instance); !covered)
+            return std::move(covered).error();
+        auto count = store.exclude_targets(*found, instances);
+        if (!count) return std::move(count).error();
+        if (*count < instances.size())
+          return base::Error(base::ErrorCode::not_found, "not all of these machines are in the rollout");
+        std::string names;
+        for (const std::string& instance : instances)
+          names += (names.empty() ? "" : ", ") + instance;
+        auto noted = audit(store, actor, "rollout.exclude", found->app_id + "/" + id, names);
+        if (!noted) return std::move(noted).error();
+        return Excluded{std::move(*found), *count};
+      });
+  const auto excluded = co_await std::move(writing);
+  if (!excluded) co_return problem_of(excluded.error());
+  context.rollouts.wake();
+  base::JsonText json;
+  json.begin_object();
+  add_rollout(json, excluded->rollout, call.caller.scope, nullptr);
+  co_return json_reply(kOk, json.member("excluded", excluded->count).end_object());
+}
+
 // ---- pause, resume, abort
 
 Task<HttpResponse> command(Context& context, const Call& call, rollouts::RolloutCommand what,
@@ -283,7 +379,7 @@ Task<HttpResponse> command(Context& context, const Call& call, rollouts::Rollout
   auto writing =
       context.store.write([id = call.captured[0], what, name, actor = call.actor, scope = call.caller.scope](
                               store::Store& store) -> base::Result<rollouts::Commanded> {
-        auto found = store.find_rollout(id);
+        auto found = find_seen(store, scope, id);
         if (!found) return std::move(found).error();
         if (!is_narrowed(scope, found->selector))
           return base::Error(base::ErrorCode::permission,
@@ -301,7 +397,7 @@ Task<HttpResponse> command(Context& context, const Call& call, rollouts::Rollout
   context.rollouts.wake();
   base::JsonText json;
   json.begin_object();
-  add_rollout(json, done->rollout, nullptr);
+  add_rollout(json, done->rollout, call.caller.scope, nullptr);
   co_return json_reply(kOk, json.end_object());
 }
 
@@ -342,6 +438,12 @@ constexpr Route kRoutes[] = {
      .summary = "Go on after a pause or a stop",
      .role = Role::admin,
      .handler = resume},
+    {.method = "POST",
+     .pattern = "/rollouts/{id}/exclude",
+     .summary = "Go on without some machines: what they report does not count",
+     .role = Role::admin,
+     .body = Body::json,
+     .handler = exclude},
     {.method = "POST",
      .pattern = "/rollouts/{id}/abort",
      .summary = "Tell nobody else, for good",

@@ -59,14 +59,23 @@ std::span<const Route> fleet_routes();
 std::span<const Route> event_routes();
 std::span<const Route> token_routes();
 std::span<const Route> join_token_routes();
+std::span<const Route> installation_routes();
+
+std::span<const Route> authority_routes();
 
 // All of them.
 std::vector<Route> all_routes();
+
+// In every answer over TLS: another value when the authorities that vouch for this backend are others.
+inline constexpr std::string_view kAuthoritiesHeader = "OpsAgent-Authorities";
 
 inline constexpr std::string_view kPrefix = "/api/v1";
 
 // The served description of the routes.
 std::string_view openapi_document();
+
+// The answer to a body of which no more is read, because of its size and of who sends it (body_limit()).
+HttpResponse refuse_large(Context& context, const HttpRequest& request);
 
 // Answers requests below kPrefix: finds the route, checks who calls and what comes with it, calls the
 // handler.

@@ -9,7 +9,7 @@ using base::Result;
 base::Result<domain::Selector> narrowed(const Scope& scope, const domain::Selector& selector) {
   if (!scope || is_narrowed(scope, selector.text())) return selector;
   if (selector.text() == "*") return *scope;
-  return domain::Selector::parse("(" + scope->text() + ") and (" + selector.text() + ")");
+  return domain::Selector::both(*scope, selector);
 }
 
 bool is_narrowed(const Scope& scope, std::string_view selector) {
@@ -53,11 +53,14 @@ Result<void> check_followers(store::Store& store, const Scope& scope, const std:
   for (const std::string& app : *apps) {
     auto assignments = store.assignments_in_order(app);
     if (!assignments) return std::move(assignments).error();
-    for (const domain::Assignment& each : *assignments)
-      if (each.recipe == recipe && !each.revision && !is_narrowed(scope, each.selector))
+    for (const domain::Assignment& each : *assignments) {
+      if (each.recipe != recipe || each.revision) continue;
+      const auto selector = domain::Selector::parse(each.selector);
+      if (!selector || !selector->strict().is_within(*scope))
         return Error(ErrorCode::permission, "machines outside of the scope " + scope->text() +
                                                 " follow the recipe, too (assignment " +
                                                 std::to_string(each.id) + ")");
+    }
   }
   return {};
 }

@@ -41,7 +41,8 @@ class CoveredNames {
   std::map<std::pair<std::string, std::string>, bool> known_;
 };
 
-// A recipe that only machines inside follow; else the error says who else does.
+// A recipe that only machines inside follow; else the error says who else does. Who owns a recipe is asked
+// apart (domain/ownership.hpp): this holds also for what was assigned before the recipe got its owner.
 base::Result<void> check_followers(store::Store& store, const Scope& scope, const std::string& recipe);
 
 }  // namespace backend::api

@@ -21,10 +21,10 @@ TEST_CASE("a token with a scope sees its machines only, and the others are not t
   const tests::ScratchFolder scratch;
   LiveBackend backend(scratch / "data");
   TestAgent web("web1"), db("db1");
-  web.hello.tags = {{"role", "web"}};
-  db.hello.tags = {{"role", "db"}};
   web.connect(backend);
   db.connect(backend);
+  backend.tag("web1", "role", "web");
+  backend.tag("db1", "role", "db");
   web.report(1, "s", 1);
   db.report(1, "s", 1);
   CHECK(web.acked(1));
@@ -70,10 +70,10 @@ TEST_CASE("what a token with a scope assigns reaches its machines only, and is s
   const tests::ScratchFolder scratch;
   LiveBackend backend(scratch / "data");
   TestAgent web("web1"), db("db1");
-  web.hello.tags = {{"role", "web"}};
-  db.hello.tags = {{"role", "db"}};
   web.connect(backend);
   db.connect(backend);
+  backend.tag("web1", "role", "web");
+  backend.tag("db1", "role", "db");
   const std::string ann = make_token(backend, "ann", "operator", "role=web");
   const auto as_ann = [&](const std::string& method, const std::string& target, const std::string& body) {
     return call_as(backend, ann, method, target, body);
@@ -101,13 +101,17 @@ TEST_CASE("what a token with a scope assigns reaches its machines only, and is s
   CHECK(edit(tricky) == "(role=web) and (" + tricky + ")");
   CHECK(edit("*") == "role=web");
 
-  // Others' assignments can be read, and not be changed; nor recipes that others follow.
+  // Assignments of others that reach machines inside can be read, and not be changed; others are not there.
   backend.push("theirs", kSomeState);
   backend.assign("theirs", "role=db");
   CHECK(db.next<protocol::RecipeMetadata>());
-  CHECK(call_as(backend, ann, "GET", "/assignments/2").status == 200);
-  CHECK(as_ann("PUT", "/assignments/2", R"({"recipe":"mine","selector":"*"})").status == 403);
-  CHECK(as_ann("DELETE", "/assignments/2", "").status == 403);
+  CHECK(call_as(backend, ann, "GET", "/assignments/2").status == 404);
+  CHECK(as_ann("DELETE", "/assignments/2", "").status == 404);
+  backend.push("of-all", R"([{"id":"b","module":"meta.comment","parameter":{"comment":"x"}}])");
+  backend.assign("of-all", "*");
+  CHECK(call_as(backend, ann, "GET", "/assignments/3").status == 200);
+  CHECK(as_ann("PUT", "/assignments/3", R"({"recipe":"mine","selector":"*"})").status == 403);
+  CHECK(as_ann("DELETE", "/assignments/3", "").status == 403);
   CHECK(as_ann("POST", "/recipes/theirs/revisions", recipe).status == 403);
   CHECK(as_ann("DELETE", "/assignments/1", "").status == 200);
 }
@@ -116,9 +120,9 @@ TEST_CASE("an event stream shows a token's machines only, and ends when the toke
   const tests::ScratchFolder scratch;
   LiveBackend backend(scratch / "data");
   TestAgent web("web1"), db("db1");
-  web.hello.tags = {{"role", "web"}};
   web.connect(backend);
   db.connect(backend);
+  backend.tag("web1", "role", "web");
   db.report(1, "theirs", 1);
   CHECK(db.acked(1));
   web.report(1, "ours", 1);

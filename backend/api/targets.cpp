@@ -1,22 +1,28 @@
 #include "backend/api/targets.hpp"
 
+#include "backend/api/self_reports.hpp"
+#include "backend/api/visibility.hpp"
+
 namespace backend::api {
 
 namespace {
 
 using Found = std::vector<Target>;
 
-base::Result<Found> read_targets(store::Store& store, const std::string& app_id,
+base::Result<Found> read_targets(store::Store& store, const Scope& scope, const std::string& app_id,
                                  const domain::Selector& selector) {
-  if (auto app = store.find_app(app_id); !app) return std::move(app).error();
+  if (auto app = find_visible_app(store, scope, app_id); !app) return std::move(app).error();
+  if (auto fine = check_self_report(store, app_id, selector); !fine) return std::move(fine).error();
+  const domain::Selector strict = selector.strict();
   Found found;
   domain::PageRequest page{.limit = domain::kLargestPage};
   do {
-    auto some = store.list_instances({.app_id = app_id}, &selector, page, selector.uses_facts());
+    auto some = store.list_instances({.app_id = app_id}, &strict, page);
     if (!some) return std::move(some).error();
     for (domain::Instance& instance : some->items)
-      found.push_back(
-          {instance.key, std::move(instance.instance_id), instance.placement, instance.recipe_version});
+      if (!instance.is_out())
+        found.push_back(
+            {instance.key, std::move(instance.instance_id), instance.placement, instance.recipe_version});
     page.after = some->next;
   } while (!page.after.empty());
   return found;
@@ -38,12 +44,12 @@ transport::Task<> ask_one(std::shared_ptr<Gathering> all, std::size_t index,
 
 }  // namespace
 
-transport::Task<base::Result<Targets>> find_targets(Context& context, std::string app_id,
+transport::Task<base::Result<Targets>> find_targets(Context& context, Scope scope, std::string app_id,
                                                     domain::Selector selector) {
-  auto reading =
-      context.store.read([app_id = std::move(app_id), selector = std::move(selector)](store::Store& store) {
-        return read_targets(store, app_id, selector);
-      });
+  auto reading = context.store.read([scope = std::move(scope), app_id = std::move(app_id),
+                                     selector = std::move(selector)](store::Store& store) {
+    return read_targets(store, scope, app_id, selector);
+  });
   auto found = co_await std::move(reading);
   if (!found) co_return std::move(found).error();
   Targets targets;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/api/caller.hpp"
 #include "backend/api/context.hpp"
 #include "backend/domain/selector.hpp"
 
@@ -23,8 +24,9 @@ struct Targets {
   std::vector<std::string> not_connected;
 };
 
-// The instances of an app that a selector matches, by id. An error when the app is not known.
-transport::Task<base::Result<Targets>> find_targets(Context& context, std::string app_id,
+// The instances of an app that a selector matches, by id; the selector is within the scope. An error when the
+// app is not there for it.
+transport::Task<base::Result<Targets>> find_targets(Context& context, Scope scope, std::string app_id,
                                                     domain::Selector selector);
 
 // Asks all of them at the same time; the answers are in the order of the targets.

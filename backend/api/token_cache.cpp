@@ -1,6 +1,7 @@
 #include "backend/api/token_cache.hpp"
 
 #include "backend/domain/operator_token.hpp"
+#include "backend/domain/token_rules.hpp"
 #include "base/token.hpp"
 
 namespace backend::api {
@@ -36,14 +37,19 @@ std::string_view name_of(Role role) {
 void TokenCache::put(const domain::OperatorToken& token) {
   const auto role = role_of(token.role);
   if (!role || token.revoked != 0) return;
-  Entry entry{.caller = {.token_id = token.id, .name = token.name, .role = *role, .scope = {}},
+  Entry entry{.caller = {.token_id = token.id,
+                         .name = token.name,
+                         .role = *role,
+                         .scope = {},
+                         .expires = token.expires,
+                         .warn_from = domain::warns_from(token)},
               .secret_hash = token.secret_hash,
               .expires = token.expires,
               .last_used = token.last_used};
   if (!token.scope.empty()) {
     auto scope = domain::Selector::parse(token.scope);
     if (!scope) return;
-    entry.caller.scope = std::move(*scope);
+    entry.caller.scope = scope->strict();  // whom it reaches does not rest on what machines say
   }
   entries_.insert_or_assign(token.id, std::move(entry));
 }

@@ -3,7 +3,9 @@
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
+#include "backend/api/self_reports.hpp"
 #include "backend/domain/operator_token.hpp"
+#include "backend/domain/token_rules.hpp"
 #include "backend/store/operator_tokens.hpp"
 #include "base/sha256.hpp"
 
@@ -45,6 +47,20 @@ Task<HttpResponse> list(Context& context, const Call& call) {
   });
 }
 
+// A number of seconds, "never", or nothing: the usual.
+void read_life(Fields& fields, domain::OperatorToken& token) {
+  const base::Value* given = fields.value("ttl_s");
+  if (given && given->is_text() && given->text() == "never") return;
+  token.expires = domain::now_millis() + domain::kTokenLife;
+  if (!given) return;
+  const auto life = given->kind() == base::Value::Kind::integer ? given->as_integer() : std::nullopt;
+  if (life && *life >= kShortestLife && *life <= kLongestLife)
+    token.expires = domain::now_millis() + *life * 1000;
+  else
+    fields.complain("ttl_s", "must be a whole number of seconds from " + std::to_string(kShortestLife) +
+                                 " to " + std::to_string(kLongestLife) + ", or \"never\"");
+}
+
 domain::OperatorToken read_token(Fields& fields) {
   domain::OperatorToken token;
   token.name = fields.text("name");
@@ -61,9 +77,17 @@ domain::OperatorToken read_token(Fields& fields) {
     else
       token.scope = scope->text();
   }
-  if (const auto life = fields.integer("ttl_s", kShortestLife, kLongestLife))
-    token.expires = domain::now_millis() + *life * 1000;
+  read_life(fields, token);
   return token;
+}
+
+std::vector<std::string> scope_warnings(const domain::OperatorToken& token) {
+  if (token.scope.empty()) return {};
+  const auto scope = domain::Selector::parse(token.scope);
+  if (!scope || !scope->uses_self_reported()) return {};
+  return {
+      "the scope asks for what machines say of themselves (self.KEY, fact.KEY): whoever has a machine can "
+      "put it into the scope; it counts only in apps with trust_self_reported"};
 }
 
 Task<HttpResponse> create(Context& context, const Call& call) {
@@ -80,8 +104,10 @@ Task<HttpResponse> create(Context& context, const Call& call) {
                                          store::Store& store) -> base::Result<domain::OperatorToken> {
     auto added = store::add_token(store, wanted, domain::now_millis());
     if (!added) return added;
-    auto noted = audit(store, actor, "token.create", wanted.name,
-                       "role=" + wanted.role + (wanted.scope.empty() ? "" : ", scope=" + wanted.scope));
+    auto noted = audit(
+        store, actor, "token.create", wanted.name,
+        "role=" + wanted.role + (wanted.scope.empty() ? "" : ", scope=" + wanted.scope) +
+            (wanted.expires == 0 ? ", never expires" : ", until " + domain::instant_text(wanted.expires)));
     if (!noted) return std::move(noted).error();
     return added;
   });
@@ -90,7 +116,9 @@ Task<HttpResponse> create(Context& context, const Call& call) {
   context.tokens.put(*token);
   base::JsonText json;
   begin_token(json, *token);
-  json.member("token", domain::format_operator_token(secret)).end_object();
+  json.member("token", domain::format_operator_token(secret));
+  add_warnings(json, scope_warnings(*token));
+  json.end_object();
   HttpResponse response = json_reply(kCreated, json);
   response.headers.push_back({"Location", std::string(kPrefix) + "/tokens/" + token->name});
   response.headers.push_back({"Cache-Control", "no-store"});

@@ -69,18 +69,34 @@ std::optional<HandshakeRefusal> refuse_peer(const protocol::Handshake& handshake
     return HandshakeRefusal{
         Verdict::unknown_app,
         "app '" + handshake.app_id + "' is not known: opsctl app create " + handshake.app_id};
-  if (!credential) return refuse_token(handshake, facts);
-  std::string wrong = problem_of_certificate(*credential, facts.enrolment, facts.certificate, now);
-  if (wrong.empty()) return std::nullopt;
-  return HandshakeRefusal{Verdict::revoked, std::move(wrong)};
+  if (!credential) {
+    if (auto refusal = refuse_token(handshake, facts)) return refusal;
+  } else if (std::string wrong = problem_of_certificate(*credential, facts.enrolment, facts.certificate, now);
+             !wrong.empty()) {
+    return HandshakeRefusal{Verdict::revoked, std::move(wrong)};
+  }
+  // It is who it says. Whether it is wanted is an operator's to say.
+  const bool is_stranger = !facts.instance && !credential && facts.approves_strangers;
+  if (is_stranger || (facts.instance && facts.instance->pending != 0))
+    return HandshakeRefusal{Verdict::pending,
+                            "instance '" + handshake.instance_id +
+                                "' waits until an operator approves it: opsctl agent approve " +
+                                handshake.app_id + "/" + handshake.instance_id};
+  return std::nullopt;
 }
 
 AdmittedVersions versions_after(const std::optional<KnownInstance>& instance, std::int64_t at_agent) {
+  const auto known_or = [](std::int64_t version, std::int64_t largest) {
+    return version < 0 || version > largest ? 0 : version;
+  };
+  at_agent = known_or(at_agent, kLargestBelieved);
   // Versions go on from what the agent has: it may be known from before it was forgotten here.
-  if (!instance) return {.recipe = at_agent, .reported = std::max<std::int64_t>(0, at_agent)};
+  if (!instance) return {.recipe = at_agent, .reported = at_agent};
+  // What was stored before there was a limit may be beyond it.
+  const std::int64_t recipe = known_or(instance->recipe_version, protocol::kLargestNumber);
+  const std::int64_t reported = known_or(instance->reported_version, protocol::kLargestNumber);
   // An agent with a higher version than ours (our database is from a backup) would take ours for an old one.
-  return {.recipe = instance->recipe_version < at_agent ? at_agent + 1 : instance->recipe_version,
-          .reported = std::max(instance->reported_version, at_agent)};
+  return {.recipe = recipe < at_agent ? at_agent + 1 : recipe, .reported = std::max(reported, at_agent)};
 }
 
 int protocol_of(const protocol::Handshake& handshake) {

@@ -31,13 +31,18 @@ struct AdmissionFacts {
   bool was_enrolled = false;                  // any enrolment of this name, whatever became of it
   std::optional<Enrolment> enrolment;         // with the credential's uid
   std::optional<CertificateRow> certificate;  // with the credential's serial
+  // Whether machines that come with nothing but an instance_token for the first time must be approved.
+  bool approves_strangers = false;
 };
 // Nothing: the peer is who it says, and is admitted.
 std::optional<HandshakeRefusal> refuse_peer(const protocol::Handshake& handshake,
                                             const std::optional<Credential>& credential,
                                             const AdmissionFacts& facts, Millis now);
 
-// Which versions an instance has after a handshake of an agent that says it has `at_agent`.
+// Which versions an instance has after a handshake of an agent that says it has `at_agent`. No agent pushes
+// its own so far that there is no next one: above kLargestBelieved it counts as none, and the agent is told
+// ours, which it takes because it is another.
+inline constexpr std::int64_t kLargestBelieved = protocol::kLargestNumber / 2;
 struct AdmittedVersions {
   std::int64_t recipe = 0, reported = 0;
 };

@@ -1,6 +1,8 @@
 // Who is admitted at a handshake, and which certificates are good: tables of facts and verdicts.
 #include "backend/domain/admission_rules.hpp"
 
+#include <limits>
+
 #include <doctest/doctest.h>
 
 #include "backend/domain/certificate_rules.hpp"
@@ -135,21 +137,52 @@ TEST_CASE("a certificate is good while its enrolment is current and it is neithe
     CHECK(problem.starts_with(row.problem));
     const auto refusal = refuse_peer(hello_of_web1(), kCredential, facts, kToday);
     CHECK(verdict_of(refusal) == (problem.empty() ? Verdict::admitted : Verdict::revoked));
-    const auto renewal = decide_renewal(kCredential, facts.enrolment, facts.certificate, 1, kToday);
+    const auto renewal = decide_renewal(kCredential, facts.enrolment, facts.certificate, {.good = 1}, kToday);
     CHECK(renewal.refusal == problem);
     CHECK_FALSE(renewal.drops_unused);
+    CHECK_FALSE(renewal.is_for_now);
   }
 }
 
 TEST_CASE("certificates that nobody used make room when there are too many, and only for who may renew") {
   AdmissionFacts facts = facts_of_member();
   const auto drops = [&](std::int64_t good) {
-    return decide_renewal(kCredential, facts.enrolment, facts.certificate, good, kToday).drops_unused;
+    return decide_renewal(kCredential, facts.enrolment, facts.certificate, {.good = good}, kToday)
+        .drops_unused;
   };
   CHECK_FALSE(drops(kMostCertificates - 1));
   CHECK(drops(kMostCertificates));
   facts.enrolment->current = false;
   CHECK_FALSE(drops(kMostCertificates));
+}
+
+TEST_CASE("a certificate is renewed in the last half of its life, and a refusal says when that is") {
+  AdmissionFacts facts = facts_of_member();
+  constexpr Millis kDay = 24LL * 3600 * 1000;
+  constexpr Millis kIssued = 1'800'000'000'000;
+  facts.certificate->issued = kIssued;
+  facts.certificate->not_after = kIssued + 7 * kDay;
+  const auto decide = [&](Millis now, std::int64_t lately = 1) {
+    return decide_renewal(kCredential, facts.enrolment, facts.certificate, {.good = 1, .lately = lately},
+                          now);
+  };
+  CHECK(decide(kIssued).is_for_now);
+  const auto early = decide(kIssued + 3 * kDay);
+  CHECK(early.is_for_now);
+  CHECK(early.refusal.find("from 2027-01-18T20:00:00.000Z on") != std::string::npos);
+  CHECK(decide(kIssued + 7 * kDay / 2).refusal.empty());
+  // Agents ask at two thirds by their own clock: one that is a day ahead is not refused.
+  CHECK(decide(kIssued + 7 * kDay / 3 * 2 - kDay).refusal.empty());
+  CHECK(decide(kIssued - kDay).is_for_now);  // our own clock was set back
+  CHECK_FALSE(decide(kIssued + 8 * kDay).is_for_now);
+  CHECK(decide(kIssued + 8 * kDay).refusal.starts_with("the certificate has expired"));
+  // Answers may get lost, but not without end.
+  CHECK(decide(kIssued + 5 * kDay, kMostRenewals - 1).refusal.empty());
+  CHECK(decide(kIssued + 5 * kDay, kMostRenewals).is_for_now);
+  // Lives of seconds, as tests have them.
+  facts.certificate->not_after = kIssued + 12'000;
+  CHECK(decide(kIssued + 5'999).is_for_now);
+  CHECK(decide(kIssued + 6'000).refusal.empty());
 }
 
 TEST_CASE("versions go on from the higher of what we have and what the agent has") {
@@ -161,6 +194,63 @@ TEST_CASE("versions go on from the higher of what we have and what the agent has
   CHECK(versions_after(known, 5).reported == 5);
   CHECK(versions_after(known, 20).recipe == 21);
   CHECK(versions_after(known, 20).reported == 20);
+}
+
+TEST_CASE("no agent pushes the version of its recipe to where there is no next one") {
+  const KnownInstance known{.key = 1, .recipe_version = 5, .reported_version = 4};
+  CHECK(versions_after(known, kLargestBelieved).recipe == kLargestBelieved + 1);
+  for (const std::int64_t absurd :
+       {kLargestBelieved + 1, protocol::kLargestNumber, std::numeric_limits<std::int64_t>::max(),
+        std::int64_t{-1}, std::numeric_limits<std::int64_t>::min()}) {
+    CAPTURE(absurd);
+    CHECK(versions_after(known, absurd).recipe == 5);
+    CHECK(versions_after(known, absurd).reported == 4);
+    CHECK(versions_after(std::nullopt, absurd).recipe == 0);
+    CHECK(versions_after(std::nullopt, absurd).reported == 0);
+  }
+  // What an older backend let itself be told does not stay.
+  const KnownInstance pushed{.key = 1,
+                             .recipe_version = std::numeric_limits<std::int64_t>::min(),
+                             .reported_version = std::numeric_limits<std::int64_t>::max()};
+  CHECK(versions_after(pushed, 20).recipe == 21);
+  CHECK(versions_after(pushed, 20).reported == 20);
+}
+
+TEST_CASE("a machine that an operator has to approve waits, and only one that has proved who it is") {
+  struct Row {
+    const char* name;
+    bool is_known, has_certificate, is_pending, approves_strangers;
+    Verdict verdict;
+  };
+  const Row rows[] = {
+      {"whoever comes first, on loopback", false, false, false, false, Verdict::admitted},
+      {"whoever comes first", false, false, false, true, Verdict::pending},
+      {"it comes again, and waits still", true, false, true, true, Verdict::pending},
+      {"approved, or known from before", true, false, false, true, Verdict::admitted},
+      {"enrolled with a join token", true, true, false, true, Verdict::admitted},
+      {"enrolled with one that needs approval", true, true, true, true, Verdict::pending},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.name);
+    AdmissionFacts facts = facts_of_member();
+    facts.approves_strangers = row.approves_strangers;
+    if (!row.is_known) facts.instance.reset();
+    if (facts.instance) facts.instance->pending = row.is_pending ? 5 : 0;
+    const auto credential = row.has_certificate ? std::optional(kCredential) : std::nullopt;
+    const auto refusal = refuse_peer(hello_of_web1(), credential, facts, kToday);
+    CHECK(verdict_of(refusal) == row.verdict);
+    if (row.verdict == Verdict::pending)
+      CHECK(refusal->reason.find("opsctl agent approve shop/web1") != std::string::npos);
+  }
+  // Another token learns nothing about who waits.
+  AdmissionFacts facts = facts_of_member();
+  facts.approves_strangers = true;
+  facts.instance->pending = 5;
+  auto rival = hello_of_web1();
+  rival.instance_token = "another";
+  CHECK(verdict_of(refuse_peer(rival, {}, facts, kToday)) == Verdict::wrong_token);
+  facts.instance->revoked = 7;
+  CHECK(verdict_of(refuse_peer(hello_of_web1(), {}, facts, kToday)) == Verdict::revoked);
 }
 
 }  // namespace backend::domain

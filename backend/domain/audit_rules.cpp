@@ -51,4 +51,27 @@ std::vector<AuditRow> RefusalLimit::take_missed(Millis now) {
   return rows;
 }
 
+namespace {
+
+constexpr Millis kReadsKnown = 3600 * 1000;
+constexpr std::size_t kMostReadsKnown = 16'384;
+
+}  // namespace
+
+ReadLimit::Verdict ReadLimit::take(const std::string& token, const std::string& thing, Millis now) {
+  const std::pair key(token, thing);
+  if (const auto found = noted_.find(key); found != noted_.end() && found->second > now)
+    return Verdict::known;
+  if (!limit_.take(token, now)) return Verdict::counted;
+  if (noted_.size() >= kMostReadsKnown)
+    std::erase_if(noted_, [now](const auto& each) { return each.second <= now; });
+  // Full of what is recent: rather a second row than a row too few.
+  if (noted_.size() < kMostReadsKnown) noted_.insert_or_assign(key, now + kReadsKnown);
+  return Verdict::note;
+}
+
+void ReadLimit::forget(const std::string& token, const std::string& thing) {
+  noted_.erase(std::pair(token, thing));
+}
+
 }  // namespace backend::domain

@@ -4,7 +4,10 @@
 // is refused all day must not fill the disk. Nothing here fails or blocks.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/domain/model.hpp"
@@ -32,6 +35,29 @@ class RefusalLimit {
 
  private:
   RateLimit limit_{{.at_once = 100, .per_second = 0.1, .keys = 256}};
+};
+
+// Bounds rows about what was read: one for each token, thing and hour, and for each token so many things:
+// 200 at once and then one in 10 s. Beyond that they are counted, and the next row says how many. Whoever
+// looks often, as a dashboard does, leaves a row an hour; whoever takes everything is seen to do so. In
+// memory, as above. One thread.
+class ReadLimit {
+ public:
+  enum class Verdict { note, known, counted };
+  // `now` in milliseconds that do not go back.
+  Verdict take(const std::string& token, const std::string& thing, Millis now);
+  // It could not be noted: the next read is to be.
+  void forget(const std::string& token, const std::string& thing);
+  // For the row that is noted: how many of this token were counted since.
+  std::uint64_t take_missed(const std::string& token) { return limit_.take_missed(token); }
+  // By token, those that no later row has told of.
+  std::vector<std::pair<std::string, std::uint64_t>> take_all_missed() { return limit_.take_all_missed(); }
+
+  std::size_t size() const { return noted_.size(); }
+
+ private:
+  RateLimit limit_{{.at_once = 200, .per_second = 0.1, .keys = 1000}};
+  std::map<std::pair<std::string, std::string>, Millis> noted_;  // until when there is a row of it
 };
 
 }  // namespace backend::domain

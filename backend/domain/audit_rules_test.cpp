@@ -59,3 +59,37 @@ TEST_CASE("the next audit row has the next id, the chain, and fields that everyb
 }
 
 }  // namespace backend::domain
+
+TEST_CASE("what is read often leaves a row an hour, and whoever reads everything is counted beyond a bound") {
+  using backend::domain::ReadLimit;
+  constexpr backend::domain::Millis kHour = 3600 * 1000;
+  ReadLimit limit;
+  CHECK(limit.take("ann", "web/1", 0) == ReadLimit::Verdict::note);
+  for (int i = 1; i < 1000; ++i)
+    CHECK(limit.take("ann", "web/1", i) == ReadLimit::Verdict::known);
+  CHECK(limit.take("bob", "web/1", 1) == ReadLimit::Verdict::note);
+  CHECK(limit.take("ann", "web/2", 1) == ReadLimit::Verdict::note);
+  CHECK(limit.take("ann", "web/1", kHour + 1) == ReadLimit::Verdict::note);
+  limit.forget("ann", "web/1");
+  CHECK(limit.take("ann", "web/1", kHour + 2) == ReadLimit::Verdict::note);
+
+  int noted = 0;
+  for (int i = 0; i < 5000; ++i)
+    noted += limit.take("cid", "all/" + std::to_string(i), 2 * kHour) == ReadLimit::Verdict::note ? 1 : 0;
+  CHECK(noted == 200);
+  CHECK(limit.take_missed("cid") == 4800);
+  CHECK(limit.take("cid", "later/1", 2 * kHour + 10'000) == ReadLimit::Verdict::note);
+  CHECK(limit.take("cid", "later/2", 2 * kHour + 10'000) == ReadLimit::Verdict::counted);
+  const auto missed = limit.take_all_missed();
+  REQUIRE(missed.size() == 1);
+  CHECK(missed[0].first == "cid");
+  CHECK(missed[0].second == 1);
+}
+
+TEST_CASE("what was read is remembered in bounded memory") {
+  backend::domain::ReadLimit limit;
+  for (int token = 0; token < 500; ++token)
+    for (int i = 0; i < 100; ++i)
+      limit.take("token" + std::to_string(token), std::to_string(i), 0);
+  CHECK(limit.size() <= 16'384);
+}

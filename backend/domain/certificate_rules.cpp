@@ -1,5 +1,7 @@
 #include "backend/domain/certificate_rules.hpp"
 
+#include "backend/domain/instants.hpp"
+
 namespace backend::domain {
 
 namespace {
@@ -28,12 +30,30 @@ std::string problem_of_certificate(const Credential& credential, const std::opti
   return {};
 }
 
+Millis renewable_from(const CertificateRow& certificate) {
+  return certificate.issued + (certificate.not_after - certificate.issued) / 2;
+}
+
 RenewalDecision decide_renewal(const Credential& credential, const std::optional<Enrolment>& enrolment,
-                               const std::optional<CertificateRow>& certificate, std::int64_t good,
+                               const std::optional<CertificateRow>& certificate, const RenewalFacts& facts,
                                Millis now) {
   RenewalDecision decision{.refusal = problem_of_certificate(credential, enrolment, certificate, now)};
+  if (!decision.refusal.empty()) return decision;
+  if (const Millis from = renewable_from(*certificate); now < from && !facts.changes_issuer) {
+    decision.refusal = "the certificate can be renewed in the last half of its life, from " +
+                       instant_text(from) + " on: ask again then";
+    decision.is_for_now = true;
+    return decision;
+  }
+  if (facts.lately >= kMostRenewals) {
+    decision.refusal = "the certificate was renewed " + std::to_string(facts.lately) +
+                       " times within half of its life, and none of them was used: see whether the agent can "
+                       "write its state folder, and ask again in an hour";
+    decision.is_for_now = true;
+    return decision;
+  }
   // Answers that were lost, or could not be kept on a full disk: what nobody ever used makes room.
-  decision.drops_unused = decision.refusal.empty() && good >= kMostCertificates;
+  decision.drops_unused = facts.good >= kMostCertificates;
   return decision;
 }
 

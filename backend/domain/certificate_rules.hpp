@@ -23,13 +23,27 @@ inline constexpr Millis kCertificatesKeptAfterEnd = 30LL * 24 * 3600 * 1000;
 std::string problem_of_certificate(const Credential& credential, const std::optional<Enrolment>& enrolment,
                                    const std::optional<CertificateRow>& certificate, Millis now);
 
+// Certificates that one enrolment is issued within half of a certificate's life. An agent whose answers get
+// lost, or that cannot keep them, asks some 120 times until its certificate ends.
+inline constexpr std::int64_t kMostRenewals = 128;
+
+// From when on a certificate can be renewed: half of its life. Agents ask at two thirds, by their own clock.
+Millis renewable_from(const CertificateRow& certificate);
+
+// What is known about the enrolment when a certificate is to be renewed.
+struct RenewalFacts {
+  std::int64_t good = 0;        // of its certificates are neither revoked nor expired
+  std::int64_t lately = 0;      // were issued within the last half of a life
+  bool changes_issuer = false;  // the next would be of another authority: then it need not be old
+};
+
 struct RenewalDecision {
   std::string refusal;        // for the peer; "": it may renew
+  bool is_for_now = false;    // with a refusal: nothing is wrong with the peer, it may ask again later
   bool drops_unused = false;  // certificates that nobody ever used make room for the new one
 };
-// `good`: how many certificates of the enrolment are neither revoked nor expired.
 RenewalDecision decide_renewal(const Credential& credential, const std::optional<Enrolment>& enrolment,
-                               const std::optional<CertificateRow>& certificate, std::int64_t good,
+                               const std::optional<CertificateRow>& certificate, const RenewalFacts& facts,
                                Millis now);
 
 }  // namespace backend::domain

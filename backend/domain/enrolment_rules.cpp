@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "backend/domain/certificate_rules.hpp"
+#include "backend/domain/text_pattern.hpp"
+#include "base/sha256.hpp"
 #include "base/token.hpp"
 #include "protocol/ids.hpp"
 
@@ -57,6 +59,22 @@ std::string problem_of_known_instance(const EnrolRequest& request, const Enrolme
   return facts.instance_exists ? who + "is known already, with an instance_token" + advice : std::string();
 }
 
+constexpr std::size_t kMadeDigits = 16;
+
+// "i-" and digits, or the digits in place of the first star. From the key, so that a machine that asks again
+// gets it again, and nobody can choose it.
+std::string made_name(std::string_view app_id, std::string_view pattern, std::string_view key_hash) {
+  const std::string digits =
+      base::sha256_hex("the name of " + std::string(app_id) + "/" + std::string(key_hash))
+          .substr(0, kMadeDigits);
+  const std::size_t star = pattern.find('*');
+  if (pattern.empty() || pattern == "*") return "i-" + digits;
+  std::string name(pattern);
+  if (star != std::string_view::npos) name.replace(star, 1, digits);
+  std::erase(name, '*');
+  return name;
+}
+
 }  // namespace
 
 std::optional<EnrolmentDecision> refuse_join_token(const EnrolRequest& request,
@@ -69,25 +87,46 @@ std::optional<EnrolmentDecision> refuse_join_token(const EnrolRequest& request,
   return std::nullopt;
 }
 
-const std::string& wanted_instance(const EnrolRequest& request, const JoinToken& token) {
-  return token.instance_id.empty() ? request.instance_id : token.instance_id;
+std::string choose_name(const EnrolRequest& request, const JoinToken& token,
+                        const std::optional<Enrolment>& with_key) {
+  if (!token.instance_id.empty()) return token.instance_id;
+  const TextPattern allowed = TextPattern::parse(token.name_pattern);
+  if (!request.instance_id.empty() && allowed.matches(request.instance_id)) return request.instance_id;
+  if (with_key) return with_key->instance_id;
+  return made_name(token.app_id, token.name_pattern, request.key_hash);
+}
+
+std::string problem_of_name_pattern(std::string_view pattern) {
+  constexpr std::size_t kMostStars = 4;
+  const auto stars = static_cast<std::size_t>(std::ranges::count(pattern, '*'));
+  if (stars > kMostStars) return "has more than 4 stars";
+  // A name that is made takes the place of the first star.
+  if (pattern.size() + kMadeDigits > protocol::kLongestName) return "is too long";
+  const std::string_view wrong = protocol::problem_of_name(made_name("", pattern, ""));
+  return wrong.empty() ? std::string()
+                       : "is not of names, in which a star stands for any text: it " + std::string(wrong);
 }
 
 EnrolmentDecision decide_enrolment(const EnrolRequest& request, const JoinToken& token,
-                                   const EnrolmentFacts& facts, const std::string& new_name) {
+                                   const EnrolmentFacts& facts, const std::string& name) {
   EnrolmentDecision decision;
   decision.repeats = is_repeated(request, facts);
   if (token.uses_left <= 0 && !decision.repeats) return refuse_bad_token("the join token is used up");
 
   // From here on the peer has shown a good token, and may know what is wrong.
+  if (decision.repeats && facts.with_token >= kMostRepeats)
+    return refuse_enrolment("this machine was given " + std::to_string(facts.with_token) +
+                            " certificates for this join token and has used none: see whether it can write "
+                            "its state folder, then give it another token (opsctl join-token create)");
   decision.app_id = token.app_id;
-  decision.instance_id = wanted_instance(request, token);
+  decision.instance_id = name;
   if (!request.app_id.empty() && request.app_id != decision.app_id)
     return refuse_enrolment("the join token is for the app '" + decision.app_id + "', not for '" +
                             request.app_id + "'");
-  if (decision.instance_id.empty()) decision.instance_id = new_name;
-  if (const auto wrong = protocol::problem_of_name(decision.instance_id); !wrong.empty())
-    return refuse_enrolment("the instance_id " + std::string(wrong));
+  // Whether it is followed or not: it is shown to people.
+  for (const std::string& each : {request.instance_id, decision.instance_id})
+    if (const auto wrong = protocol::problem_of_name(each); !each.empty() && !wrong.empty())
+      return refuse_enrolment("the instance_id " + std::string(wrong));
   if (request.key_hash.empty()) return refuse_enrolment("the request has no public key");
   if (token.instance_id.empty())
     if (const auto wrong = problem_of_known_instance(request, facts, decision); !wrong.empty())

@@ -26,19 +26,32 @@ struct EnrolmentDecision {
 std::optional<EnrolmentDecision> refuse_join_token(const EnrolRequest& request,
                                                    const std::optional<JoinToken>& token, Millis now);
 
-// The instance that a request is about. "": neither the token nor the machine names one. The operator's word
-// goes before the machine's idea of its own name, often that of its host.
-const std::string& wanted_instance(const EnrolRequest& request, const JoinToken& token);
+// The name that a machine gets. The operator's word goes first: the instance that the token names. The
+// machine's wish, often the name of its host, counts if the token allows it (name_pattern): selectors and
+// waits go by names, so a name is worth as much as a tag. Else it keeps the name that it has, which its key
+// shows
+// (`with_key`: the enrolment in the token's app that has the request's key and is the newest of its name);
+// and else one is made from its key, the same each time, within the pattern if the token has one.
+std::string choose_name(const EnrolRequest& request, const JoinToken& token,
+                        const std::optional<Enrolment>& with_key);
 
-// What is stored about wanted_instance() in the token's app.
+// Why machines could not be given names of this pattern; "" if they can.
+std::string problem_of_name_pattern(std::string_view pattern);
+
+// What is stored about the chosen name in the token's app.
 struct EnrolmentFacts {
   std::optional<Enrolment> newest;                 // its newest enrolment
   bool has_used_certificate = false;               // any of that enrolment
   std::vector<CertificateRow> with_requested_key;  // those of that enrolment that have the request's key
   bool instance_exists = false;
+  std::int64_t with_token = 0;  // enrolments of this name that the request's token has made
 };
-// `new_name`: for a machine that nobody has named.
+// A machine that never uses what it is given may ask again with one use of its token, but not without end:
+// each time is a row of the audit.
+inline constexpr std::int64_t kMostRepeats = 20;
+
+// `name`: choose_name().
 EnrolmentDecision decide_enrolment(const EnrolRequest& request, const JoinToken& token,
-                                   const EnrolmentFacts& facts, const std::string& new_name);
+                                   const EnrolmentFacts& facts, const std::string& name);
 
 }  // namespace backend::domain

@@ -16,6 +16,7 @@ JoinToken good_token() {
           .secret_hash = "hash",
           .app_id = "shop",
           .instance_id = "",
+          .name_pattern = "*",
           .tags = {},
           .uses_total = 1,
           .uses_left = 1,
@@ -50,7 +51,7 @@ CertificateRow ended_certificate(Millis revoked, std::string_view why) {
 
 EnrolmentDecision decide_with(const EnrolRequest& request, const JoinToken& token,
                               const EnrolmentFacts& facts = {}) {
-  return decide_enrolment(request, token, facts, "i-new");
+  return decide_enrolment(request, token, facts, choose_name(request, token, {}));
 }
 
 }  // namespace
@@ -96,7 +97,7 @@ TEST_CASE("the join token's names go before the machine's, and a machine without
   CHECK(decide_with(request, token).app_id == "shop");
   token.instance_id.clear();
   request.instance_id.clear();
-  CHECK(decide_with(request, token).instance_id == "i-new");
+  CHECK(decide_with(request, token).instance_id.starts_with("i-"));
   request.app_id = "other";
   CHECK(decide_with(request, token).refusal == "the join token is for the app 'shop', not for 'other'");
   request = good_request();
@@ -105,6 +106,65 @@ TEST_CASE("the join token's names go before the machine's, and a machine without
   request = good_request();
   request.key_hash.clear();
   CHECK(decide_with(request, token).refusal == "the request has no public key");
+}
+
+TEST_CASE("a machine gets the name that it wishes if the join token allows it, and else one that is made") {
+  struct Row {
+    const char* pattern;
+    const char* wish;
+    const char* name;  // "": made
+  };
+  const Row rows[] = {
+      {"", "db-prod-7", ""},            // a token that allows no names
+      {"", "", ""},                     //
+      {"*", "db-prod-7", "db-prod-7"},  // any
+      {"*", "", ""},                    //
+      {"web-*", "web-1", "web-1"},      //
+      {"web-*", "web-", "web-"},        //
+      {"web-*", "db-prod-7", ""},       //
+      {"web-*", "xweb-1", ""},          //
+      {"*-eu", "web-eu", "web-eu"},     //
+      {"*-eu", "web-us", ""},           //
+      {"web1", "web1", "web1"},         // one name
+      {"web1", "web2", "web1"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.pattern);
+    CAPTURE(row.wish);
+    JoinToken token = good_token();
+    token.name_pattern = row.pattern;
+    EnrolRequest request = good_request();
+    request.instance_id = row.wish;
+    const std::string name = choose_name(request, token, {});
+    if (std::string_view(row.name).empty()) {
+      CHECK(name != row.wish);
+      CHECK(name == choose_name(request, token, {}));  // it asks again, and is the same
+      CHECK(decide_with(request, token).refusal.empty());
+      request.key_hash = "another";
+      CHECK(name != choose_name(request, token, {}));
+      const std::string_view pattern = row.pattern;
+      if (pattern == "web-*") CHECK(name.starts_with("web-"));
+      if (pattern == "*-eu") CHECK(name.ends_with("-eu"));
+      if (pattern.empty() || pattern == "*") CHECK(name.starts_with("i-"));
+    } else {
+      CHECK(name == row.name);
+    }
+    // The key of a machine that has a name: it keeps it, unless the token says otherwise.
+    Enrolment known = current_enrolment("key");
+    known.instance_id = "its-name";
+    const bool is_allowed = !std::string_view(row.wish).empty() && name == row.wish;
+    CHECK(choose_name(request, token, known) == (is_allowed ? row.wish : "its-name"));
+    token.instance_id = "given";
+    CHECK(choose_name(request, token, known) == "given");
+  }
+}
+
+TEST_CASE("a pattern of names has only what names may have") {
+  for (const char* good : {"*", "web-*", "*-eu", "a*b*c", "web1"})
+    CHECK_MESSAGE(problem_of_name_pattern(good).empty(), good);
+  for (const char* bad : {"-web*", "a b*", "a/*", "*****", "web-*\n", "é*"})
+    CHECK_MESSAGE(!problem_of_name_pattern(bad).empty(), bad);
+  CHECK_FALSE(problem_of_name_pattern(std::string(120, 'a') + "*").empty());
 }
 
 TEST_CASE("a name that is taken needs a join token that names it, or the machine's own key") {
@@ -149,6 +209,11 @@ TEST_CASE("a request that was answered before, and whose certificate was never u
   EnrolmentFacts facts{.newest = current_enrolment("key")};
   facts.newest->token_id = "t1";
   CHECK(decide_with(good_request(), used, facts).repeats);
+  facts.with_token = kMostRepeats - 1;
+  CHECK(decide_with(good_request(), used, facts).refusal.empty());
+  facts.with_token = kMostRepeats;
+  CHECK(decide_with(good_request(), used, facts).refusal.find("has used none") != std::string::npos);
+  facts.with_token = 0;
   CHECK(decide_with(good_request(), used, facts).refusal.empty());
   const auto is_refused = [&](auto change) {
     EnrolmentFacts other = facts;

@@ -41,13 +41,17 @@ struct JoinToken {
   std::string secret_hash;
   std::string app_id;
   std::string instance_id;  // "": any new one
-  Tags tags;                // become the operator's tags of the instance
+  std::string
+      name_pattern;  // of the names that machines may choose: "web-*"; "": none, the backend makes them
+  Tags tags;         // become the operator's tags of the instance
   std::int64_t uses_total = 1;
   std::int64_t uses_left = 1;
   Millis expires = 0;
   Millis created = 0;
   Millis revoked = 0;
   std::string created_by;
+  std::string ca_hash = {};     // of the authority whose hash is in its text
+  bool needs_approval = false;  // whoever joins with it waits until an operator approves it
 };
 // Join tokens that are neither revoked nor expired.
 inline constexpr std::size_t kMostJoinTokens = 10'000;
@@ -56,7 +60,7 @@ struct EnrolRequest {
   std::string token_id;
   std::string secret_hash;
   std::string app_id;       // "": the token's
-  std::string instance_id;  // "": the token's, or one that the store makes up
+  std::string instance_id;  // a wish: choose_name()
   std::string key_hash;     // of the public key that the certificate will be for
   std::string from = {};    // the peer's address, for the audit
 };
@@ -78,11 +82,13 @@ struct Enrolled {
 struct Credential {
   std::string app_id, instance_id, uid, serial;
   Millis not_after = 0;
+  std::string issuer = {};  // as CertificateRow has it; known once the agent is admitted
 };
 
 struct Renewal {
   bool allowed = false;
-  std::string reason;  // when not, for the peer
+  std::string reason;       // when not, for the peer
+  bool is_for_now = false;  // and it may ask again later
   InstanceKey instance = 0;
 };
 // Certificates of one enrolment that are good at the same time: beyond that those that were never used make
@@ -96,6 +102,8 @@ struct CertificateRow {
   Millis first_used = 0;  // 0: not yet
   Millis revoked = 0;     // 0: it is not
   std::string why;        // it was revoked
+  std::string issuer;     // SHA-256 of the public key that signed it
+  Millis kept = 0;        // when the agent said that it has stored it; 0: not yet
 };
 
 // How an instance got an identity, whether that still holds or not. Enrolments outlive their instance.
@@ -123,7 +131,11 @@ struct KnownInstance {
   bool unplaced = false;  // its placement is to be looked at at the next handshake
   Millis revoked = 0;     // 0: it is not
   std::string revoked_why;
+  Millis pending = 0;  // 0: it is approved
 };
+
+// Machines without a certificate that wait to be approved: anybody can be one.
+inline constexpr std::size_t kMostPending = 1000;
 
 // What a handshake leaves in the row of its instance.
 struct ConnectedAgent {
@@ -140,6 +152,10 @@ struct ConnectedAgent {
 struct AgentStream {
   AgentKey key = 0;
   std::uint64_t last_seq = 0;
+  bool is_new = false;
 };
+// Streams of one instance. A machine gets a new one when it lost its state folder; beyond this the oldest
+// make room.
+inline constexpr std::size_t kMostStreams = 64;
 
 }  // namespace backend::domain

@@ -19,6 +19,13 @@ inline Millis now_millis() {
   return millis_of(std::chrono::system_clock::now());
 }
 
+// For what must not go back, as rates: of the machine's own clock, from some moment on.
+inline Millis steady_millis() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
 // "" for an instant that never was.
 inline std::string instant_text(Millis at) {
   if (at == 0) return {};

@@ -2,9 +2,28 @@
 
 namespace backend::domain {
 
-Tags Instance::tags() const {
+std::string_view name_of(SelfTrust trust) {
+  switch (trust) {
+    case SelfTrust::off:
+      return "off";
+    case SelfTrust::named:
+      return "named";
+    case SelfTrust::all:
+      return "all";
+  }
+  return "off";
+}
+
+std::optional<SelfTrust> self_trust_of(std::string_view name) {
+  for (const SelfTrust trust : {SelfTrust::off, SelfTrust::named, SelfTrust::all})
+    if (name == name_of(trust)) return trust;
+  return std::nullopt;
+}
+
+Tags Instance::tags_under(SelfTrust relied_on) const {
   Tags all = operator_tags;
-  all.insert(agent_tags.begin(), agent_tags.end());  // does not replace what is there
+  // Does not replace what is there.
+  if (relied_on == SelfTrust::all) all.insert(agent_tags.begin(), agent_tags.end());
   return all;
 }
 

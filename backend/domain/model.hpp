@@ -37,12 +37,23 @@ inline constexpr std::size_t kLargestPage = 1000;
 // What can be edited has an `edit` that grows with every edit: the number in its ETag.
 using Edit = std::int64_t;
 
+// How far an app relies on what its machines say of themselves: the tags that they bring along, and facts.
+// Whoever has a machine's key can say anything.
+enum class SelfTrust {
+  off,    // not at all: selectors see the operator's tags
+  named,  // where a selector names it: self.KEY, fact.KEY
+  all,    // plain names, too, see the machine's own tags where the operator has set none
+};
+std::string_view name_of(SelfTrust trust);
+std::optional<SelfTrust> self_trust_of(std::string_view name);
+
 struct App {
   std::string app_id;
   std::string report = "all";  // "all" or "changes"
   std::string agent_version;   // agents with another one are told to update at their handshake; "": none
   Millis created = 0;
   Edit edit = 0;
+  SelfTrust trust = SelfTrust::off;
 };
 
 struct LastRound {
@@ -60,7 +71,10 @@ struct Instance {
   std::string agent_uid, agent_version, os, arch, boot_id;
   int protocol = 1;
   std::uint64_t epoch = 0;
-  Tags agent_tags, operator_tags;  // tags(): both, the operator's win
+  Tags agent_tags;                   // what it says of itself
+  Tags operator_tags;                // set by operators, and by its join token
+  SelfTrust trust = SelfTrust::off;  // its app's
+  std::string wished_name;           // that it asked for and was not given; "": none
   std::string facts_hash;
   std::string facts;  // JSON; only in find_instance() and where it was asked for
   bool online = false;
@@ -69,18 +83,30 @@ struct Instance {
   PlacementKey placement = 0;
   std::string recipe_digest;
   std::string problem;  // why it could not be given what it is assigned; "" when all is well
+  Millis revoked = 0;   // 0: it is not. A revoked machine is given nothing, and nobody waits for it
+  std::string revoked_why;
+  Millis pending = 0;        // since when it waits until an operator approves it; 0: it does not
+  std::string token_prefix;  // of the hash of its instance_token; "": it has none
+  Millis excluded = 0;       // by an operator: neither waits nor rollouts are held up by it; 0: it is not
+  std::string excluded_why;
   std::int64_t reported_version = 0;
   std::string status;  // "new" until the agent has reported; "rejected" also when `problem` is set
   std::vector<std::string> errors;  // with that status, or the agent's own start errors
   std::optional<LastRound> last_round;
   Edit edit = 0;
 
-  Tags tags() const;
+  // What a plain name in a selector means: the operator's, and with SelfTrust::all its own where the operator
+  // has none.
+  Tags tags() const { return tags_under(trust); }
+  Tags tags_under(SelfTrust relied_on) const;
+  // Nothing is given to it, and nobody waits for it.
+  bool is_out() const { return revoked != 0 || pending != 0; }
 };
 
 struct InstanceFilter {
   std::string app_id;  // "": all
   std::optional<bool> online;
+  bool only_pending = false;
 };
 
 // ---- handshake
@@ -95,8 +121,8 @@ struct AgentSession {
 
 struct Admission {
   // revoked: its certificate, or it itself, was revoked or replaced. wrong_name: it speaks for another than
-  // its certificate names.
-  enum class Verdict { admitted, unknown_app, wrong_token, invalid, revoked, wrong_name };
+  // its certificate names. pending: an operator has to approve it.
+  enum class Verdict { admitted, unknown_app, wrong_token, invalid, revoked, wrong_name, pending };
   Verdict verdict = Verdict::invalid;
   std::string reason;  // when not admitted, for a person
   AgentSession session;
@@ -104,6 +130,7 @@ struct Admission {
   bool is_new = false;        // the first handshake of this instance
   bool tags_changed = false;  // placement is to be looked at again
   std::string facts_hash;     // of the facts that we have
+  std::string issuer;         // of its certificate
   App app;
 };
 
@@ -116,6 +143,7 @@ struct NewRevision {
   std::string digest;   // SHA-256 of `states`
   std::string states;   // JSON list, as on the wire
   std::size_t state_count = 0;
+  std::string owner = {};  // the scope of whoever pushes it; the first one's is the recipe's (ownership.hpp)
 };
 struct Revision {
   std::string name;
@@ -135,7 +163,8 @@ struct RecipeSummary {
   std::int64_t newest = 0;
   std::string digest;  // of the newest
   std::size_t state_count = 0;
-  Millis created = 0;  // of the newest
+  Millis created = 0;      // of the newest
+  std::string owner = {};  // a scope; "": of tokens without one
 };
 
 struct Assignment {
@@ -218,9 +247,13 @@ struct StateStanding {
 struct InstanceProgress {
   InstanceKey key = 0;
   std::string app_id, instance_id;
-  Tags tags;
+  Tags tags;       // Instance::tags()
+  Tags self_tags;  // what it says of itself
+  bool trusts_self_reported = false;
   std::int64_t recipe_version = 0;
   PlacementKey placement = 0;
+  bool is_out = false;                 // revoked, or not approved: it is not there for waits
+  bool is_excluded = false;            // an operator has said that nobody is to wait for it
   std::int64_t converged_version = 0;  // the newest version under which a whole round succeeded
   Millis converged_at = 0;
   std::vector<StateStanding> states;
@@ -258,11 +291,22 @@ struct FleetCounts {
 struct Retention {
   Millis oldest = 0;  // an instant: what was received before it goes
   std::uint64_t most_results = 0, most_rounds = 0, most_statuses = 0;
+  std::uint64_t most_bytes = 0;  // of each of them
   std::size_t batch = 5000;
 };
 struct Purged {
   std::size_t rows = 0;
   bool more = false;  // call again
+};
+// A look at the next rows of a table, in the order of their ids.
+struct Sweep {
+  std::int64_t after = 0;    // the last id that was looked at; 0: from the beginning
+  std::size_t batch = 5000;  // rows to look at
+  Millis before = 0;         // what is younger stays
+};
+struct Swept {
+  std::size_t rows = 0;
+  std::int64_t next = 0;  // goes into `after`; 0: that was the end
 };
 
 }  // namespace backend::domain

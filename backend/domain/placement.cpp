@@ -26,7 +26,7 @@ Result<WaitTarget> to_target(const builtins::WaitTarget& given) {
   auto parsed = Selector::parse(given.selector);
   if (!parsed) return std::move(parsed).error().with_context("selector");
   if (parsed->uses_facts()) return invalid("the selector of a wait may use tags and instances, not facts");
-  target.selector = std::make_shared<const Selector>(std::move(*parsed));
+  target.selector = std::make_shared<const Selector>(parsed->strict());
   return target;
 }
 

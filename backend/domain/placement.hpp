@@ -51,12 +51,16 @@ struct PlacedInstance {
   std::string instance_id;
   Tags tags;
   std::shared_ptr<const StateList> states;  // null: nothing
+  Tags self_tags = {};                      // what it says of itself
+  bool trusts_self_reported = false;        // its app does
 };
 
 // Checks the waits of one app: a cycle, a wait for a state that its instance does not have, or, when the
 // instance is not known (yet) or a selector matches nobody, that no recipe in `assigned` has. Such a wait is
-// accepted when some recipe has the state: the machine may join later, and the wait stays open until then.
-// The text says all: "a wait that can never end: a/x → b/y → a/x".
+// accepted when some recipe has the state: the machine may join later, and the wait stays open until then. So
+// is one for a machine that is there without it, where machines say themselves what they are. A wait that
+// asks for what machines say is refused where the app does not rely on that. The text says all: "a wait that
+// can never end: a/x → b/y → a/x".
 base::Result<void> check_waits(std::string_view app_id, std::span<const PlacedInstance> instances,
                                std::span<const std::shared_ptr<const StateList>> assigned);
 

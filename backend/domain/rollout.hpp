@@ -32,6 +32,7 @@ inline constexpr std::string_view kWaiting = "waiting";        // not told yet
 inline constexpr std::string_view kTold = "told";              // and has said nothing since
 inline constexpr std::string_view kLost = "lost";              // told, and silent for too long
 inline constexpr std::string_view kSuperseded = "superseded";  // never told: a later rollout has it
+inline constexpr std::string_view kExcluded = "excluded";      // never told: an operator has taken it out
 // One of these closes an action.
 inline constexpr std::string_view kConfirmed = name_of(protocol::UpdatePhase::confirmed);
 inline constexpr std::string_view kRolledBack = name_of(protocol::UpdatePhase::rolled_back);
@@ -41,10 +42,10 @@ inline constexpr std::array kClosedPhases{kConfirmed, kRolledBack, kFailed, kRef
 // Closed, and not as it should be; or lost.
 inline constexpr std::array kFailedPhases{kRolledBack, kFailed, kRefused, kLost};
 // Not told, given up, or closed: nobody owes an answer in these.
-inline constexpr std::array kAnsweredPhases{kWaiting,    kLost,   kSuperseded, kConfirmed,
-                                            kRolledBack, kFailed, kRefused};
+inline constexpr std::array kAnsweredPhases{kWaiting,   kLost,       kSuperseded, kExcluded,
+                                            kConfirmed, kRolledBack, kFailed,     kRefused};
 // Through with the rollout, or never a part of it any more.
-inline constexpr std::array kLeftPhases{kSuperseded, kConfirmed, kRolledBack, kFailed, kRefused};
+inline constexpr std::array kLeftPhases{kSuperseded, kExcluded, kConfirmed, kRolledBack, kFailed, kRefused};
 // Before the switch to the new version. A machine that is connected and in one of these is not silent: a
 // state that is waited for may take hours, a slow line nearly so. After the switch there is a deadline.
 inline constexpr std::array<std::string_view, 6> kWorkingPhases{
@@ -53,7 +54,8 @@ inline constexpr std::array<std::string_view, 6> kWorkingPhases{
     name_of(protocol::UpdatePhase::staged),      name_of(protocol::UpdatePhase::draining)};
 bool is_closed(std::string_view phase);
 static_assert(!protocol::update_phase_of(kWaiting) && !protocol::update_phase_of(kTold) &&
-              !protocol::update_phase_of(kLost) && !protocol::update_phase_of(kSuperseded));
+              !protocol::update_phase_of(kLost) && !protocol::update_phase_of(kSuperseded) &&
+              !protocol::update_phase_of(kExcluded));
 
 struct Rollout {
   std::int64_t number = 0;  // the store's
@@ -80,10 +82,12 @@ struct RolloutTarget {
   std::string error;
   std::optional<double> progress;
   Millis told = 0;
-  Millis at = 0;  // when it was last heard of
+  Millis at = 0;             // when it was last heard of
+  bool is_excluded = false;  // it does not count: excluded, forgiven by a resume, or another rollout has it
 };
 
-// A ring as it stands, without machines that were forgotten or excluded (see Store::exclude_past_failures()).
+// A ring as it stands, without machines that were forgotten, revoked or excluded (from the rollout:
+// Store::exclude_past_failures(), exclude_targets(); or from all: Instance::excluded).
 struct RingCounts {
   std::size_t size = 0;
   std::size_t offline = 0;  // not ordered yet, and not connected

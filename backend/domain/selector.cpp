@@ -5,6 +5,7 @@
 #include <charconv>
 #include <vector>
 
+#include "backend/domain/text_pattern.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 
@@ -14,31 +15,13 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
-// A value as it was written: the literal pieces between the stars.
-struct Pattern {
-  std::vector<std::string> pieces;
-
-  bool matches(std::string_view text) const {
-    if (pieces.size() == 1) return text == pieces[0];
-    if (!text.starts_with(pieces.front())) return false;
-    text.remove_prefix(pieces.front().size());
-    // The leftmost place of each piece between leaves the most room for the rest.
-    for (std::size_t i = 1; i + 1 < pieces.size(); ++i) {
-      const std::size_t at = text.find(pieces[i]);
-      if (at == std::string_view::npos) return false;
-      text.remove_prefix(at + pieces[i].size());
-    }
-    return text.ends_with(pieces.back());
-  }
-};
-
 struct Selector::Node {
-  enum class Kind { everything, any, all, none, app, instance, tag, fact };
+  enum class Kind { everything, any, all, none, strict, app, instance, tag, self_tag, fact };
   Kind kind = Kind::everything;
-  std::vector<std::shared_ptr<const Node>> parts;  // any, all, none (one)
-  std::string key;                                 // tag
+  std::vector<std::shared_ptr<const Node>> parts;  // any, all, none (one), strict (one)
+  std::string key;                                 // tag, self_tag
   std::vector<std::string> path;                   // fact
-  std::vector<Pattern> values;                     // one of them
+  std::vector<TextPattern> values;                 // one of them
 };
 
 namespace {
@@ -46,12 +29,12 @@ namespace {
 using Node = Selector::Node;
 using NodePtr = std::shared_ptr<const Node>;
 
-bool is_one_of(const std::vector<Pattern>& values, std::string_view text) {
-  return std::ranges::any_of(values, [&](const Pattern& pattern) { return pattern.matches(text); });
+bool is_one_of(const std::vector<TextPattern>& values, std::string_view text) {
+  return std::ranges::any_of(values, [&](const TextPattern& pattern) { return pattern.matches(text); });
 }
 
 // A fact that is a list is equal to what one of its items is equal to.
-bool fact_matches(const base::Value& fact, const std::vector<Pattern>& values) {
+bool fact_matches(const base::Value& fact, const std::vector<TextPattern>& values) {
   using Kind = base::Value::Kind;
   std::array<char, 32> digits;
   switch (fact.kind()) {
@@ -78,34 +61,111 @@ bool fact_matches(const base::Value& fact, const std::vector<Pattern>& values) {
   return false;
 }
 
-bool holds(const Node& node, const SelectorSubject& subject) {
-  const auto part_holds = [&](const NodePtr& part) { return holds(*part, subject); };
+// What depends on the word of a machine that is not taken for it is neither true nor false: so is its
+// contrary.
+enum class Truth { no, unknown, yes };
+
+Truth truth(bool holds) {
+  return holds ? Truth::yes : Truth::no;
+}
+Truth contrary(Truth of) {
+  return of == Truth::unknown ? of : truth(of == Truth::no);
+}
+
+Truth evaluate(const Node& node, const SelectorSubject& subject, bool is_strict);
+
+// The least or the greatest of the parts; it stops where that cannot change any more.
+Truth evaluate_parts(const Node& node, const SelectorSubject& subject, bool is_strict, bool all) {
+  Truth found = truth(all);
+  for (const NodePtr& part : node.parts) {
+    const Truth each = evaluate(*part, subject, is_strict);
+    found = all ? std::min(found, each) : std::max(found, each);
+    if (found == truth(!all)) break;
+  }
+  return found;
+}
+
+Truth tag_is(const Tags* tags, const Node& node) {
+  if (!tags) return Truth::no;
+  const auto tag = tags->find(node.key);
+  return truth(tag != tags->end() && is_one_of(node.values, tag->second));
+}
+
+Truth fact_is(const base::Value* fact, const Node& node) {
+  for (const std::string& name : node.path)
+    if (fact) fact = fact->find(name);
+  return truth(fact && fact_matches(*fact, node.values));
+}
+
+Truth evaluate(const Node& node, const SelectorSubject& subject, bool is_strict) {
+  const bool is_believed = !is_strict || subject.trusts_self_reported;
   switch (node.kind) {
     case Node::Kind::everything:
-      return true;
+      return Truth::yes;
     case Node::Kind::any:
-      return std::ranges::any_of(node.parts, part_holds);
+      return evaluate_parts(node, subject, is_strict, false);
     case Node::Kind::all:
-      return std::ranges::all_of(node.parts, part_holds);
+      return evaluate_parts(node, subject, is_strict, true);
     case Node::Kind::none:
-      return std::ranges::none_of(node.parts, part_holds);
+      return contrary(evaluate_parts(node, subject, is_strict, false));
+    case Node::Kind::strict:
+      return truth(evaluate(*node.parts.front(), subject, true) == Truth::yes);
     case Node::Kind::app:
-      return is_one_of(node.values, subject.app_id);
+      return truth(is_one_of(node.values, subject.app_id));
     case Node::Kind::instance:
-      return is_one_of(node.values, subject.instance_id);
-    case Node::Kind::tag: {
-      const auto tag = subject.tags.find(node.key);
-      return tag != subject.tags.end() && is_one_of(node.values, tag->second);
-    }
-    case Node::Kind::fact: {
-      const base::Value* fact = subject.facts;
-      for (const std::string& name : node.path)
-        if (fact) fact = fact->find(name);
-      return fact && fact_matches(*fact, node.values);
-    }
+      return truth(is_one_of(node.values, subject.instance_id));
+    case Node::Kind::tag:
+      return tag_is(&subject.tags, node);
+    case Node::Kind::self_tag:
+      return is_believed ? tag_is(subject.self_tags, node) : Truth::unknown;
+    case Node::Kind::fact:
+      return is_believed ? fact_is(subject.facts, node) : Truth::unknown;
   }
-  return false;
+  return Truth::no;
 }
+
+// The proof behind Selector::is_within(): that whatever the machine is and says, `inner` is at most as true
+// as `outer` (no, unknown, yes). For that order the contrary of both is the other way round.
+class Containment {
+ public:
+  bool holds(const Node& inner, const Node& outer) {
+    if (steps_ == kContainmentSteps) return false;
+    ++steps_;
+    using Kind = Node::Kind;
+    if (outer.kind == Kind::everything) return true;
+    const auto inside = [&](const NodePtr& part) { return holds(*part, outer); };
+    const auto around = [&](const NodePtr& part) { return holds(inner, *part); };
+    if (inner.kind == Kind::any) return std::ranges::all_of(inner.parts, inside);
+    if (outer.kind == Kind::all) return std::ranges::all_of(outer.parts, around);
+    if (inner.kind == Kind::strict && outer.kind == Kind::strict)
+      return holds(*inner.parts[0], *outer.parts[0]);
+    if (inner.kind == Kind::all && std::ranges::any_of(inner.parts, inside)) return true;
+    if (outer.kind == Kind::any) return std::ranges::any_of(outer.parts, around);
+    // What is true whatever the machine says is true.
+    if (inner.kind == Kind::strict) return holds(*inner.parts[0], outer);
+    // The other way round only where nothing is asked of the machine.
+    if (outer.kind == Kind::strict) return !asks_machine(*outer.parts[0]) && holds(inner, *outer.parts[0]);
+    if (inner.kind == Kind::none && outer.kind == Kind::none) return holds(*outer.parts[0], *inner.parts[0]);
+    return is_comparison(inner.kind) && inner.kind == outer.kind && inner.key == outer.key &&
+           inner.path == outer.path && std::ranges::all_of(inner.values, [&](const TextPattern& value) {
+             return std::ranges::any_of(outer.values,
+                                        [&](const TextPattern& each) { return each.covers(value); });
+           });
+  }
+
+ private:
+  static bool is_comparison(Node::Kind kind) {
+    using Kind = Node::Kind;
+    return kind == Kind::app || kind == Kind::instance || kind == Kind::tag || kind == Kind::self_tag ||
+           kind == Kind::fact;
+  }
+  static bool asks_machine(const Node& node) {
+    return node.kind == Node::Kind::self_tag || node.kind == Node::Kind::fact ||
+           std::ranges::any_of(node.parts, [](const NodePtr& part) { return asks_machine(*part); });
+  }
+
+  std::size_t steps_ = 0;
+};
 
 class Parser {
  public:
@@ -119,6 +179,7 @@ class Parser {
     return root;
   }
   bool uses_facts() const { return uses_facts_; }
+  bool uses_self_tags() const { return uses_self_tags_; }
 
  private:
   NodePtr fail(std::string message) {
@@ -224,6 +285,11 @@ class Parser {
     if (key == "app") node.kind = Node::Kind::app;
     if (key == "instance") node.kind = Node::Kind::instance;
     if (key.starts_with("tag.")) node.key = key.substr(4);
+    if (key.starts_with("self.")) {
+      node.kind = Node::Kind::self_tag;
+      node.key = key.substr(5);
+      uses_self_tags_ = true;
+    }
     if (key.starts_with("fact.")) {
       node.kind = Node::Kind::fact;
       uses_facts_ = true;
@@ -238,7 +304,7 @@ class Parser {
   }
 
   bool read_value(Node& node) {
-    Pattern pattern{{std::string()}};
+    TextPattern pattern;
     if (take("\"")) {
       const std::size_t end = text_.find('"', at_);
       if (end == std::string_view::npos) return fail("the text in quotes does not end") != nullptr;
@@ -247,12 +313,7 @@ class Parser {
     } else {
       const std::string_view value = word();
       if (value.empty()) return fail("expected a value") != nullptr;
-      for (const char c : value) {
-        if (c == '*')
-          pattern.pieces.emplace_back();
-        else
-          pattern.pieces.back() += c;
-      }
+      pattern = TextPattern::parse(value);
       at_ += value.size();
     }
     node.values.push_back(std::move(pattern));
@@ -263,6 +324,7 @@ class Parser {
   std::size_t at_ = 0;
   std::size_t depth_ = 0;
   bool uses_facts_ = false;
+  bool uses_self_tags_ = false;
   std::string problem_;
   std::size_t problem_at_ = 0;
 };
@@ -280,16 +342,49 @@ Result<Selector> Selector::parse(std::string_view text) {
   selector.root_ = std::move(*root);
   selector.text_ = text;
   selector.uses_facts_ = parser.uses_facts();
+  selector.uses_self_tags_ = parser.uses_self_tags();
+  return selector;
+}
+
+Selector Selector::strict() const {
+  auto node = std::make_shared<Node>();
+  node->kind = Node::Kind::strict;
+  node->parts.push_back(root_);
+  Selector selector = *this;
+  selector.root_ = std::move(node);
+  return selector;
+}
+
+Result<Selector> Selector::both(const Selector& one, const Selector& other) {
+  // Parsed for its limits only: how strict each is stays as it is.
+  auto selector = parse("(" + one.text_ + ") and (" + other.text_ + ")");
+  if (!selector) return selector;
+  auto node = std::make_shared<Node>();
+  node->kind = Node::Kind::all;
+  node->parts = {one.root_, other.root_};
+  selector->root_ = std::move(node);
   return selector;
 }
 
 bool Selector::matches(const SelectorSubject& subject) const {
-  return holds(*root_, subject);
+  return evaluate(*root_, subject, false) == Truth::yes;
+}
+
+bool Selector::is_within(const Selector& outer) const {
+  return Containment().holds(*root_, *outer.root_);
 }
 
 bool Selector::matches(const Instance& instance) const {
-  const Tags tags = instance.tags();
-  SelectorSubject subject{instance.app_id, instance.instance_id, tags, nullptr};
+  return matches_under(instance, instance.trust);
+}
+
+bool Selector::matches_under(const Instance& instance, SelfTrust trust) const {
+  const Tags tags = instance.tags_under(trust);
+  SelectorSubject subject{.app_id = instance.app_id,
+                          .instance_id = instance.instance_id,
+                          .tags = tags,
+                          .self_tags = &instance.agent_tags,
+                          .trusts_self_reported = trust != SelfTrust::off};
   if (!uses_facts_ || instance.facts.empty()) return matches(subject);
   base::Arena arena;
   const auto facts = base::parse_json(instance.facts, arena);

@@ -3,9 +3,14 @@
 // Grammar, words in any letter case:
 //   selector = term { "or" term }        term = factor { "and" factor }
 //   factor   = "not" factor | "(" selector ")" | "*" | key ("=" | "!=") value | key ["not"] "in" "(" value, …
-//   ")" key      = "app" | "instance" | "tag." name | "fact." path | name (a tag) value    = word, or text in
-//   "double quotes"; an unquoted * in it stands for any text
+//   ")" key      = "app" | "instance" | "tag." name | "self." name | "fact." path | name (a tag) value    =
+//   word, or text in "double quotes"; an unquoted * in it stands for any text
 // What an instance does not have is equal to nothing: "role=db" is false for it and "role!=db" true.
+//
+// Tags are the operator's. What a machine says of itself are "self." and "fact.". A selector that decides
+// what a machine is given or who may reach it is made strict(): it matches a machine whose app does not rely
+// on such words only if it would whatever the machine said, "not fact.os.id=debian" no more than
+// "fact.os.id=debian".
 //
 // A parsed selector is immutable and may be shared between threads.
 #pragma once
@@ -26,6 +31,8 @@ struct SelectorSubject {
   std::string_view instance_id;
   const Tags& tags;
   const base::Value* facts = nullptr;
+  const Tags* self_tags = nullptr;    // may be null, too
+  bool trusts_self_reported = false;  // its app does
 };
 
 class Selector {
@@ -36,12 +43,26 @@ class Selector {
   // The error names the place: "at 12: expected a value". Empty text is an error: "*" is everything.
   static base::Result<Selector> parse(std::string_view text);
 
+  // The same, for what must not rest on a machine's own word; see above.
+  Selector strict() const;
+  // "(one) and (other)", each as strict as it is. Fails when that gets too long.
+  static base::Result<Selector> both(const Selector& one, const Selector& other);
+
   bool matches(const SelectorSubject& subject) const;
   // With the facts that the instance was read with.
   bool matches(const Instance& instance) const;
+  // As if its app relied on its word so much.
+  bool matches_under(const Instance& instance, SelfTrust trust) const;
   // Whether it asks for facts at all; if not, nobody needs to read them.
   bool uses_facts() const { return uses_facts_; }
+  // Whether it asks for what machines say of themselves.
+  bool uses_self_reported() const { return uses_facts_ || uses_self_tags_; }
   const std::string& text() const { return text_; }
+
+  // Whether every machine that this one matches, now or ever, is matched by `outer`, too. Sound and not
+  // complete: true is a proof from the form of both, false may also mean that there is no short proof
+  // (docs/backend.md, "When one selector is inside another"). Bounded: kContainmentSteps.
+  bool is_within(const Selector& outer) const;
 
   struct Node;
 
@@ -49,9 +70,12 @@ class Selector {
   std::shared_ptr<const Node> root_;
   std::string text_;
   bool uses_facts_ = false;
+  bool uses_self_tags_ = false;
 };
 
 inline constexpr std::size_t kLongestSelector = 4096;
 inline constexpr std::size_t kDeepestSelector = 32;
+// What is_within() compares at most: both sides may be somebody's who wants us to be busy.
+inline constexpr std::size_t kContainmentSteps = 20'000;
 
 }  // namespace backend::domain

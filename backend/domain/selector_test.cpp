@@ -108,3 +108,83 @@ TEST_CASE("a selector knows whether it needs facts") {
   CHECK(Selector::parse("role=a or not fact.os.id=x")->uses_facts());
   CHECK_FALSE(Selector::parse("role=a or instance=fact.x")->uses_facts());
 }
+
+namespace {
+
+bool is_within(std::string_view inner, std::string_view outer) {
+  return Selector::parse(inner)->is_within(*Selector::parse(outer));
+}
+
+}  // namespace
+
+TEST_CASE("a selector is inside another when its form proves it") {
+  constexpr std::pair<const char*, const char*> kProved[] = {
+      {"role=web", "*"},
+      {"role=web", "tag.role=web"},
+      {"role=web and zone=eu", "role=web"},
+      {"(role=web) and (zone=eu or zone=us)", "role=web"},
+      {"role=web", "role in (web, db)"},
+      {"role in (web, db)", "role in (db, web, proxy)"},
+      {"role=web or role=db", "role in (web, db)"},
+      {"role in (web, db)", "role=*b"},
+      {"instance=web-eu-*", "instance=web-*"},
+      {"instance=*", "instance=*"},
+      {"zone=eu and role=web and app=shop", "(app=shop and role=web) or instance=x"},
+      {"role!=web", "not role=web"},
+      {"not role in (web, db)", "role!=web"},
+      {"fact.os.id=debian and role=web", "fact.os.id=d*"},
+  };
+  for (const auto& [inner, outer] : kProved)
+    CHECK_MESSAGE(is_within(inner, outer), inner << " in " << outer);
+}
+
+TEST_CASE("what is not proved to be inside is taken to be outside") {
+  constexpr std::pair<const char*, const char*> kNotProved[] = {
+      {"*", "role=web"},
+      {"role=*", "role=web"},
+      {"role=w*", "role=web"},
+      {"instance=*", "role=web"},
+      {"role=web or role=db", "role=web"},
+      {"(role=web) and (app=x) or (app=default)", "role=web"},
+      {"role=web", "role=web and zone=eu"},
+      {"not role=db", "role=web"},
+      {"role!=web", "role=web"},
+      {"not role=web", "not role in (web, db)"},
+      {"tag.role=web", "fact.role=web"},
+      {"tag.app=shop", "app=shop"},
+      {"fact.a.b=x", "fact.a=x"},
+      {"instance=\"web-*\"", "instance=web-1"},
+      {"instance=a*", "instance=a*a"},    // "a" is in the one only
+      {"instance=a*b", "instance=*b*"},   // true, and not proved
+      {"*", "role=web or not role=web"},  // likewise
+  };
+  for (const auto& [inner, outer] : kNotProved)
+    CHECK_FALSE_MESSAGE(is_within(inner, outer), inner << " in " << outer);
+}
+
+TEST_CASE("what rests on the word of machines is inside what does not only where that changes nothing") {
+  const auto strict = [](std::string_view text) { return Selector::parse(text)->strict(); };
+  const auto plain = [](std::string_view text) { return *Selector::parse(text); };
+  for (const char* text : {"role=web", "fact.os.id=debian", "not self.role=db", "role=web and fact.a=b"}) {
+    CHECK_MESSAGE(strict(text).is_within(strict(text)), text);
+    CHECK_MESSAGE(strict(text).is_within(plain(text)), text);
+  }
+  CHECK(plain("role=web").is_within(strict("role=web")));  // nothing is asked of the machine
+  CHECK_FALSE(plain("self.role=web").is_within(strict("self.role=web")));
+  CHECK_FALSE(plain("not fact.a=b").is_within(strict("not fact.a=b")));
+  CHECK(Selector::both(strict("role=web"), plain("fact.a=b"))->is_within(strict("role=web")));
+  CHECK(strict("(role=web) and (fact.a=b)").is_within(strict("role=web")));
+  CHECK_FALSE(strict("self.role=web").is_within(strict("role=web")));
+  CHECK_FALSE(strict("role=web").is_within(strict("self.role=web")));
+}
+
+TEST_CASE("whether one selector is inside another is answered in bounded time, whoever wrote them") {
+  // Each level doubles the ways that a search without a bound would try.
+  std::string inner = "a=1", outer = "b=1";
+  for (int i = 0; i < 14; ++i) {
+    inner = "(a=1 and " + inner + ") and (a=2 and " + std::string("a=3") + ")";
+    outer = "(b=1 or " + outer + ") or (b=2 or b=3)";
+  }
+  for (int i = 0; i < 200; ++i)
+    CHECK_FALSE(is_within(inner, outer));
+}

@@ -1,5 +1,7 @@
 #include "backend/domain/token_rules.hpp"
 
+#include <algorithm>
+
 #include "protocol/ids.hpp"
 
 namespace backend::domain {
@@ -22,6 +24,13 @@ Result<void> check_new_token(const OperatorToken& token, std::size_t live,
   const bool is_taken = holder && (holder->expires == 0 || holder->expires > now);
   if (!is_taken) return {};
   return Error(ErrorCode::exists, "there is a token '" + token.name + "': revoke it, or choose another name");
+}
+
+Millis warns_from(const OperatorToken& token) {
+  constexpr Millis kLongestWarning = 14LL * 24 * 3600 * 1000;
+  if (token.expires == 0) return 0;
+  const Millis life = std::max<Millis>(token.expires - token.created, 0);
+  return token.expires - std::min(kLongestWarning, life / 4);
 }
 
 }  // namespace backend::domain

@@ -3,7 +3,8 @@
 namespace backend::domain {
 
 MissedUpdate decide_missed_update(const UpdateCaller& caller, const HandshakeTarget& target, Millis now) {
-  if (target.state == RolloutState::paused || is_closed(target.phase) || target.phase == kSuperseded)
+  if (target.state == RolloutState::paused || is_closed(target.phase) || target.phase == kSuperseded ||
+      target.phase == kExcluded)
     return {};
   const bool is_waiting = target.phase == kWaiting;
   const bool is_due = target.due > 0 && target.due <= now;

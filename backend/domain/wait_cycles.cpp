@@ -72,6 +72,10 @@ class WaitGraph {
     };
     for (const WaitTarget& target : wait.targets) {
       if (target.selector) {
+        if (target.selector->uses_self_reported() && !member.trusts_self_reported)
+          return nobody(
+              target,
+              "the app does not rely on what machines say of themselves (trust_self_reported is off)");
         if (!add_selected(from, target) && !is_assigned(target.state_id))
           return nobody(target, "no assigned recipe has that state");
         continue;
@@ -81,7 +85,8 @@ class WaitGraph {
         if (!is_assigned(target.state_id)) return nobody(target, "no assigned recipe has that state");
         continue;  // the machine has not joined yet
       }
-      if (!add_edges(from, *found->second, target.state_id))
+      if (!add_edges(from, *found->second, target.state_id) &&
+          !(found->second->trusts_self_reported && is_assigned(target.state_id)))
         return nobody(target, "that instance has no such state");
     }
     return {};
@@ -92,7 +97,9 @@ class WaitGraph {
     std::unordered_set<const StateList*> seen;  // one edge per list is enough
     for (const PlacedInstance& instance : instances_) {
       if (!instance.states || seen.contains(instance.states.get())) continue;
-      if (!target.selector->matches({app_id_, instance.instance_id, instance.tags, nullptr})) continue;
+      if (!target.selector->matches({app_id_, instance.instance_id, instance.tags, nullptr,
+                                     &instance.self_tags, instance.trusts_self_reported}))
+        continue;
       seen.insert(instance.states.get());
       any = add_edges(from, instance, target.state_id) || any;
     }

@@ -45,11 +45,13 @@ struct WaitApp {
 struct Machine {
   WaitApp* app = nullptr;
   std::string app_id, instance_id;
-  Tags tags;
+  Tags tags, self_tags;
+  bool trusts_self_reported = false;
   std::int64_t version = 0;
   std::shared_ptr<const StateList> states;
-  std::size_t done = 0;  // the first so many states are done
-  Millis done_at = 0;    // when the last of them was
+  bool is_excluded = false;  // nobody is to wait for it
+  std::size_t done = 0;      // the first so many states are done
+  Millis done_at = 0;        // when the last of them was
 
   bool has_done(std::size_t state) const { return state < done; }
 };
@@ -99,9 +101,12 @@ struct WaitIndex::Impl {
   static void look(Target& target, InstanceKey key, const Machine& machine) {
     const bool is_named =
         target.spec->selector
-            ? target.spec->selector->matches({machine.app_id, machine.instance_id, machine.tags, nullptr})
+            ? target.spec->selector->matches({machine.app_id, machine.instance_id, machine.tags, nullptr,
+                                              &machine.self_tags, machine.trusts_self_reported})
             : target.spec->instance_id == machine.instance_id;
-    if (!is_named || !machine.states) return forget(target, key);
+    if (!is_named) return forget(target, key);
+    if (machine.is_excluded) return waive(target, key);
+    if (!machine.states) return forget(target, key);
     const auto state = machine.states->index.find(target.spec->state_id);
     if (state == machine.states->index.end()) return forget(target, key);
     target.meant.insert(key);
@@ -113,6 +118,12 @@ struct WaitIndex::Impl {
   static void forget(Target& target, InstanceKey key) {
     target.meant.erase(key);
     target.open.erase(key);
+  }
+
+  // Without this machine: a selector does not mean it; one that is waited for by name counts as done.
+  static void waive(Target& target, InstanceKey key) {
+    forget(target, key);
+    if (!target.spec->selector) target.meant.insert(key);
   }
 
   void settle(Group& group, Wait& wait, Millis now, std::vector<Satisfied>& satisfied) const {
@@ -226,6 +237,7 @@ WaitIndex& WaitIndex::operator=(WaitIndex&&) noexcept = default;
 
 std::vector<Satisfied> WaitIndex::set_instance(const InstanceProgress& progress,
                                                std::shared_ptr<const StateList> states, Millis now) {
+  if (progress.is_out) return remove_instance(progress.key, now);
   WaitApp& app = impl_->apps[progress.app_id];
   Machine& machine = impl_->machines[progress.key];
   if (machine.app) Impl::leave(app, progress.key, machine);
@@ -233,8 +245,11 @@ std::vector<Satisfied> WaitIndex::set_instance(const InstanceProgress& progress,
              progress.app_id,
              progress.instance_id,
              progress.tags,
+             progress.self_tags,
+             progress.trusts_self_reported,
              progress.recipe_version,
              std::move(states),
+             progress.is_excluded,
              0,
              0};
   read_progress_of(progress, machine);
@@ -261,7 +276,7 @@ std::vector<Satisfied> WaitIndex::on_report(InstanceKey instance, const Report& 
   if (found == impl_->machines.end()) return {};
   Machine& machine = found->second;
   // A machine that has been through its recipe once has nothing new to say: most reports end here.
-  if (!machine.states || machine.done == machine.states->ids.size()) return {};
+  if (!machine.states || machine.is_excluded || machine.done == machine.states->ids.size()) return {};
   const std::size_t reach = reach_of(machine, report);
   if (reach <= machine.done) return {};
   machine.done = reach;
@@ -269,6 +284,12 @@ std::vector<Satisfied> WaitIndex::on_report(InstanceKey instance, const Report& 
   return impl_->update(*machine.app, machine.instance_id, now, [&](Target& target) {
     if (target.open.contains(instance)) Impl::look(target, instance, machine);
   });
+}
+
+WaitIndex::Given WaitIndex::given(InstanceKey instance) const {
+  const auto found = impl_->machines.find(instance);
+  if (found == impl_->machines.end()) return {};
+  return {found->second.states, found->second.version};
 }
 
 std::vector<WaitStatus> WaitIndex::waits_of(InstanceKey instance) const {
@@ -303,6 +324,27 @@ std::vector<InstanceKey> WaitIndex::waiting_instances() const {
       keys.insert(keys.end(), group.members.begin(), group.members.end());
   std::ranges::sort(keys);
   return keys;
+}
+
+std::vector<WaitHolder> WaitIndex::holders(std::size_t most) const {
+  std::unordered_map<InstanceKey, std::size_t> counts;
+  for (const auto& [app_id, app] : impl_->apps)
+    for (const auto& [list, group] : app.groups)
+      for (const Wait& wait : group.waits) {
+        std::unordered_set<InstanceKey> held_by;
+        for (const Target& target : wait.targets)
+          held_by.insert(target.open.begin(), target.open.end());
+        for (const InstanceKey key : held_by)
+          counts[key] += group.members.size() - group.members.count(key);
+      }
+  std::vector<WaitHolder> holders;
+  for (const auto& [key, waiting] : counts)
+    if (waiting > 0) holders.push_back({key, waiting});
+  std::ranges::sort(holders, [](const WaitHolder& one, const WaitHolder& other) {
+    return one.waiting != other.waiting ? one.waiting > other.waiting : one.instance < other.instance;
+  });
+  if (holders.size() > most) holders.resize(most);
+  return holders;
 }
 
 std::size_t WaitIndex::open_count() const {

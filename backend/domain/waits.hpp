@@ -4,7 +4,9 @@
 // later state of that instance has reported anything under it (states run in order, each after the success of
 // the one before), or a whole round has succeeded. A wait is satisfied when all its targets are done; a
 // selector's targets are the instances that it matches now, and at least one must be there. When an awaited
-// machine gets another recipe, its states are not done any more, and the wait is open again.
+// machine gets another recipe, its states are not done any more, and the wait is open again. A revoked
+// machine is not there; one that an operator has excluded is not meant by selectors, and counts as done where
+// it is waited for by name.
 //
 // Nothing here is stored: it is filled from Store::each_instance_progress() at the start, which has all of
 // it, whatever retention has removed.
@@ -37,6 +39,12 @@ struct WaitStatus {
   std::optional<Millis> satisfied_at;
 };
 
+// A machine that others wait for, and how many wait states it holds up.
+struct WaitHolder {
+  InstanceKey instance = 0;
+  std::size_t waiting = 0;
+};
+
 // Answers only what has come true just now. A wait that is satisfied when its instance gets the recipe is in
 // waits_of() from the start, and is told with the recipe.
 class WaitIndex {
@@ -55,12 +63,21 @@ class WaitIndex {
   // Reports, after they were stored. One hash look-up when nobody waits for the instance.
   std::vector<Satisfied> on_report(InstanceKey instance, const Report& report, Millis now);
 
+  // What an instance has been given; null: nothing.
+  struct Given {
+    std::shared_ptr<const StateList> states;
+    std::int64_t recipe_version = 0;
+  };
+  Given given(InstanceKey instance) const;
+
   // The waits of an instance, in the order of its states: for WaitQuery, after a handshake, and for lists.
   std::vector<WaitStatus> waits_of(InstanceKey instance) const;
   // The open targets of all its waits, as WaitList has them.
   protocol::WaitList wait_list(InstanceKey instance) const;
   // Instances that have wait states, in the order of their keys.
   std::vector<InstanceKey> waiting_instances() const;
+  // Who holds up others, those with most first.
+  std::vector<WaitHolder> holders(std::size_t most) const;
   // How many wait states are open.
   std::size_t open_count() const;
 

@@ -131,6 +131,34 @@ TEST_CASE("a selector means those that match now, and at least one") {
   CHECK(is_open(index, 1));
 }
 
+TEST_CASE("an excluded machine holds nobody up, and a revoked one is not there") {
+  WaitIndex index;
+  const auto db = list(kDb);
+  index.set_instance(machine(1, "web1"), list(kAll), 0);
+  index.set_instance(machine(4, "app1"), list(kWeb), 0);  // waits for db1 and db2 by name
+  auto silent = machine(3, "db2");
+  silent.is_excluded = true;
+  index.set_instance(silent, db, 0);
+  CHECK(is_open(index, 1));  // excluding the only one does not make it true: no database is there yet
+  index.set_instance(machine(2, "db1"), db, 0);
+  CHECK(index.holders(10).size() == 1);
+  CHECK(index.holders(10).at(0).instance == 2);
+  CHECK(index.holders(10).at(0).waiting == 2);
+  CHECK(index.on_report(2, done("schema"), 5).size() == 2);  // by selector and by name
+  CHECK(index.holders(10).empty());
+
+  silent.is_excluded = false;
+  index.set_instance(silent, db, 6);
+  CHECK(is_open(index, 1));
+  CHECK(is_open(index, 4));
+  CHECK(index.holders(10).at(0).instance == 3);
+  silent.is_out = true;
+  CHECK(index.set_instance(silent, db, 7).size() ==
+        1);  // the selector's; a name is waited for until it is back
+  CHECK_FALSE(is_open(index, 1));
+  CHECK(is_open(index, 4));
+}
+
 TEST_CASE("a wait for a machine that has not joined is open until it has") {
   WaitIndex index;
   index.set_instance(machine(1, "web1"), list(kWeb), 0);

@@ -1,9 +1,11 @@
 #include "backend/fleet/agent_connection.hpp"
 
 #include "backend/domain/instants.hpp"
+#include "backend/domain/report_cut.hpp"
 #include "backend/fleet/report_intake.hpp"
 #include "backend/store/audit.hpp"
 #include "base/json_text.hpp"
+#include "base/text.hpp"
 #include "base/token.hpp"
 #include "protocol/codec.hpp"
 
@@ -47,6 +49,7 @@ struct AgentConnection::Perform {
   }
   void operator()(OutputArrived& action) const { self.fleet_.output_arrived(self, action.output); }
   void operator()(Answered& action) const {
+    if (self.take_own_answer(action)) return;
     if (const auto* nack = std::get_if<protocol::Nack>(&action.answer))
       self.fleet_.inquiries_.refused(self.session_.instance, action.re, nack->error, nack->retryable);
     else
@@ -80,7 +83,9 @@ AgentConnection::AgentConnection(Fleet& fleet, std::shared_ptr<transport::WebSoc
       queue_(socket_->executor()),
       rules_({.protocol_min = fleet.settings_.allow_v1 ? 1 : 2,
               .accepts_tokens = fleet.settings_.accept_tokens}),
-      credential_(credential ? std::make_unique<domain::Credential>(std::move(*credential)) : nullptr) {}
+      credential_(credential ? std::make_unique<domain::Credential>(std::move(*credential)) : nullptr) {
+  if (credential_) limits_ = fleet_.limits_of(credential_->app_id, credential_->instance_id);
+}
 
 AgentConnection::Errands AgentConnection::perform(std::vector<Action> actions) {
   Errands errands;
@@ -109,6 +114,7 @@ transport::Task<> AgentConnection::serve() {
   perform(rules_.step(std::move(opened)));
   co_await read_all();
   stop_timer();
+  end_pauses();
   if (is_admitted()) fleet_.disconnected(self);
   // What we said last is still written, if the peer takes it; the writer then closes the socket.
   queue_.close();
@@ -146,13 +152,16 @@ transport::Task<> AgentConnection::read_all() {
     }
     frame_bytes_ = text->size();
     text = std::string();  // not needed while we wait
-    Errands errands = perform(rules_.step(Received{std::move(*message)}));
+    domain::AgentLimits::Verdict limit;
+    if (limits_) limit = limits_->take(domain::kind_of(message->body), frame_bytes_, domain::steady_millis());
+    Errands errands;
+    if (!is_over_and_done(*message, limit)) errands = perform(rules_.step(Received{std::move(*message)}));
     if (errands.handshake) {
-      auto answering = answer_handshake(std::move(*errands.handshake));
+      auto answering = answer_handshake(std::move(*errands.handshake), limit.is_over);
       co_await std::move(answering);
     }
     if (errands.facts) {
-      auto storing = store_facts(std::move(*errands.facts));
+      auto storing = take_facts(std::move(*errands.facts), limit.is_over);
       co_await std::move(storing);
     }
     if (errands.sign) {
@@ -163,7 +172,48 @@ transport::Task<> AgentConnection::read_all() {
       auto waiting = fleet_.intake_->room_for(*this);
       co_await std::move(waiting);
     }
+    if (limit.delay > 0 && close_code_ == 0) {
+      fleet_.metrics_.messages_delayed.add();
+      note_limit("it is read more slowly");
+      const auto waiting_for = pause();
+      co_await waiting_for->wait_for(std::chrono::milliseconds(limit.delay));
+    }
   }
+}
+
+// Facts and handshakes are looked at first, and then wait, or are sent away.
+bool AgentConnection::is_over_and_done(const protocol::AgentMessage& message,
+                                       const domain::AgentLimits::Verdict& verdict) {
+  if (!verdict.is_over || !rules_.is_accepted()) return false;
+  fleet_.metrics_.messages_over.add();
+  const domain::MessageKind kind = domain::kind_of(message.body);
+  note_limit(std::string(protocol::code_of(message.body)) +
+             (kind == domain::MessageKind::facts ? " is stored less often" : " is left out"));
+  if (kind == domain::MessageKind::output) return true;
+  if (kind != domain::MessageKind::certificate) return false;
+  const domain::Millis wait = limits_->wait(kind, domain::steady_millis());
+  perform(
+      rules_.step(Tell{.body = protocol::Nack{.error = "too many requests for certificates: ask again in " +
+                                                       std::to_string((wait + 999) / 1000) + " s",
+                                              .retryable = true},
+                       .re = message.envelope.mid}));
+  return true;
+}
+
+std::shared_ptr<transport::Wake> AgentConnection::pause() {
+  if (!pause_) pause_ = std::make_shared<transport::Wake>(socket_->executor());
+  return pause_;
+}
+
+void AgentConnection::end_pauses() {
+  if (pause_) pause_->notify();
+}
+
+// Once on a connection.
+void AgentConnection::note_limit(std::string_view what) {
+  if (std::exchange(has_noted_limit_, true)) return;
+  fleet_.log_.warning("agent " + app_id() + "/" + instance_id() + " " + socket_->peer() +
+                      " sends more than its limits allow; " + std::string(what));
 }
 
 void AgentConnection::malformed(const base::Error& error) {
@@ -190,6 +240,7 @@ void AgentConnection::close(unsigned code, std::string reason) {
   if (close_code_ != 0) return;
   close_code_ = code;
   close_reason_ = std::move(reason);
+  end_pauses();
   queue_.close();  // the writer writes what is there, then says goodbye
 }
 
@@ -227,6 +278,61 @@ bool AgentConnection::tell_recipe(const PlacementContent& content, std::int64_t 
   return true;
 }
 
+// ---- authorities
+
+namespace {
+
+// What these mids begin with is never an inquiry's.
+constexpr std::string_view kAuthoritiesMid = "authorities-";
+constexpr std::string_view kCertificateMid = "certificate-";
+
+}  // namespace
+
+std::string AgentConnection::certificate_mid(const std::string& serial) {
+  return std::string(kCertificateMid) + serial;
+}
+
+void AgentConnection::announce_authorities(std::chrono::milliseconds within) {
+  const SharedAuthorities& all = fleet_.authorities_;
+  if (all && credential_)
+    tell(all->announcement(within), std::string(kAuthoritiesMid) + std::to_string(all->number));
+}
+
+void AgentConnection::authorities_changed(std::chrono::milliseconds within) {
+  // One that is not admitted yet is looked at when it is.
+  if (!credential_ || !is_admitted()) return;
+  if (fleet_.authorities_ && !fleet_.authorities_->with_issuer(credential_->issuer))
+    return revoked(std::string(kRetiredIssuer));
+  announce_authorities(within);
+}
+
+bool AgentConnection::take_own_answer(const Answered& answered) {
+  const auto* const nack = std::get_if<protocol::Nack>(&answered.answer);
+  const std::string_view re = answered.re;
+  if (re.starts_with(kAuthoritiesMid)) {
+    const auto number = base::parse_integer(re.substr(kAuthoritiesMid.size()));
+    if (nack)
+      fleet_.log_.warning("agent " + instance_id() + " does not take the authorities: " + nack->error);
+    else if (number && *number > 0)
+      trusts_ = static_cast<std::uint64_t>(*number);
+    return true;
+  }
+  if (!re.starts_with(kCertificateMid)) return false;
+  if (!nack) note_kept(std::string(re.substr(kCertificateMid.size())));
+  return true;
+}
+
+void AgentConnection::note_kept(std::string serial) {
+  if (!credential_) return;
+  auto writing =
+      fleet_.store_.write([uid = credential_->uid, serial = std::move(serial)](store::Store& store) {
+        return store.set_certificate_kept(uid, serial, domain::now_millis());
+      });
+  transport::spawn(socket_->executor(), [](transport::Task<base::Result<void>> task) -> transport::Task<> {
+    [[maybe_unused]] const auto noted = co_await std::move(task);
+  }(std::move(writing)));
+}
+
 void AgentConnection::revoked(const std::string& reason) {
   static constexpr std::chrono::milliseconds kGoodbye = std::chrono::milliseconds(500);
   queue_.clear();
@@ -242,6 +348,7 @@ void AgentConnection::revoked(const std::string& reason) {
 
 void AgentConnection::take(domain::Report report) {
   fleet_.metrics_.reports_received.add();
+  if (domain::shorten(report) > 0) fleet_.metrics_.reports_cut.add();
   const bool is_first = reports_.empty();
   reports_.push_back(std::move(report));
   reports_bytes_ += frame_bytes_;
@@ -263,7 +370,8 @@ void AgentConnection::stored(std::uint64_t up_to_seq) {
 }
 
 void AgentConnection::not_stored() {
-  close(transport::close_code::kTryAgainLater, "reports could not be stored");
+  perform(rules_.step(Drain{.retry_after_ms = fleet_.come_again_ms(),
+                            .reason = "reports cannot be stored now: send them again later"}));
 }
 
 // Something that was refused.

@@ -2,7 +2,8 @@
 // says.
 //
 // One coroutine reads, one writes (SendQueue). The reader stops while its reports wait to be stored beyond a
-// bound, so a fast agent is slowed down by its own socket. An agent that does not read what it is told is
+// bound, and while the machine has used up its limits (domain/agent_limits.hpp), so a fast agent is slowed
+// down by its own socket. An agent that does not read what it is told is
 // disconnected when its queue is full, and finds everything again at its next handshake. Kept small: there
 // are ten thousand of them. Belongs to the loop's thread.
 #pragma once
@@ -13,15 +14,21 @@
 #include <string>
 #include <vector>
 
+#include "backend/domain/agent_limits.hpp"
 #include "backend/domain/model.hpp"
 #include "backend/fleet/delivery.hpp"
 #include "backend/fleet/fleet.hpp"
 #include "protocol/backend_session.hpp"
 #include "transport/async.hpp"
+#include "transport/http.hpp"
 #include "transport/send_queue.hpp"
 #include "transport/web_socket.hpp"
 
 namespace backend::fleet {
+
+// What an agent is told whose certificate is of an authority that is no more.
+inline constexpr std::string_view kRetiredIssuer =
+    "the authority that issued this machine's certificate was retired: enrol again with a new join token";
 
 class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
  public:
@@ -30,7 +37,7 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
                   std::optional<domain::Credential> credential);
 
   // Counts against its address's limit until we know who is there.
-  void hold(std::shared_ptr<void> place) { place_ = std::move(place); }
+  void hold(std::shared_ptr<transport::ClientPlace> place) { place_ = std::move(place); }
   // Until it ends, however it ends.
   transport::Task<> serve();
 
@@ -44,6 +51,9 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   // Its recipe. `texts` shares what was encoded among connections that are told the same.
   using RecipeTexts = std::unordered_map<std::string, transport::Text>;
   bool tell_recipe(const PlacementContent& content, std::int64_t version, RecipeTexts& texts);
+
+  // There is another set of authorities: it is told of them, or sent away when its certificate is of none.
+  void authorities_changed(std::chrono::milliseconds within);
 
   bool has_expired(domain::Millis now) const { return credential_ && credential_->not_after <= now; }
   void superseded() { perform(rules_.step(protocol::at_backend::Superseded{})); }
@@ -74,13 +84,30 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   static transport::Task<> fire_after(std::weak_ptr<AgentConnection> weak,
                                       std::shared_ptr<transport::Wake> timer, std::int64_t ms);
   void stop_timer();
-  transport::Task<> answer_handshake(protocol::at_backend::DecideHandshake asked);
-  transport::Task<> store_facts(protocol::Facts facts);
+  transport::Task<> answer_handshake(protocol::at_backend::DecideHandshake asked, bool is_over);
+  // What the machine's limits say about a message. True: nothing more is to be done about it.
+  bool is_over_and_done(const protocol::AgentMessage& message, const domain::AgentLimits::Verdict& verdict);
+  void note_limit(std::string_view what);
+  // What a delay waits on: it ends with the connection.
+  std::shared_ptr<transport::Wake> pause();
+  void end_pauses();
+  // Facts: stored at once, or gathered until it is their turn.
+  transport::Task<> take_facts(protocol::Facts facts, bool is_over);
+  bool gather_facts(protocol::Facts facts);
+  static transport::Task<> store_gathered(std::weak_ptr<AgentConnection> weak);
+  transport::Task<> store_facts(std::vector<protocol::Facts> facts);
   transport::Task<> sign(protocol::at_backend::SignCertificate request);
   protocol::BackendBody answer_to(const base::Result<Signed>& asked);
   void welcome(const struct HandshakeDecision& decision, const protocol::Handshake& handshake);
   void take(domain::Report report);
   void malformed(const base::Error& error);
+  void announce_authorities(std::chrono::milliseconds within);
+  void greet_with_authorities(const std::vector<std::string>& said);
+  // Whether this is the answer to something that nobody but the connection itself asked.
+  bool take_own_answer(const protocol::at_backend::Answered& answered);
+  void note_kept(std::string serial);
+  // The name of the message that brings a certificate: the agent says under it that it has stored it.
+  static std::string certificate_mid(const std::string& serial);
   void send(transport::Text text, std::string_view slot = {});
   void close(unsigned code, std::string reason);
   void add_audit(std::string action, std::string detail);
@@ -92,7 +119,9 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   const std::shared_ptr<transport::WebSocket> socket_;
   transport::SendQueue queue_;
   protocol::BackendSession rules_;
-  std::unique_ptr<domain::Credential> credential_;  // null: there is no certificate
+  std::unique_ptr<domain::Credential> credential_;  // the newest that it has; null: there is no certificate
+  std::unique_ptr<domain::Credential> shown_;       // the one that it came with, if that is another by now
+  std::shared_ptr<domain::AgentLimits> limits_;     // null until we know who is there
   domain::AgentSession session_;
   std::vector<domain::Report> reports_;  // not yet handed to the store
   std::size_t frame_bytes_ = 0;          // of the message that is being handled
@@ -100,9 +129,14 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   std::size_t waiting_bytes_ = 0;        // of all that is not stored yet
   std::int64_t told_version_ = 0;        // of the recipe that the agent has, or has been sent
   domain::PlacementKey told_placement_ = 0;
-  bool facts_are_lost_ = false;             // some that were sent were not stored
-  std::shared_ptr<transport::Wake> timer_;  // while one runs
-  std::shared_ptr<void> place_;             // until the handshake is accepted
+  std::uint64_t trusts_ = 0;                       // the number of the set of authorities that it has taken
+  bool facts_are_lost_ = false;                    // some that were sent were not stored
+  bool is_gathering_ = false;                      // store_gathered() runs
+  bool has_noted_limit_ = false;                   // in the log
+  std::vector<protocol::Facts> facts_;             // gathered, in order; a full one is the first
+  std::shared_ptr<transport::Wake> timer_;         // while one runs
+  std::shared_ptr<transport::Wake> pause_;         // once something was delayed
+  std::shared_ptr<transport::ClientPlace> place_;  // until the handshake is accepted
   unsigned close_code_ = 0;
   std::string close_reason_;
 };

@@ -379,6 +379,87 @@ TEST_CASE("facts are kept, and the next welcome names them") {
   CHECK(agent.connect(backend).facts_hash == "h1");
 }
 
+TEST_CASE("facts that come without end are stored now and then, and the latest wins") {
+  const tests::ScratchFolder scratch;
+  LiveBackend backend(scratch / "data");
+  TestAgent agent("web1");
+  agent.connect(backend);
+  const auto facts = [](int number) { return protocol::Json{R"({"n":)" + std::to_string(number) + "}"}; };
+  for (int i = 0; i < 60; ++i)
+    agent.send(protocol::Facts{.hash = "h" + std::to_string(i), .full = facts(i)});
+  for (int i = 60; i < 90; ++i)
+    agent.send(protocol::Facts{.hash = "h" + std::to_string(i), .patch = facts(i)});
+  agent.report(1, "a", 1);
+  CHECK(agent.acked(1));
+  CHECK(backend.metrics().facts_stored.value() == 4);
+  CHECK(backend.metrics().messages_over.value() == 86);
+  const auto stored = [&] {
+    return JsonView(backend.call("GET", "/instances/default/web1").body).number("facts.n");
+  };
+  CHECK(stored() == 3);
+  CHECK(comes_true([&] { return stored() == 89; }));
+  CHECK(backend.metrics().facts_stored.value() == 5);
+
+  // More than can wait: they are left out, with a word, and asked for again.
+  for (int i = 0; i < 70; ++i)
+    agent.send(protocol::Facts{.hash = "p" + std::to_string(i), .patch = facts(i)});
+  const auto refused = agent.next<protocol::Nack>();
+  REQUIRE(refused);
+  CHECK(refused->error.find("facts come faster than they are stored") != std::string::npos);
+  agent.leave();
+  CHECK(agent.connect(backend).facts_hash == "h89");
+}
+
+TEST_CASE("facts that are too large are refused in words") {
+  const tests::ScratchFolder scratch;
+  LiveBackend backend(scratch / "data");
+  TestAgent agent("web1");
+  agent.connect(backend);
+  agent.send(protocol::Facts{.hash = "h",
+                             .full = protocol::Json{"{\"x\":\"" + std::string(2'000'000, 'x') + "\"}"}});
+  const auto refused = agent.next<protocol::Nack>();
+  REQUIRE(refused);
+  CHECK(refused->error.find("facts are larger than 1 MiB") != std::string::npos);
+  agent.report(1, "a", 1);
+  CHECK(agent.acked(1));
+}
+
+TEST_CASE("a result of megabytes is stored with its beginning and its end, and events have no more of it") {
+  const tests::ScratchFolder scratch;
+  LiveBackend backend(scratch / "data");
+  TestAgent agent("web1");
+  agent.connect(backend);
+  protocol::StateLog log;
+  log.seq = 1;
+  log.id = "a";
+  log.recipe_version = 1;
+  log.outcome = "changed";
+  log.state_stdout = "begins" + std::string(3'500'000, 'x') + "ends";
+  agent.send(log);
+  CHECK(agent.acked(1));
+  const JsonView page(backend.call("GET", "/results?app=default&instance=web1").body);
+  const std::string output = page.text("items.0.output");
+  CHECK(output.size() <= 160 * 1024);
+  CHECK(output.starts_with("begins"));
+  CHECK(output.ends_with("ends"));
+  CHECK(output.find(" bytes are not stored ...]") != std::string::npos);
+  CHECK(page.at("items.0.truncated").as_bool() == true);
+  CHECK(backend.metrics().reports_cut.value() == 1);
+}
+
+TEST_CASE("10,000 results that waited for the end of an outage are stored at once, none delayed") {
+  const tests::ScratchFolder scratch;
+  LiveBackend backend(scratch / "data");
+  TestAgent agent("web1");
+  agent.connect(backend);
+  for (std::uint64_t seq = 1; seq <= 10'000; ++seq)
+    agent.report(seq, "a", 1, "kept");
+  CHECK(agent.acked(10'000));
+  CHECK(backend.metrics().reports_stored.value() == 10'000);
+  CHECK(backend.metrics().messages_delayed.value() == 0);
+  CHECK(backend.metrics().messages_over.value() == 0);
+}
+
 TEST_CASE("a draining backend sends its agents away, and its restart has lost nothing") {
   const tests::ScratchFolder scratch;
   TestAgent agent("web1"), other("web2");

@@ -18,6 +18,7 @@ base::Result<Delivery> prepare_delivery(store::Store& store, Placed placed,
                                         std::vector<domain::InstanceKey> also) {
   Delivery delivery;
   delivery.changed = std::move(placed.changed);
+  delivery.rejected = std::move(placed.rejected);
   for (const PlacedVersion& version : delivery.changed)
     also.push_back(version.instance);
   std::ranges::sort(also);

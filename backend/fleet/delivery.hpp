@@ -24,6 +24,7 @@ using PlacementContents = std::unordered_map<domain::PlacementKey, std::shared_p
 
 struct Delivery {
   std::vector<PlacedVersion> changed;  // these are to be told
+  std::vector<RejectedInstance> rejected;
   std::vector<domain::InstanceProgress>
       progress;                // of the changed ones, and of others that waits must look at again
   PlacementContents contents;  // of all placements above

@@ -76,6 +76,8 @@ Fleet::Fleet(transport::Loop& loop, store::StoreThread& store, telemetry::EventL
       metrics_(metrics),
       log_(log),
       settings_(settings),
+      condition_(log),
+      authorities_(settings_.certificates.authorities),
       inquiries_(loop.get_executor()),
       intake_(std::make_unique<ReportIntake>(*this)),
       left_(loop.get_executor()) {}
@@ -135,6 +137,33 @@ void Fleet::publish(std::string_view type, std::string app_id, std::string insta
   events_.publish(type, std::move(app_id), std::move(instance_id), std::move(data));
 }
 
+// ---- limits
+
+std::shared_ptr<domain::AgentLimits> Fleet::limits_of(const std::string& app_id,
+                                                      const std::string& instance_id) {
+  auto& limits = limits_[app_id + "/" + instance_id];
+  if (!limits) limits = std::make_shared<domain::AgentLimits>();
+  return limits;
+}
+
+std::int64_t Fleet::come_again_ms() {
+  constexpr std::int64_t kSoonest = 5000;
+  return kSoonest + std::uniform_int_distribution<std::int64_t>(0, settings_.spread.count())(random_);
+}
+
+transport::Task<> Fleet::look_after() {
+  const domain::Millis now = domain::steady_millis();
+  std::erase_if(limits_,
+                [&](const auto& each) { return each.second.use_count() == 1 && each.second->is_idle(now); });
+  if (!condition_.is_down()) co_return;
+  auto writing = store_.write([](store::Store& store) { return store.probe_room(domain::now_millis()); });
+  const auto written = co_await std::move(writing);
+  if (written)
+    condition_.works();
+  else
+    condition_.failed("probing the store", written.error());
+}
+
 // ---- presence
 
 void Fleet::connected(const std::shared_ptr<AgentConnection>& connection, const domain::Instance& instance) {
@@ -166,7 +195,7 @@ void Fleet::disconnected(const std::shared_ptr<AgentConnection>& connection) {
   transport::spawn(loop_.get_executor(),
                    [](Fleet& fleet, transport::Task<Result<void>> task) -> transport::Task<> {
                      const auto set = co_await std::move(task);
-                     if (!set) fleet.log_.warning("presence was not stored: " + set.error().message());
+                     if (!set) fleet.condition_.failed("presence was not stored", set.error());
                    }(*this, std::move(writing)));
 }
 
@@ -183,7 +212,7 @@ transport::Task<> Fleet::note_presence() {
       return store.set_last_seen(some, domain::now_millis());
     });
     const auto set = co_await std::move(writing);
-    if (!set) log_.warning("presence was not stored: " + set.error().message());
+    if (!set) condition_.failed("presence was not stored", set.error());
   }
 }
 
@@ -202,6 +231,16 @@ void Fleet::deliver(const Delivery& delivery) {
     json.member("recipe_version", version.recipe_version);
     json.member("status", connection ? "sent" : "pending").end_object();
     publish("recipe", version.app_id, version.instance_id, json.take());
+  }
+  for (const RejectedInstance& rejected : delivery.rejected) {
+    if (!rejected.is_new) continue;
+    log_.warning("agent " + rejected.app_id + "/" + rejected.instance_id +
+                 " is rejected: " + rejected.reason);
+    base::JsonText json;
+    json.begin_object().member("app_id", rejected.app_id).member("instance_id", rejected.instance_id);
+    json.member("recipe_version", rejected.recipe_version).member("status", "rejected");
+    json.key("errors").begin_list().value(rejected.reason).end_list().end_object();
+    publish("recipe", rejected.app_id, rejected.instance_id, json.take());
   }
   if (!delivery.changed.empty())
     metrics_.push_seconds.observe(
@@ -223,6 +262,16 @@ void Fleet::deliver(const Delivery& delivery) {
 
 void Fleet::forget(domain::InstanceKey instance) {
   tell_satisfied(waits_.remove_instance(instance, domain::now_millis()));
+}
+
+void Fleet::use_authorities(SharedAuthorities authorities) {
+  authorities_ = std::move(authorities);
+  // So that the certificates of a whole fleet are not asked for at once.
+  constexpr std::size_t kInASecond = 200;
+  const std::chrono::milliseconds within(1000 + online_.size() * 1000 / kInASecond);
+  const std::vector<std::shared_ptr<AgentConnection>> all(serving_.begin(), serving_.end());
+  for (const auto& connection : all)
+    connection->authorities_changed(within);
 }
 
 void Fleet::close_expired() {
@@ -336,12 +385,11 @@ Fleet::OutputWatch::~OutputWatch() {
 
 transport::Task<> Fleet::drain(std::chrono::milliseconds within) {
   begin_drain();
-  std::mt19937 random(std::random_device{}());
   std::uniform_int_distribution<std::int64_t> later(0, settings_.spread.count());
   // Also those in the middle of their handshake, and those who say nothing.
   std::vector<std::shared_ptr<AgentConnection>> all(serving_.begin(), serving_.end());
   for (const auto& connection : all)
-    connection->drain(later(random));
+    connection->drain(later(random_));
   all.clear();
   const auto deadline = std::chrono::steady_clock::now() + within;
   while (!serving_.empty()) {

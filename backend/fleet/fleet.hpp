@@ -6,15 +6,19 @@
 
 #include <chrono>
 #include <memory>
+#include <random>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "backend/domain/agent_limits.hpp"
+#include "backend/domain/report_rules.hpp"
 #include "backend/domain/waits.hpp"
 #include "backend/fleet/certificates.hpp"
 #include "backend/fleet/delivery.hpp"
 #include "backend/fleet/inquiries.hpp"
+#include "backend/fleet/store_condition.hpp"
 #include "backend/store/store_thread.hpp"
 #include "backend/telemetry/event_log.hpp"
 #include "backend/telemetry/metrics.hpp"
@@ -29,11 +33,13 @@ class ReportIntake;
 
 struct FleetSettings {
   bool allow_v1 = false;
-  bool accept_tokens = true;  // agents without a certificate
-  CertificateTerms certificates;
+  bool accept_tokens = true;       // agents without a certificate
+  bool approve_strangers = false;  // those of them that come for the first time wait for an operator
+  CertificateTerms certificates;   // whose authorities are those of the start
   // A draining backend asks its agents to come back within this time, each at another moment.
   std::chrono::milliseconds spread = std::chrono::seconds(20);
   int heartbeat_s = 30;
+  domain::ReportQuota quota;  // of each instance
   // How often rollouts are looked at while there are any.
   std::chrono::milliseconds rollout_interval = std::chrono::seconds(1);
 };
@@ -59,6 +65,12 @@ class Fleet {
   void revoke(domain::InstanceKey instance, const std::string& reason);
   // Every so often: a connection does not outlive the certificate that it was opened or renewed with.
   void close_expired();
+
+  // Null without TLS.
+  const SharedAuthorities& authorities() const { return authorities_; }
+  // From now on these sign. Agents that are connected are told; those whose certificate is of none of them
+  // are sent away. The server shows a certificate of theirs already.
+  void use_authorities(SharedAuthorities authorities);
 
   bool is_connected(domain::InstanceKey instance) const { return online_.contains(instance); }
   std::size_t connected() const { return online_.size(); }
@@ -96,6 +108,10 @@ class Fleet {
 
   // Every so often: the store is told who is still there.
   transport::Task<> note_presence();
+  // Every so often: whether a store that failed works again, and who has used nothing of its limits lately.
+  transport::Task<> look_after();
+
+  StoreCondition& store_condition() { return condition_; }
 
  private:
   friend class AgentConnection;
@@ -117,6 +133,10 @@ class Fleet {
                                             domain::InstanceKey instance, protocol::BackendBody question,
                                             std::chrono::milliseconds time);
   std::shared_ptr<AgentConnection> find(domain::InstanceKey instance) const;
+  // What a machine has used of its limits, whichever connection it has.
+  std::shared_ptr<domain::AgentLimits> limits_of(const std::string& app_id, const std::string& instance_id);
+  // When an agent that cannot be served now is to come again: each at another moment.
+  std::int64_t come_again_ms();
   void publish(std::string_view type, std::string app_id, std::string instance_id, std::string data);
 
   transport::Loop& loop_;
@@ -125,6 +145,10 @@ class Fleet {
   telemetry::Metrics& metrics_;
   terminal::Log& log_;
   const FleetSettings settings_;
+  StoreCondition condition_;
+  std::unordered_map<std::string, std::shared_ptr<domain::AgentLimits>> limits_;  // by "app/instance"
+  std::mt19937 random_{std::random_device{}()};
+  SharedAuthorities authorities_;
   Inquiries inquiries_;
   domain::WaitIndex waits_;
   std::unordered_map<domain::PlacementKey, std::weak_ptr<const domain::StateList>>

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "backend/domain/placement.hpp"
+#include "backend/domain/placement_rules.hpp"
 #include "base/json.hpp"
 #include "base/sha256.hpp"
 
@@ -42,7 +43,7 @@ class Placer {
       auto revision = store_.find_revision_row(assignment.recipe, assignment.revision);
       if (!revision) return std::move(revision).error();
       uses_facts_ = uses_facts_ || selector->uses_facts();
-      rules_.push_back({std::move(assignment), std::move(*selector), revision->revision});
+      rules_.push_back({std::move(assignment), selector->strict(), revision->revision});
     }
     return {};
   }
@@ -50,11 +51,22 @@ class Placer {
 
   // The rules that match, in order.
   std::vector<std::size_t> matching(const domain::Instance& instance) const {
-    const domain::Tags tags = instance.tags();
-    domain::SelectorSubject subject{instance.app_id, instance.instance_id, tags, nullptr};
+    return matching(instance, instance.trust);
+  }
+  // Those that match whatever the machine says of itself.
+  std::vector<std::size_t> matching_anyhow(const domain::Instance& instance) const {
+    return matching(instance, domain::SelfTrust::off);
+  }
+  std::vector<std::size_t> matching(const domain::Instance& instance, domain::SelfTrust trust) const {
+    const domain::Tags tags = instance.tags_under(trust);
+    domain::SelectorSubject subject{.app_id = instance.app_id,
+                                    .instance_id = instance.instance_id,
+                                    .tags = tags,
+                                    .self_tags = &instance.agent_tags,
+                                    .trusts_self_reported = trust != domain::SelfTrust::off};
     base::Arena arena;
     std::variant<base::Value, base::SyntaxProblem> facts;
-    if (uses_facts_ && !instance.facts.empty()) {
+    if (uses_facts_ && subject.trusts_self_reported && !instance.facts.empty()) {
       facts = base::parse_json(instance.facts, arena);
       subject.facts = std::get_if<base::Value>(&facts);
     }
@@ -67,6 +79,7 @@ class Placer {
   // What an instance with these rules runs. Error `exists`: their recipes do not go together.
   Result<Choice*> choose(const std::vector<std::size_t>& rules) {
     if (const auto found = choices_.find(rules); found != choices_.end()) return &found->second;
+    if (const auto failed = failures_.find(rules); failed != failures_.end()) return failed->second;
     domain::Placement placement;
     describe(rules, placement);
     Choice choice;
@@ -76,7 +89,7 @@ class Placer {
       choice.key = **known;
     } else {
       auto made = make(rules, placement);
-      if (!made) return std::move(made).error();
+      if (!made) return failures_.emplace(rules, std::move(made).error()).first->second;
       choice = std::move(*made);
     }
     return &choices_.emplace(rules, std::move(choice)).first->second;
@@ -106,14 +119,26 @@ class Placer {
     return lists;
   }
 
-  Result<void> check(std::span<const domain::PlacedInstance> instances) {
+  // Why each cannot be: see domain::isolate_waits().
+  Result<std::vector<std::string>> check(std::span<const domain::PlacedInstance> instances,
+                                         const std::vector<bool>& suspects) {
     const bool any_waits = std::ranges::any_of(instances, [](const domain::PlacedInstance& each) {
       return each.states && !each.states->waits.empty();
     });
-    if (!any_waits) return {};
+    if (!any_waits) return std::vector<std::string>(instances.size());
     auto lists = assigned();
     if (!lists) return std::move(lists).error();
-    return domain::check_waits(app_id_, instances, *lists);
+    return domain::isolate_waits(app_id_, instances, suspects, *lists);
+  }
+
+  // Whether one of these rules is what has changed.
+  bool is_touched(const std::vector<std::size_t>& rules, const Change& change) const {
+    const bool is_anything = !change.assignment && change.recipe.empty();
+    return std::ranges::any_of(rules, [&](std::size_t i) {
+      const domain::Assignment& assignment = rules_[i].assignment;
+      return is_anything || assignment.id == change.assignment ||
+             (!change.recipe.empty() && assignment.recipe == change.recipe && !assignment.revision);
+    });
   }
 
  private:
@@ -166,6 +191,7 @@ class Placer {
   std::vector<Rule> rules_;
   bool uses_facts_ = false;
   std::map<std::vector<std::size_t>, Choice> choices_;
+  std::map<std::vector<std::size_t>, Error> failures_;  // many machines may have the same
   std::unordered_map<domain::PlacementKey, std::shared_ptr<const domain::StateList>> lists_;
 };
 
@@ -198,18 +224,35 @@ Result<void> give(store::Store& store, const domain::Instance& instance, domain:
   return {};
 }
 
-// All of an app as it would be; `only`: one instance gets another placement than it has.
-Result<void> check_whole_app(store::Store& store, Placer& placer, const domain::Instance& only,
-                             domain::PlacementKey key) {
+domain::PlacedInstance placed_instance(const domain::Instance& instance,
+                                       std::shared_ptr<const domain::StateList> states) {
+  return {.instance_id = instance.instance_id,
+          .tags = instance.tags(),
+          .states = std::move(states),
+          .self_tags = instance.agent_tags,
+          .trusts_self_reported = instance.trust != domain::SelfTrust::off};
+}
+
+// Whether the waits of an app can come true when `only` gets this placement; what it is told if not. Where
+// they could not without it either, others are to blame, and it goes on.
+Result<std::string> problem_with_others(store::Store& store, Placer& placer, const domain::Instance& only,
+                                        domain::PlacementKey key) {
   auto instances = instances_of(store, only.app_id, false);
   if (!instances) return std::move(instances).error();
   std::vector<domain::PlacedInstance> placed;
   for (const domain::Instance& instance : *instances) {
-    auto states = placer.states_of(instance.key == only.key ? key : instance.placement);
+    const bool is_it = instance.key == only.key;
+    if (instance.is_out() || (!is_it && !instance.problem.empty())) continue;
+    auto states = placer.states_of(is_it ? key : instance.placement);
     if (!states) return std::move(states).error();
-    placed.push_back({instance.instance_id, instance.tags(), std::move(*states)});
+    placed.push_back(placed_instance(instance, std::move(*states)));
+    if (is_it) std::swap(placed.front(), placed.back());
   }
-  return placer.check(placed);
+  std::vector<bool> suspects(placed.size(), false);
+  suspects.front() = true;
+  auto checked = placer.check(placed, suspects);
+  if (checked) return checked->front();
+  return checked.error().code() == ErrorCode::exists ? Result<std::string>("") : std::move(checked).error();
 }
 
 // Whether an instance that gets `key` can matter for waits at all. Most that join cannot: others have the
@@ -218,14 +261,12 @@ Result<bool> touches_waits(store::Store& store, Placer& placer, const domain::In
                            domain::PlacementKey key) {
   auto waiting = store.waiting_placements(instance.app_id);
   if (!waiting) return std::move(waiting).error();
-  const domain::Tags tags = instance.tags();
   for (const domain::Placement& placement : *waiting) {
     auto states = placer.states_of(placement.key);
     if (!states) return std::move(states).error();
     for (const domain::WaitState& wait : (*states)->waits)
       for (const domain::WaitTarget& target : wait.targets)
-        if (target.selector ? target.selector->matches({instance.app_id, instance.instance_id, tags, nullptr})
-                            : target.instance_id == instance.instance_id)
+        if (target.selector ? target.selector->matches(instance) : target.instance_id == instance.instance_id)
           return true;
   }
   auto states = placer.states_of(key);
@@ -236,35 +277,105 @@ Result<bool> touches_waits(store::Store& store, Placer& placer, const domain::In
   return !*is_known;
 }
 
+// An instance on its way to what it will run.
+struct Placing {
+  const domain::Instance* instance = nullptr;
+  std::vector<std::size_t> rules;
+  domain::PlacementKey key = 0;  // 0: it is left alone
+  bool is_touched = false;       // by the change
+  bool is_by_its_word = false;   // where it is, or may be, because it says so
+};
+
+// What each would run, as far as its own recipes go together.
+Result<void> choose_all(Placer& placer, std::vector<Placing>& all, const Change& change,
+                        std::vector<domain::PlacementCase>& cases) {
+  for (Placing& each : all) {
+    each.rules = placer.matching(*each.instance);
+    each.is_touched = placer.is_touched(each.rules, change);
+    domain::PlacementCase& fate = cases.emplace_back();
+    fate.instance_id = each.instance->instance_id;
+    fate.was_rejected = !each.instance->problem.empty();
+    fate.is_touched = each.is_touched;
+    if (each.instance->trust != domain::SelfTrust::off) {
+      const std::vector<std::size_t> anyhow = placer.matching_anyhow(*each.instance);
+      each.is_by_its_word = anyhow != each.rules || !each.instance->agent_tags.empty();
+      fate.is_touched = each.is_touched && anyhow == each.rules;
+    }
+    if (is_untouched(*each.instance, each.rules)) continue;
+    auto choice = placer.choose(each.rules);
+    if (choice)
+      each.key = (*choice)->key;
+    else if (choice.error().code() == ErrorCode::exists)
+      fate.problem = choice.error().message();
+    else
+      return std::move(choice).error();
+  }
+  return {};
+}
+
+// The waits among those who have no problem so far.
+Result<void> check_all(Placer& placer, const std::vector<Placing>& all,
+                       std::vector<domain::PlacementCase>& cases) {
+  std::vector<domain::PlacedInstance> after;
+  std::vector<bool> suspects;
+  std::vector<std::size_t> numbers;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!cases[i].problem.empty()) continue;
+    auto states = placer.states_of(all[i].key);
+    if (!states) return std::move(states).error();
+    after.push_back(placed_instance(*all[i].instance, std::move(*states)));
+    suspects.push_back(cases[i].was_rejected || all[i].is_by_its_word);
+    numbers.push_back(i);
+  }
+  auto problems = placer.check(after, suspects);
+  if (!problems) return std::move(problems).error();
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    cases[numbers[i]].problem = std::move((*problems)[i]);
+  return {};
+}
+
+Result<void> reject(store::Store& store, const domain::Instance& instance, const std::string& reason,
+                    bool is_touched, Placed& placed) {
+  placed.rejected.push_back({.app_id = instance.app_id,
+                             .instance_id = instance.instance_id,
+                             .reason = reason,
+                             .recipe_version = instance.recipe_version,
+                             .is_new = instance.problem != reason,
+                             .is_touched = is_touched});
+  return store.set_problem(instance.key, reason);
+}
+
 }  // namespace
 
-Result<Placed> place_app(store::Store& store, std::string_view app_id) {
+Result<Placed> place_app(store::Store& store, std::string_view app_id, const Change& change) {
   Placer placer(store, app_id);
   if (auto loaded = placer.load(); !loaded) return std::move(loaded).error();
   auto instances = instances_of(store, app_id, placer.uses_facts());
   if (!instances) return std::move(instances).error();
+  std::vector<Placing> all;
+  for (const domain::Instance& instance : *instances)
+    if (!instance.is_out()) all.push_back({.instance = &instance});
+
+  std::vector<domain::PlacementCase> cases;
+  if (auto chosen = choose_all(placer, all, change, cases); !chosen) return std::move(chosen).error();
+  const auto refuse = [&](std::size_t i) {
+    return Error(ErrorCode::exists, "instance '" + cases[i].instance_id + "': " + cases[i].problem);
+  };
+  if (const auto refusing = domain::refusing_case(cases)) return refuse(*refusing);
+  if (auto checked = check_all(placer, all, cases); !checked) return std::move(checked).error();
+  if (const auto refusing = domain::refusing_case(cases)) return refuse(*refusing);
 
   Placed placed;
-  std::vector<domain::PlacementKey> keys;
-  std::vector<domain::PlacedInstance> after;
-  for (const domain::Instance& instance : *instances) {
-    const std::vector<std::size_t> rules = placer.matching(instance);
-    if (!rules.empty()) ++placed.matched;
-    domain::PlacementKey key = 0;
-    if (!is_untouched(instance, rules)) {
-      auto choice = placer.choose(rules);
-      if (!choice) return std::move(choice).error().with_context("instance '" + instance.instance_id + "'");
-      key = (*choice)->key;
-    }
-    auto states = placer.states_of(key);
-    if (!states) return std::move(states).error();
-    keys.push_back(key);
-    after.push_back({instance.instance_id, instance.tags(), std::move(*states)});
-  }
-  if (auto fine = placer.check(after); !fine) return std::move(fine).error();
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (keys[i] == 0) continue;
-    if (auto given = give(store, (*instances)[i], keys[i], placed); !given) return std::move(given).error();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!all[i].rules.empty()) ++placed.matched;
+    Result<void> done;
+    if (!cases[i].problem.empty())
+      done = reject(store, *all[i].instance, cases[i].problem, all[i].is_touched, placed);
+    else if (all[i].key != 0)
+      done = give(store, *all[i].instance, all[i].key, placed);
+    else if (cases[i].was_rejected)
+      done = store.set_problem(all[i].instance->key, "");
+    if (!done) return std::move(done).error();
   }
   return placed;
 }
@@ -272,29 +383,38 @@ Result<Placed> place_app(store::Store& store, std::string_view app_id) {
 Result<Placed> place_instance(store::Store& store, domain::InstanceKey key) {
   auto instance = store.find_instance(key);
   if (!instance) return std::move(instance).error();
+  Placed placed;
+  if (instance->is_out()) return placed;
   Placer placer(store, instance->app_id);
   if (auto loaded = placer.load(); !loaded) return std::move(loaded).error();
   const std::vector<std::size_t> rules = placer.matching(*instance);
-  Placed placed;
   placed.matched = rules.empty() ? 0 : 1;
-  if (is_untouched(*instance, rules)) return placed;
-
-  const auto reject = [&](const Error& error) -> Result<Placed> {
-    if (error.code() != ErrorCode::exists) return error;
-    if (auto noted = store.set_problem(key, error.message()); !noted) return std::move(noted).error();
+  if (is_untouched(*instance, rules)) {
+    if (!instance->problem.empty())
+      if (auto cleared = store.set_problem(key, ""); !cleared) return std::move(cleared).error();
     return placed;
-  };
-  auto choice = placer.choose(rules);
-  if (!choice) return reject(choice.error());
-  const domain::PlacementKey placement = (*choice)->key;
-  if (placement != instance->placement || !instance->problem.empty()) {
-    auto touches = touches_waits(store, placer, *instance, placement);
-    if (!touches) return std::move(touches).error();
-    if (*touches)
-      if (auto fine = check_whole_app(store, placer, *instance, placement); !fine)
-        return reject(fine.error());
   }
-  if (auto given = give(store, *instance, placement, placed); !given) return std::move(given).error();
+  auto choice = placer.choose(rules);
+  std::string problem;
+  if (choice) {
+    const domain::PlacementKey placement = (*choice)->key;
+    if (placement != instance->placement || !instance->problem.empty()) {
+      auto touches = touches_waits(store, placer, *instance, placement);
+      if (!touches) return std::move(touches).error();
+      if (*touches) {
+        auto checked = problem_with_others(store, placer, *instance, placement);
+        if (!checked) return std::move(checked).error();
+        problem = std::move(*checked);
+      }
+    }
+  } else if (choice.error().code() == ErrorCode::exists) {
+    problem = choice.error().message();
+  } else {
+    return std::move(choice).error();
+  }
+  const auto done = problem.empty() ? give(store, *instance, (*choice)->key, placed)
+                                    : reject(store, *instance, problem, true, placed);
+  if (!done) return done.error();
   return placed;
 }
 
@@ -305,7 +425,7 @@ Result<std::size_t> count_matches(store::Store& store, std::string_view app_id,
   do {
     auto page = store.list_instances({.app_id = std::string(app_id)}, &selector, request);
     if (!page) return std::move(page).error();
-    count += page->items.size();
+    count += static_cast<std::size_t>(std::ranges::count(page->items, false, &domain::Instance::is_out));
     request.after = std::move(page->next);
   } while (!request.after.empty());
   return count;

@@ -4,6 +4,8 @@
 // handshake) was made there: an error undoes both.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "backend/store/store.hpp"
@@ -17,20 +19,37 @@ struct PlacedVersion {
   domain::PlacementKey placement = 0;  // find_placement() has the states; shared by many
 };
 
+// An instance that cannot be given what it is assigned, and keeps what it has.
+struct RejectedInstance {
+  std::string app_id, instance_id, reason;
+  std::int64_t recipe_version = 0;  // what it keeps
+  bool is_new = false;              // it was not rejected before, or for another reason
+  bool is_touched = false;          // by the change
+};
+
 struct Placed {
   std::size_t matched = 0;             // instances that at least one assignment of the app matches
   std::vector<PlacedVersion> changed;  // those are to be told
+  std::vector<RejectedInstance> rejected;
 };
 
-// All instances of an app. Error `exists`, nothing is changed: two states with one id on a machine, a wait
-// that can never come true.
-base::Result<Placed> place_app(store::Store& store, std::string_view app_id);
+// What is different from before; with neither, it may be anything.
+struct Change {
+  std::optional<std::int64_t> assignment;
+  std::string recipe = {};
+};
+
+// All instances of an app that are not revoked and are approved. One that cannot work (two states with one
+// id, a wait that can never come true) keeps what it has, and gets the status "rejected" with the reason; the
+// others go on. Error `exists`, nothing is changed: the change works for nobody whom it touches, or the waits
+// of the others, too, can never come true (domain/placement_rules).
+base::Result<Placed> place_app(store::Store& store, std::string_view app_id, const Change& change = {});
 
 // One instance: at its handshake, or when its tags or facts have changed. If what it is assigned cannot work,
-// it keeps what it has, and gets the status "rejected" with the reason; that is no error.
+// it is rejected as above. A revoked one is given nothing.
 base::Result<Placed> place_instance(store::Store& store, domain::InstanceKey instance);
 
-// How many instances of the app the selector matches now.
+// How many instances of the app the selector matches now; give it strict().
 base::Result<std::size_t> count_matches(store::Store& store, std::string_view app_id,
                                         const domain::Selector& selector);
 

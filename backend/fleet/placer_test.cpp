@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "backend/store/certificates.hpp"
 #include "backend/store/housekeeping.hpp"
 #include "backend/store/instances.hpp"
 #include "backend/store/recipes.hpp"
@@ -110,6 +111,141 @@ STORE_TEST_CASE("two recipes with the same state on one machine are refused, and
   CHECK(must(bench->list_assignments("", {})).items.size() == 1);
 }
 
+STORE_TEST_CASE("a machine that cannot be placed is rejected, and the others get what is pushed") {
+  StoreBench bench;
+  for (const char* name : {"web1", "web2", "odd"})
+    bench.join(name);
+  for (const char* name : {"web1", "web2"})
+    must(backend::store::patch_tags(*bench, "default", name, {{"role", "web"}}, {}));
+  must(backend::store::patch_tags(*bench, "default", "odd", {{"role", "web"}, {"tier", "pci"}}, {}));
+  bench.push("web", comments("a"));
+  bench.push("pci", comments("b"));
+  bench.assign("role=web", "web");
+  bench.assign("tier=pci", "pci");
+  place(bench);
+  bench.push("web", comments("ab"));
+  const auto placed = must(backend::fleet::place_app(*bench, "default", {.assignment = {}, .recipe = "web"}));
+  CHECK(placed.changed.size() == 2);
+  REQUIRE(placed.rejected.size() == 1);
+  CHECK(placed.rejected[0].instance_id == "odd");
+  CHECK(placed.rejected[0].is_new);
+  CHECK(placed.rejected[0].is_touched);
+  CHECK(find(bench, "odd").status == "rejected");
+  CHECK(find(bench, "odd").errors.at(0).find("the id 'b' is used twice") != std::string::npos);
+  CHECK(find(bench, "odd").recipe_version == 1);  // it keeps what it has
+  CHECK(find(bench, "web1").recipe_version == 2);
+
+  // And again: it stays so, and blocks nobody.
+  bench.push("web", comments("abc"));
+  const auto again = must(backend::fleet::place_app(*bench, "default", {.assignment = {}, .recipe = "web"}));
+  CHECK(again.changed.size() == 2);
+  CHECK_FALSE(again.rejected.at(0).is_new);
+
+  // Revoked, it is not looked at any more.
+  must(backend::store::revoke(*bench, "default", "odd", "", bench.now));
+  bench.push("web", comments("c"));
+  const auto without =
+      must(backend::fleet::place_app(*bench, "default", {.assignment = {}, .recipe = "web"}));
+  CHECK(without.changed.size() == 2);
+  CHECK(without.matched == 2);
+  CHECK(without.rejected.empty());
+  CHECK(must(backend::fleet::place_instance(*bench, find(bench, "odd").key)).changed.empty());
+}
+
+STORE_TEST_CASE("a machine is not given what it asks for by tags of its own") {
+  StoreBench bench;
+  bench.push("web", comments("a"));
+  bench.push("pci", comments("b"));
+  bench.assign("role=web", "web");
+  bench.assign("tier=pci", "pci");
+  const auto session = bench.join_saying("web1", {{"tier", "pci"}, {"role", "db"}});
+  must(bench->set_operator_tags(session.instance, {{"role", "web"}}));
+  must(backend::fleet::place_instance(*bench, session.instance));
+  CHECK(states_of(bench, "web1") == "[" + std::string(kA) + "]");
+  CHECK(place(bench).changed.empty());
+  CHECK_FALSE(backend::store::add_assignment(
+      *bench, {.app_id = "default", .selector = "self.tier=pci", .recipe = "pci"}, bench.now));
+
+  bench.trust(backend::domain::SelfTrust::all);
+  CHECK(place(bench).changed.size() == 1);
+  CHECK(states_of(bench, "web1") == "[" + std::string(kA) + "," + kB + "]");
+  bench.trust(backend::domain::SelfTrust::off);
+  CHECK(place(bench).changed.size() == 1);
+  CHECK(states_of(bench, "web1") == "[" + std::string(kA) + "]");
+}
+
+STORE_TEST_CASE("a machine that claims tags of two recipes with one id keeps nobody from a push") {
+  StoreBench bench;
+  bench.trust(backend::domain::SelfTrust::all);
+  bench.join_saying("web1", {{"role", "web"}});
+  bench.push("web", comments("a"));
+  bench.push("pci", comments("b"));
+  bench.assign("role=web", "web");
+  bench.assign("tier=pci", "pci");
+  // It is well until the operator pushes, and is the only one of its kind.
+  bench.join_saying("liar", {{"role", "web"}, {"tier", "pci"}});
+  place(bench);
+  bench.push("pci", comments("ab"));
+  const auto placed = must(backend::fleet::place_app(*bench, "default", {.assignment = {}, .recipe = "pci"}));
+  CHECK(placed.rejected.size() == 1);
+  CHECK(find(bench, "liar").status == "rejected");
+  bench.push("web", comments("ac"));
+  CHECK(must(backend::fleet::place_app(*bench, "default", {.assignment = {}, .recipe = "web"}))
+            .changed.size() == 1);
+  CHECK(find(bench, "web1").recipe_version == 2);
+}
+
+STORE_TEST_CASE("a wait that asks for what machines say is refused where that does not count") {
+  StoreBench bench;
+  bench.join("web1");
+  bench.join_saying("db1", {{"role", "db"}});
+  bench.push("db", comments("x"));
+  bench.push("web", "states:\n" + waiting("w", "{selector: self.role=db, state_id: x}"));
+  bench.assign("instance=db1", "db");
+  bench.assign("instance=web1", "web");
+  CHECK(refusal(bench).find("trust_self_reported is off") != std::string::npos);
+  bench.trust(backend::domain::SelfTrust::named);
+  CHECK(place(bench).changed.size() == 2);
+}
+
+STORE_TEST_CASE("a change that works for nobody whom it touches is refused, whatever others do") {
+  StoreBench bench;
+  for (const char* name : {"web1", "db1"})
+    bench.join(name);
+  bench.push("base", comments("a"));
+  bench.push("db", comments("a"));
+  bench.assign("*", "base");
+  place(bench);
+  const auto outcome = bench->transact([&]() -> base::Result<void> {
+    const auto assignment = bench.assign("instance=db1", "db");
+    auto placed = backend::fleet::place_app(*bench, "default", {.assignment = assignment.id, .recipe = ""});
+    if (!placed) return std::move(placed).error();
+    return {};
+  });
+  REQUIRE_FALSE(outcome);
+  CHECK(outcome.error().message().find("instance 'db1': the recipes base, db do not go together") == 0);
+  CHECK(find(bench, "db1").status == "new");
+}
+
+STORE_TEST_CASE("a machine that was rejected for a wait does not keep others from their recipe") {
+  StoreBench bench;
+  bench.join("a");
+  bench.push("one", "states:\n" + waiting("v", "b/y") + "- {id: x, module: meta.comment}\n");
+  bench.push("two", "states:\n" + waiting("w", "a/x") + "- {id: y, module: meta.comment}\n");
+  bench.push("other", comments("z"));
+  bench.assign("instance=a", "one");
+  bench.assign("instance=b", "two");
+  place(bench);
+  const auto session = bench.join("b");
+  must(backend::fleet::place_instance(*bench, session.instance));
+  REQUIRE(find(bench, "b").status == "rejected");
+  bench.join("c");
+  bench.assign("instance=c", "other");
+  CHECK(place(bench).changed.size() == 1);
+  CHECK(find(bench, "c").recipe_version == 1);
+  CHECK(find(bench, "b").status == "rejected");
+}
+
 STORE_TEST_CASE("a cycle of waits is refused when it is assigned") {
   StoreBench bench;
   bench.join("a");
@@ -142,6 +278,7 @@ STORE_TEST_CASE("a machine that joins later gets its recipe at its handshake") {
 
 STORE_TEST_CASE("facts decide where the selector asks for them") {
   StoreBench bench;
+  bench.trust(backend::domain::SelfTrust::named);
   bench.push("web", comments("a"));
   bench.assign("fact.os.id=debian", "web");
   const auto session = bench.join("web1");

@@ -47,7 +47,7 @@ ReportIntake::Batch ReportIntake::take() {
   std::size_t reports = 0, taken = 0;
   while (taken < dirty_.size() && reports < kLargestBatch) {
     const auto& from = dirty_[taken++];
-    Portion portion{from, from->session(), {}, from->reports_bytes()};
+    Portion portion{from, from->session(), {}, from->reports_bytes(), terms_of(from->session().instance)};
     portion.reports = from->take_reports();
     reports += portion.reports.size();
     batch.push_back(std::move(portion));
@@ -55,6 +55,14 @@ ReportIntake::Batch ReportIntake::take() {
   dirty_.erase(dirty_.begin(), dirty_.begin() + static_cast<std::ptrdiff_t>(taken));
   fleet_.metrics_.report_batch.observe(static_cast<double>(reports));
   return batch;
+}
+
+domain::ReportTerms ReportIntake::terms_of(domain::InstanceKey instance) const {
+  static const auto kNoStates = std::make_shared<const domain::StateList>();
+  domain::WaitIndex::Given given = fleet_.waits_.given(instance);
+  return {.states = given.states ? std::move(given.states) : kNoStates,
+          .recipe_version = given.recipe_version,
+          .quota = fleet_.settings_.quota};
 }
 
 transport::Task<> ReportIntake::store_batches() {
@@ -66,7 +74,8 @@ transport::Task<> ReportIntake::store_batches() {
       for (const Portion& portion : *batch) {
         domain::ReportsStored stored;
         auto done = store.transact([&]() -> base::Result<void> {
-          auto result = store.store_reports(portion.session, portion.reports, domain::now_millis());
+          auto result =
+              store.store_reports(portion.session, portion.reports, domain::now_millis(), portion.terms);
           if (!result) return std::move(result).error();
           stored = *result;
           return {};
@@ -92,13 +101,15 @@ void ReportIntake::settle(Portion& portion, const base::Result<domain::ReportsSt
   portion.from->let_go(portion.bytes);
   if (!stored) {
     fleet_.metrics_.store_errors.add();
-    fleet_.log_.error("reports of " + portion.from->instance_id() +
-                      " were not stored: " + stored.error().message());
+    fleet_.condition_.failed("reports of " + portion.from->instance_id() + " were not stored",
+                             stored.error());
     portion.from->not_stored();
     // What came behind must not be stored without it, or it would count as acknowledged. The agent sends all
     // of it again.
     const std::size_t behind = portion.from->reports_bytes();
-    portion.from->take_reports();
+    const std::size_t refused = portion.reports.size() + portion.from->take_reports().size();
+    fleet_.metrics_.reports_refused.add(refused);
+    fleet_.condition_.refused(refused);
     portion.from->let_go(behind);
     waiting_bytes_ -= std::min(behind, waiting_bytes_);
     return;

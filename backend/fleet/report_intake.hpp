@@ -33,11 +33,13 @@ class ReportIntake {
     domain::AgentSession session;
     std::vector<domain::Report> reports;
     std::size_t bytes = 0;
+    domain::ReportTerms terms = {};
   };
   using Batch = std::vector<Portion>;
 
   Batch take();
   transport::Task<> store_batches();
+  domain::ReportTerms terms_of(domain::InstanceKey instance) const;
   void settle(Portion& portion, const base::Result<domain::ReportsStored>& stored);
 
   Fleet& fleet_;

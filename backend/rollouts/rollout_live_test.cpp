@@ -214,16 +214,15 @@ TEST_CASE("a token with a scope rolls out to its machines, and sees and stops no
   const tests::ScratchFolder scratch;
   LiveBackend backend(scratch / "data");
   TestAgent web("web1"), db("db1");
-  web.hello.tags = {{"role", "web"}};
-  db.hello.tags = {{"role", "db"}};
   web.connect(backend);
   db.connect(backend);
+  backend.tag("web1", "role", "web");
+  backend.tag("db1", "role", "db");
   const std::string ann = make_token(backend, "ann", "admin", "role=web");
   const std::string all = start(backend, R"(,"selector":"role=db")");
-  CHECK(call_as(backend, ann, "POST", "/rollouts/" + all + "/abort").status == 403);
-  const JsonView seen(call_as(backend, ann, "GET", "/rollouts/" + all).body);
-  CHECK(seen.at("rings").is_null());
-  CHECK(seen.size("items") == 0);
+  CHECK(call_as(backend, ann, "POST", "/rollouts/" + all + "/abort").status == 404);
+  CHECK(call_as(backend, ann, "GET", "/rollouts/" + all).status == 404);
+  CHECK(JsonView(call_as(backend, ann, "GET", "/rollouts").body).size("items") == 0);
   const auto own = call_as(backend, ann, "POST", "/rollouts", R"({"version":"2.0.0","jitter_s":0})");
   REQUIRE(own.status == 201);
   CHECK(JsonView(own.body).number("machines") == 1);
@@ -232,4 +231,14 @@ TEST_CASE("a token with a scope rolls out to its machines, and sees and stops no
   CHECK(call_as(backend, ann, "POST", "/rollouts/" + id + "/abort").status == 200);
   const std::string viewer = make_token(backend, "bob", "viewer");
   CHECK(call_as(backend, viewer, "POST", "/rollouts/" + all + "/pause").status == 403);
+
+  // One that reaches her machines and others: she sees hers, without the counts of all.
+  CHECK(backend.call("POST", "/rollouts/" + all + "/abort").status == 200);
+  const std::string wide = start(backend, R"(,"selector":"*")");
+  CHECK(call_as(backend, ann, "POST", "/rollouts/" + wide + "/abort").status == 403);
+  const JsonView seen(call_as(backend, ann, "GET", "/rollouts/" + wide).body);
+  CHECK(seen.at("rings").is_null());
+  CHECK(seen.at("machines").is_null());
+  CHECK(seen.size("items") == 1);
+  CHECK(seen.text("items.0.instance_id") == "web1");
 }

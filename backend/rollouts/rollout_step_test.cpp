@@ -75,6 +75,61 @@ STORE_TEST_CASE("two canaries that roll back stop it; whoever resumes it has see
   CHECK(bench.rollout().ring == 1);
 }
 
+STORE_TEST_CASE("machines that lie are shown, excluded, and stop it no more") {
+  Bench bench;
+  bench.join_all(20);
+  bench.start();
+  const auto canaries = bench.step().orders;
+  REQUIRE(canaries.size() == 5);
+  for (std::size_t i = 0; i < 5; ++i)
+    bench.answer(canaries[i].instance, i < 2 ? "rolled_back" : "confirmed");
+  bench.step(1);
+  REQUIRE(bench.state() == "stopped");
+  const auto evidence = must(bench->failed_targets(bench.rollout(), 10));
+  REQUIRE(evidence.size() == 2);
+  std::vector<std::string> liars;
+  for (const domain::RolloutTarget& each : evidence) {
+    CHECK(each.phase == "rolled_back");
+    liars.push_back(each.instance_id);
+  }
+  // And one of a later ring, which was not told yet.
+  for (const domain::RolloutTarget& each :
+       must(bench->list_rollout_targets(bench.rollout(), "waiting", {})).items)
+    if (liars.size() < 3) liars.push_back(each.instance_id);
+  CHECK(must(bench->exclude_targets(bench.rollout(), liars)) == 3);
+  CHECK(bench.in_phase("excluded") == 1);
+  CHECK(must(bench->failed_targets(bench.rollout(), 10)).empty());
+  const auto counts = must(bench->ring_counts(bench.rollout()));
+  CHECK(counts.at(0).rolled_back == 0);
+  CHECK(counts.at(0).size == 3);
+
+  bench.command(RolloutCommand::resume);
+  std::size_t told = 0;
+  for (int i = 0; i < 20 && bench.state() == "running"; ++i)
+    for (const domain::UpdateOrder& order : bench.step(60).orders) {
+      ++told;
+      bench.answer(order.instance, "confirmed");
+    }
+  CHECK(bench.state() == "done");
+  CHECK(told == 14);  // all of the later rings but the one that was excluded
+}
+
+STORE_TEST_CASE("a machine that is revoked or excluded does not count in a rollout") {
+  Bench bench;
+  bench.join_all(5);
+  bench.start();
+  const auto told = bench.step().orders;
+  REQUIRE(told.size() == 5);
+  bench.answer(told[0].instance, "rolled_back");
+  bench.answer(told[1].instance, "rolled_back");
+  must(bench->set_excluded(told[0].instance, bench.now, "liar"));
+  must(bench->revoke_instance(told[1].instance, "stolen", bench.now));
+  for (std::size_t i = 2; i < 5; ++i)
+    bench.answer(told[i].instance, "confirmed");
+  bench.step(1);
+  CHECK(bench.state() == "done");
+}
+
 STORE_TEST_CASE("a machine that stays silent is lost, and comes back when it speaks") {
   Bench bench;
   bench.join_all(5);

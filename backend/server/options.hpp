@@ -20,11 +20,18 @@ struct Options : terminal::CommandLine {
   std::vector<std::string> names;
   std::string ca_cert;
   std::string ca_key;
+  std::string ca_key_passphrase_file;
+  std::string next_ca_cert;
+  std::string next_ca_key;
+  std::string next_ca_key_passphrase_file;
   std::int64_t certificate_life = 7 * 24 * 3600;  // seconds
   std::int64_t heartbeat = 30;                    // seconds
   bool report_changes_only = false;               // of apps that do not say otherwise
   std::int64_t retention_days = 30;
   std::int64_t retention_results = 20'000'000;
+  std::int64_t retention_bytes = std::int64_t{16} << 30;
+  std::int64_t agent_results = 1'000'000;  // of one machine
+  std::int64_t agent_bytes = std::int64_t{256} << 20;
   std::string releases;  // folder that is served at /releases/; "": none
   std::string log_file;
   terminal::LogLevel log_level = terminal::LogLevel::info;

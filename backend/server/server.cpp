@@ -2,12 +2,15 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "backend/api/access.hpp"
+#include "backend/api/reads.hpp"
 #include "backend/api/reply.hpp"
 #include "backend/api/route.hpp"
 #include "backend/domain/instants.hpp"
+#include "backend/server/version.hpp"
 #include "backend/store/housekeeping.hpp"
 #include "backend/store/sqlite/sqlite_store.hpp"
 #include "base/text.hpp"
@@ -40,12 +43,31 @@ HttpResponse text_reply(unsigned status, std::string text, std::string type = "t
   return response;
 }
 
+bool is_of_api(const HttpRequest& request) {
+  return request.path.starts_with(std::string(api::kPrefix) + "/");
+}
+
+HttpResponse answer_large(api::Context& context, const HttpRequest& request) {
+  if (is_of_api(request)) return api::refuse_large(context, request);
+  return text_reply(api::kTooLarge, "the body is too large\n");
+}
+
+// Sockets are not to take the descriptors that the database and the release folder need.
+std::size_t most_connections() {
+  constexpr std::size_t kMost = 20'000;
+  constexpr std::size_t kForFiles = 512;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kMost;
+  const std::size_t descriptors = limit.rlim_cur;
+  return std::min(kMost, std::max(descriptors / 2, descriptors - std::min(descriptors, kForFiles)));
+}
+
 }  // namespace
 
 bool is_loopback(std::string_view listen) {
   const auto parts = transport::split_host_port(listen, 0);
   if (!parts) return false;
-  return parts->host == "localhost" || parts->host == "::1" || parts->host.starts_with("127.");
+  return transport::is_loopback(parts->host);
 }
 
 std::size_t raise_descriptor_limit() {
@@ -56,6 +78,26 @@ std::size_t raise_descriptor_limit() {
   ::getrlimit(RLIMIT_NOFILE, &limit);
   return limit.rlim_cur;
 }
+
+// How a change of the authorities reaches files and TLS.
+struct Server::Keeper final : fleet::AuthorityKeeper {
+  explicit Keeper(Server& the_server) : server(the_server) {}
+
+  Result<fleet::SharedAuthorities> begin_change(pki::Instant now) override {
+    return server.identity_->authorities().begin_change(now);
+  }
+  Result<fleet::SharedAuthorities> retire(const std::string& issuer, pki::Instant now) override {
+    return server.identity_->authorities().retire(issuer, now);
+  }
+  // New connections see the new certificate; those that are open go on.
+  Result<void> use(const fleet::AuthoritySet& authorities) override {
+    auto shown = server.identity_->issue(authorities, std::chrono::system_clock::now());
+    if (!shown) return std::move(shown).error();
+    return server.tls_->replace(std::move(*shown), authorities.issuers_pem());
+  }
+
+  Server& server;
+};
 
 Server::Server(transport::Loop& loop, Options options, terminal::Log& log, DataFolder data)
     : loop_(loop),
@@ -93,18 +135,22 @@ Result<std::unique_ptr<Server>> Server::open(transport::Loop& loop, const Option
   settings.allow_v1 = settings.allow_v1 || options.allow_v1;
   // Without TLS there are no certificates to tell agents apart by.
   settings.accept_tokens = options.plain || settings.allow_v1;
+  // On loopback whoever comes is on this machine; elsewhere anybody could be first.
+  settings.approve_strangers = !options.plain;
   if (server->identity_)
-    settings.certificates = {.authority = &server->identity_->authority(),
+    settings.certificates = {.authorities = server->identity_->authorities().now(),
                              .life = seconds(options.certificate_life)};
   settings.heartbeat_s = static_cast<int>(options.heartbeat);
+  settings.quota = domain::report_quota(static_cast<std::uint64_t>(options.agent_results),
+                                        static_cast<std::uint64_t>(options.agent_bytes));
   server->fleet_ =
       std::make_unique<fleet::Fleet>(loop, *server->store_, server->events_, server->metrics_, log, settings);
   server->rollouts_ = std::make_unique<rollouts::Rollouts>(loop, *server->store_, *server->fleet_,
                                                            server->events_, log, settings.rollout_interval);
-  server->context_ = std::unique_ptr<api::Context>(
-      new api::Context{server->options_.report_changes_only, *server->store_, *server->fleet_,
-                       *server->rollouts_, server->events_, server->metrics_, log, std::move(*token),
-                       server->identity_ ? server->identity_->ca_hash() : ""});
+  server->context_ = std::unique_ptr<api::Context>(new api::Context{
+      server->options_.report_changes_only, *server->store_, *server->fleet_, *server->rollouts_,
+      server->events_, server->metrics_, log, std::move(*token), server->keeper_.get()});
+  server->context_->installation = [raw = server.get()] { return raw->installation(); };
 
   const auto serve_agent = [fleet = server->fleet_.get()](HttpRequest request,
                                                           std::shared_ptr<transport::WebSocket> socket) {
@@ -116,6 +162,9 @@ Result<std::unique_ptr<Server>> Server::open(transport::Loop& loop, const Option
        .tls = server->tls_,
        .body_limit = [context = server->context_.get()](
                          const HttpRequest& request) { return api::body_limit(*context, request); },
+       .too_large = [context = server->context_.get()](
+                        const HttpRequest& request) { return answer_large(*context, request); },
+       .max_connections = most_connections(),
        .web_socket = {.heartbeat = seconds(options.heartbeat)}},
       [raw = server.get()](HttpRequest request) { return raw->answer(std::move(request)); },
       {{.path = "/agent/", .handler = serve_agent}, {.path = "/agent", .handler = serve_agent}});
@@ -126,19 +175,29 @@ Result<std::unique_ptr<Server>> Server::open(transport::Loop& loop, const Option
 
 Result<void> Server::open_identity() {
   const auto now = std::chrono::system_clock::now();
-  auto identity = ServerIdentity::open(data_,
-                                       {.ca_cert = options_.ca_cert,
-                                        .ca_key = options_.ca_key,
-                                        .listen = options_.listen,
-                                        .names = options_.names},
-                                       now);
+  auto identity = ServerIdentity::open(
+      data_,
+      {.authorities = {.first = {.certificate = options_.ca_cert,
+                                 .key = options_.ca_key,
+                                 .passphrase_file = options_.ca_key_passphrase_file},
+                       .next = {.certificate = options_.next_ca_cert,
+                                .key = options_.next_ca_key,
+                                .passphrase_file = options_.next_ca_key_passphrase_file}},
+       .listen = options_.listen,
+       .names = options_.names},
+      now);
   if (!identity) return std::move(identity).error();
   identity_ = std::move(*identity);
-  auto shown = identity_->issue(now);
+  for (const std::string& hint : identity_->authorities().hints())
+    log_.warning(hint);
+  const fleet::AuthoritySet& authorities = *identity_->authorities().now();
+  auto shown = identity_->issue(authorities, now);
   if (!shown) return std::move(shown).error();
-  auto tls = transport::TlsServer::make(std::move(*shown), identity_->authority().chain_pem());
+  // Agents are vouched for by who signs them. The root may have others below it, which are nobody's here.
+  auto tls = transport::TlsServer::make(std::move(*shown), authorities.issuers_pem());
   if (!tls) return std::move(tls).error();
   tls_ = std::move(*tls);
+  keeper_ = std::make_unique<Keeper>(*this);
   return {};
 }
 
@@ -146,7 +205,7 @@ Result<void> Server::open_identity() {
 void Server::renew_identity() {
   const auto now = std::chrono::system_clock::now();
   if (!identity_ || !identity_->is_due(now)) return;
-  auto shown = identity_->issue(now);
+  auto shown = identity_->issue(*fleet_->authorities(), now);
   auto replaced = shown ? tls_->replace(std::move(*shown)) : Result<void>(std::move(shown).error());
   if (!replaced) log_.error("renewing the server's certificate: " + replaced.error().message());
 }
@@ -155,6 +214,13 @@ transport::Task<Result<void>> Server::start() {
   auto loading = fleet_->load();
   auto loaded = co_await std::move(loading);
   if (!loaded) co_return loaded;
+  if (const fleet::SharedAuthorities& all = fleet_->authorities()) {
+    // What was issued before issuers were noted.
+    auto adopting = store_->write([issuer = all->oldest().issuer_hash(), root = all->oldest().public_hash()](
+                                      store::Store& store) { return store.adopt_authority(issuer, root); });
+    const auto adopted = co_await std::move(adopting);
+    if (!adopted) co_return adopted.error();
+  }
   auto opening = api::open_access(*context_);
   auto opened = co_await std::move(opening);
   if (!opened) co_return opened;
@@ -189,17 +255,20 @@ transport::Task<HttpResponse> Server::answer(HttpRequest request) {
 }
 
 transport::Task<HttpResponse> Server::route(HttpRequest request) {
-  const std::string prefix = std::string(api::kPrefix) + "/";
-  if (request.path.starts_with(prefix)) {
+  if (is_of_api(request)) {
     auto dispatching = api::dispatch(*context_, std::move(request));
-    co_return co_await std::move(dispatching);
+    HttpResponse response = co_await std::move(dispatching);
+    // Whoever keeps the authorities' certificates sees by this that there are others.
+    if (const fleet::SharedAuthorities& all = fleet_->authorities())
+      response.headers.push_back({std::string(api::kAuthoritiesHeader), all->fingerprint()});
+    co_return response;
   }
   if (request.path.starts_with(kReleasesPrefix)) co_return releases_.answer(request);
   const bool known = request.path == "/healthz" || request.path == "/readyz" || request.path == "/metrics";
   if (!known) co_return api::problem(api::kNotFound, "there is nothing at " + request.path);
-  if (request.method != "GET") {
-    HttpResponse refused = api::problem(api::kMethodNotAllowed, request.path + " takes GET");
-    refused.headers.push_back({"Allow", "GET"});
+  if (request.method != "GET" && request.method != "HEAD") {
+    HttpResponse refused = api::problem(api::kMethodNotAllowed, request.path + " takes GET and HEAD");
+    refused.headers.push_back({"Allow", "GET, HEAD"});
     co_return refused;
   }
   if (request.path == "/healthz") co_return text_reply(api::kOk, "ok\n");
@@ -207,9 +276,28 @@ transport::Task<HttpResponse> Server::route(HttpRequest request) {
   co_return co_await readiness();
 }
 
+api::Installation Server::installation() const {
+  api::Installation now{.version = std::string(version())};
+  now.listeners.push_back(
+      {.address = http_->address(), .is_tls = is_secure(), .is_loopback = is_loopback(options_.listen)});
+  now.has_authority = identity_.has_value();
+  if (identity_)
+    now.authority_expires = std::chrono::duration_cast<std::chrono::milliseconds>(
+                                fleet_->authorities()->newest().not_after().time_since_epoch())
+                                .count();
+  now.authority_is_brought = !options_.ca_cert.empty();
+  now.allows_v1 = options_.allow_v1;
+  now.certificate_life_s = options_.certificate_life;
+  now.serves_releases = !options_.releases.empty();
+  return now;
+}
+
 transport::Task<HttpResponse> Server::readiness() {
   if (fleet_->draining()) co_return text_reply(api::kUnavailable, "draining\n");
-  // Through the writer thread, and a commit.
+  // An empty transaction succeeds on a full disk, and strangers may ask: they must not make us write.
+  if (const fleet::StoreCondition& store = fleet_->store_condition(); store.is_down())
+    co_return text_reply(api::kUnavailable, store.why() + "\n");
+  // Through the writer thread.
   auto writing =
       store_->write([](store::Store& store) { return store.set_last_seen({}, domain::now_millis()); });
   const auto written = co_await std::move(writing);
@@ -239,6 +327,8 @@ HttpResponse Server::show_metrics() {
       {"opsbackend_reports_waiting_bytes", "Reports that are not stored yet.",
        count(fleet_->reports_waiting())},
       {"opsbackend_waits_open", "Wait states that have not come true.", count(fleet_->waits().open_count())},
+      {"opsbackend_store_down", "1 while the disk takes no reports.",
+       fleet_->store_condition().is_down() ? 1.0 : 0.0},
       {"opsbackend_draining", "1 while agents are being sent away.", fleet_->draining() ? 1.0 : 0.0},
       {"process_resident_memory_bytes", "Memory of this process.", count(telemetry::resident_bytes())},
   };
@@ -256,6 +346,7 @@ transport::Task<> Server::keep_house() {
     if (is_stopping_) break;
     renew_identity();
     fleet_->close_expired();
+    co_await fleet_->look_after();
     const auto now = std::chrono::steady_clock::now();
     if (now >= next_presence) {
       co_await fleet_->note_presence();
@@ -263,6 +354,7 @@ transport::Task<> Server::keep_house() {
     }
     if (now >= next_purge) {
       co_await purge();
+      co_await api::note_missed_reads(*context_);
       next_purge = now + kPurgeEvery;
     }
   }
@@ -274,12 +366,16 @@ transport::Task<> Server::purge() {
   retention.oldest = domain::now_millis() - options_.retention_days * 24 * 3600 * 1000;
   retention.most_results = retention.most_rounds = retention.most_statuses =
       static_cast<std::uint64_t>(options_.retention_results);
+  retention.most_bytes = static_cast<std::uint64_t>(options_.retention_bytes);
   std::size_t rows = 0;
   for (bool more = true; more && !is_stopping_;) {
-    auto purging = store_->write([retention](store::Store& store) { return store::purge(store, retention); });
+    // The cursor is the writer thread's: one purge at a time.
+    auto purging = store_->write([retention, cursor = purge_cursor_](store::Store& store) {
+      return store::purge(store, retention, *cursor);
+    });
     const auto purged = co_await std::move(purging);
     if (!purged) {
-      log_.warning("removing old reports: " + purged.error().message());
+      fleet_->store_condition().failed("removing old reports", purged.error());
       co_return;
     }
     rows += purged->rows;

@@ -12,6 +12,7 @@
 #include "backend/server/options.hpp"
 #include "backend/server/release_files.hpp"
 #include "backend/server/server_identity.hpp"
+#include "backend/store/housekeeping.hpp"
 #include "backend/store/store_thread.hpp"
 #include "backend/telemetry/event_log.hpp"
 #include "backend/telemetry/metrics.hpp"
@@ -47,6 +48,9 @@ class Server {
   transport::Task<transport::HttpResponse> route(transport::HttpRequest request);
   transport::Task<transport::HttpResponse> readiness();
   transport::HttpResponse show_metrics();
+  struct Keeper;  // of authorities
+
+  api::Installation installation() const;
   base::Result<void> open_identity();
   void renew_identity();
   transport::Task<> keep_house();
@@ -58,6 +62,7 @@ class Server {
   DataFolder data_;
   std::optional<ServerIdentity> identity_;  // none without TLS
   std::shared_ptr<transport::TlsServer> tls_;
+  std::unique_ptr<Keeper> keeper_;
   telemetry::Metrics metrics_;
   telemetry::EventLog events_;
   std::unique_ptr<store::StoreThread> store_;
@@ -67,6 +72,7 @@ class Server {
   ReleaseFiles releases_;
   std::unique_ptr<transport::HttpServer> http_;
   transport::Wake stopping_;
+  std::shared_ptr<store::PurgeCursor> purge_cursor_ = std::make_shared<store::PurgeCursor>();
   bool is_stopping_ = false;
 };
 

@@ -18,6 +18,10 @@ pki::Instant now() {
   return std::chrono::system_clock::now();
 }
 
+std::string hash_of(const ServerIdentity& identity) {
+  return identity.authorities().now()->oldest().public_hash();
+}
+
 struct Folder {
   tests::ScratchFolder scratch;
   DataFolder data = *DataFolder::open(scratch / "data");
@@ -38,23 +42,23 @@ TEST_CASE("the first start makes an authority for its owner only, and later ones
   CHECK(published.find("PRIVATE") == std::string::npos);
   const auto again = folder.open();
   REQUIRE(again);
-  CHECK(again->ca_hash() == first->ca_hash());
+  CHECK(hash_of(*again) == hash_of(*first));
   CHECK(folder.scratch.read("data/ca.crt") == published);
-  CHECK(pki::Certificate::parse_chain(published)->back().public_hash() == first->ca_hash());
+  CHECK(pki::Certificate::parse_chain(published)->back().public_hash() == hash_of(*first));
 }
 
 TEST_CASE("the server's certificate is new every time, leads to the authority, and is due in time") {
   const Folder folder;
   auto identity = folder.open({.listen = "192.0.2.7:8963", .names = {"ops.example"}});
   REQUIRE(identity);
-  const auto first = identity->issue(now());
-  const auto second = identity->issue(now());
+  const auto first = identity->issue(*identity->authorities().now(), now());
+  const auto second = identity->issue(*identity->authorities().now(), now());
   REQUIRE(first);
   REQUIRE(second);
   CHECK(first->key != second->key);
   const auto chain = pki::Certificate::parse_chain(first->chain);
   REQUIRE(chain);
-  CHECK(chain->back().public_hash() == identity->ca_hash());
+  CHECK(chain->back().public_hash() == hash_of(*identity));
   CHECK(pki::verify(*chain, {chain->back()}, pki::Purpose::server, now()));
   CHECK_FALSE(pki::verify(*chain, {chain->back()}, pki::Purpose::agent, now()));
   CHECK(identity->names().front() == "ops.example");
@@ -80,11 +84,13 @@ TEST_CASE("an authority that is brought is used, and half of one is refused") {
   folder.scratch.write("chain", brought.chain_pem());
   folder.scratch.write("key", brought.key_pem());
   const auto identity = folder.open(
-      {.ca_cert = folder.scratch / "chain", .ca_key = folder.scratch / "key", .listen = "127.0.0.1:1"});
+      {.authorities = {.first = {.certificate = folder.scratch / "chain", .key = folder.scratch / "key"}},
+       .listen = "127.0.0.1:1"});
   REQUIRE(identity);
-  CHECK(identity->ca_hash() == brought.public_hash());
+  CHECK(hash_of(*identity) == brought.public_hash());
   CHECK_FALSE(folder.scratch.exists("data/ca.pem"));
-  const auto half = folder.open({.ca_cert = folder.scratch / "chain", .listen = "127.0.0.1:1"});
+  const auto half = folder.open(
+      {.authorities = {.first = {.certificate = folder.scratch / "chain"}}, .listen = "127.0.0.1:1"});
   REQUIRE_FALSE(half);
   CHECK(half.error().message().find("belong together") != std::string::npos);
 }

@@ -15,6 +15,17 @@ using base::Result;
 
 namespace {
 
+// A machine that comes for the first time, and has to be approved: its row binds its name to its token.
+Result<void> note_stranger(Store& store, const protocol::Handshake& handshake, domain::Millis now) {
+  auto waiting = store.count_pending();
+  if (!waiting) return std::move(waiting).error();
+  if (*waiting >= domain::kMostPending) return {};
+  auto added = store.add_instance(handshake.app_id, handshake.instance_id,
+                                  base::sha256_hex(handshake.instance_token), now);
+  if (!added) return std::move(added).error();
+  return store.set_pending(*added, now);
+}
+
 domain::Admission refused(domain::HandshakeRefusal refusal) {
   domain::Admission admission;
   admission.verdict = refusal.verdict;
@@ -67,6 +78,7 @@ Result<domain::Admission> note_admission(Store& store, const protocol::Handshake
   admission.is_new = !known || known->epoch == 0;  // enrolment makes the row before the first handshake
   const std::string tags = domain::to_json(handshake.tags);
   admission.tags_changed = known && (known->unplaced || known->agent_tags != tags);
+  if (facts.certificate) admission.issuer = facts.certificate->issuer;
   if (facts.certificate)
     if (auto noted = note_certificate_use(store, *facts.certificate, now); !noted)
       return std::move(noted).error();
@@ -76,6 +88,9 @@ Result<domain::Admission> note_admission(Store& store, const protocol::Handshake
   // Version 1 has no agent_uid; its reports have no seq either, and are numbered here.
   auto agent = store.put_agent(*instance, handshake.agent_uid.empty() ? "v1" : handshake.agent_uid, now);
   if (!agent) return std::move(agent).error();
+  if (agent->is_new)
+    if (auto bounded = store.remove_oldest_agents(*instance, agent->key, domain::kMostStreams); !bounded)
+      return std::move(bounded).error();
   admission.session.agent = agent->key;
   admission.ack_seq = agent->last_seq;
 
@@ -103,14 +118,19 @@ Result<domain::Admission> note_admission(Store& store, const protocol::Handshake
 }  // namespace
 
 Result<domain::Admission> admit(Store& store, const protocol::Handshake& handshake,
-                                const std::optional<domain::Credential>& credential, domain::Millis now) {
+                                const std::optional<domain::Credential>& credential, domain::Millis now,
+                                bool approves_strangers) {
   if (auto refusal = domain::refuse_form(handshake, credential)) return refused(std::move(*refusal));
   return in_transaction(store, [&]() -> Result<domain::Admission> {
     domain::App app;
     auto facts = read_admission_facts(store, handshake, credential, app);
     if (!facts) return std::move(facts).error();
-    if (auto refusal = domain::refuse_peer(handshake, credential, *facts, now))
+    facts->approves_strangers = approves_strangers;
+    if (auto refusal = domain::refuse_peer(handshake, credential, *facts, now)) {
+      if (refusal->verdict == domain::Admission::Verdict::pending && !facts->instance)
+        if (auto noted = note_stranger(store, handshake, now); !noted) return std::move(noted).error();
       return refused(std::move(*refusal));
+    }
     auto admission = note_admission(store, handshake, *facts, now);
     if (admission) admission->app = std::move(app);
     return admission;

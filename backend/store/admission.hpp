@@ -9,9 +9,10 @@
 
 namespace backend::store {
 
-// Who it is, epoch, what the agent says of itself. A refusal is a verdict, not an error, and changes nothing.
+// Who it is, epoch, what the agent says of itself. A refusal is a verdict, not an error, and changes nothing,
+// but that a stranger who has to be approved is noted, as far as there is room (domain::kMostPending).
 base::Result<domain::Admission> admit(Store& store, const protocol::Handshake& handshake,
-                                      const std::optional<domain::Credential>& credential,
-                                      domain::Millis now);
+                                      const std::optional<domain::Credential>& credential, domain::Millis now,
+                                      bool approves_strangers = false);
 
 }  // namespace backend::store

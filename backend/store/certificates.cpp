@@ -38,16 +38,39 @@ Result<void> add_ended_enrolment(Store& store, std::string_view app_id, std::str
   return store.insert_enrolment(enrolment);
 }
 
-Result<domain::Renewal> renew(Store& store, const domain::Credential& credential, domain::Millis now) {
+Result<domain::RenewalDecision> decide(Store& store, const domain::Credential& credential, domain::Millis now,
+                                       std::string_view next_issuer) {
   auto enrolment = store.find_enrolment(credential.uid);
   if (!enrolment) return std::move(enrolment).error();
   auto certificate = store.find_certificate(credential.serial);
   if (!certificate) return std::move(certificate).error();
+  domain::RenewalFacts facts;
   auto good = store.count_good_certificates(credential.uid, now);
   if (!good) return std::move(good).error();
-  auto decision = domain::decide_renewal(credential, *enrolment, *certificate, *good, now);
+  facts.good = *good;
+  if (*certificate) {
+    const domain::Millis half = domain::renewable_from(**certificate) - (*certificate)->issued;
+    auto lately = store.count_certificates_since(credential.uid, now - half + 1);
+    if (!lately) return std::move(lately).error();
+    facts.lately = *lately;
+    facts.changes_issuer = !next_issuer.empty() && (*certificate)->issuer != next_issuer;
+  }
+  return domain::decide_renewal(credential, *enrolment, *certificate, facts, now);
+}
+
+Result<domain::Renewal> renew(Store& store, const domain::Credential& credential, domain::Millis now,
+                              const std::optional<domain::Credential>& shown, std::string_view next_issuer) {
+  auto decided = decide(store, credential, now, next_issuer);
+  if (!decided) return std::move(decided).error();
+  domain::RenewalDecision decision = std::move(*decided);
+  if (decision.is_for_now && shown) {
+    auto by_shown = decide(store, *shown, now, next_issuer);
+    if (!by_shown) return std::move(by_shown).error();
+    if (by_shown->refusal.empty()) decision = std::move(*by_shown);
+  }
   domain::Renewal renewal;
   renewal.reason = std::move(decision.refusal);
+  renewal.is_for_now = decision.is_for_now;
   if (!renewal.reason.empty()) return renewal;
   auto known = store.find_known_instance(credential.app_id, credential.instance_id);
   if (!known) return std::move(known).error();
@@ -68,7 +91,7 @@ Result<domain::Renewal> renew(Store& store, const domain::Credential& credential
 
 Result<void> put_certificate(Store& store, domain::InstanceKey instance, const std::string& uid,
                              const std::string& serial, const std::string& key_hash, domain::Millis not_after,
-                             domain::Millis now) {
+                             domain::Millis now, const std::string& issuer) {
   return store.transact([&]() -> Result<void> {
     if (auto checked = check_enrolment(store, instance, uid); !checked) return checked;
     if (auto removed = store.remove_certificates(uid, now - domain::kCertificatesKeptAfterEnd); !removed)
@@ -79,6 +102,7 @@ Result<void> put_certificate(Store& store, domain::InstanceKey instance, const s
     row.key_hash = key_hash;
     row.issued = now;
     row.not_after = not_after;
+    row.issuer = issuer;
     return store.insert_certificate(row);
   });
 }
@@ -93,8 +117,10 @@ Result<void> note_certificate_use(Store& store, const domain::CertificateRow& ce
   return store.set_enrolment_key(certificate.uid, certificate.key_hash);
 }
 
-Result<domain::Renewal> may_renew(Store& store, const domain::Credential& credential, domain::Millis now) {
-  return in_transaction(store, [&] { return renew(store, credential, now); });
+Result<domain::Renewal> may_renew(Store& store, const domain::Credential& credential, domain::Millis now,
+                                  const std::optional<domain::Credential>& shown,
+                                  std::string_view next_issuer) {
+  return in_transaction(store, [&] { return renew(store, credential, now, shown, next_issuer); });
 }
 
 Result<domain::Instance> revoke(Store& store, std::string_view app_id, std::string_view instance_id,

@@ -14,14 +14,25 @@ using base::Result;
 
 namespace {
 
+// The machine that has the request's key, unless its name is another machine's by now.
+Result<std::optional<domain::Enrolment>> find_by_key(Store& store, const domain::EnrolRequest& request,
+                                                     const domain::JoinToken& token) {
+  auto found = store.enrolment_with_key(token.app_id, request.key_hash);
+  if (!found || !*found) return found;
+  auto newest = store.newest_enrolment(token.app_id, (*found)->instance_id);
+  if (!newest) return newest;
+  if (!*newest || (*newest)->uid != (*found)->uid) return std::optional<domain::Enrolment>();
+  return found;
+}
+
 Result<domain::EnrolmentFacts> read_enrolment_facts(Store& store, const domain::EnrolRequest& request,
-                                                    const domain::JoinToken& token) {
+                                                    const domain::JoinToken& token,
+                                                    const std::string& instance_id) {
   domain::EnrolmentFacts facts;
-  const std::string& instance_id = domain::wanted_instance(request, token);
-  if (instance_id.empty()) return facts;
   auto known = store.find_known_instance(token.app_id, instance_id);
   if (!known) return std::move(known).error();
-  facts.instance_exists = known->has_value();
+  // A stranger who waits under a name does not keep it from those who have a join token for it.
+  facts.instance_exists = known->has_value() && ((*known)->pending == 0 || (*known)->token_hash.empty());
   auto newest = store.newest_enrolment(token.app_id, instance_id);
   if (!newest) return std::move(newest).error();
   facts.newest = std::move(*newest);
@@ -32,6 +43,9 @@ Result<domain::EnrolmentFacts> read_enrolment_facts(Store& store, const domain::
   auto with_key = store.certificates_with_key(facts.newest->uid, request.key_hash);
   if (!with_key) return std::move(with_key).error();
   facts.with_requested_key = std::move(*with_key);
+  auto with_token = store.count_enrolments(token.app_id, instance_id, token.id);
+  if (!with_token) return std::move(with_token).error();
+  facts.with_token = *with_token;
   return facts;
 }
 
@@ -51,10 +65,13 @@ Result<Decided> decide(Store& store, const domain::EnrolRequest& request, domain
     return decided;
   }
   decided.token = std::move(**token);
-  auto facts = read_enrolment_facts(store, request, decided.token);
+  auto with_key = find_by_key(store, request, decided.token);
+  if (!with_key) return std::move(with_key).error();
+  const std::string name = domain::choose_name(request, decided.token, *with_key);
+  auto facts = read_enrolment_facts(store, request, decided.token, name);
   if (!facts) return std::move(facts).error();
   decided.was_enrolled = facts->newest.has_value();
-  decided.decision = domain::decide_enrolment(request, decided.token, *facts, "i-" + base::random_hex(8));
+  decided.decision = domain::decide_enrolment(request, decided.token, *facts, name);
   return decided;
 }
 
@@ -76,11 +93,18 @@ Result<domain::Enrolled> carry_out(Store& store, const Decided& decided, const d
   if (done) done = store.insert_enrolment(enrolment);
   // The token that it came with before counts no more.
   if (done) done = store.reset_instance(app_id, instance_id, now);
+  if (done)
+    done = store.set_wished_name(app_id, instance_id,
+                                 request.instance_id == instance_id ? "" : request.instance_id);
   if (!done) return std::move(done).error();
   const std::map<std::string, std::optional<std::string>> tags(decided.token.tags.begin(),
                                                                decided.token.tags.end());
   auto instance = patch_tags(store, app_id, instance_id, tags, std::nullopt);
   if (!instance) return std::move(instance).error();
+  // One that asks again because the answer was lost may have been approved meanwhile.
+  if (!decided.decision.repeats)
+    if (auto set = store.set_pending(instance->key, decided.token.needs_approval ? now : 0); !set)
+      return std::move(set).error();
   return domain::Enrolled{.verdict = domain::Enrolled::Verdict::enrolled,
                           .reason = "",
                           .instance = instance->key,
@@ -116,6 +140,8 @@ Result<domain::Enrolled> enrol(Store& store, const domain::EnrolRequest& request
     if (!enrolled) return enrolled;
     row.object = enrolled->app_id + "/" + enrolled->instance_id;
     row.detail = "uid " + enrolled->uid + (enrolled->was_enrolled ? ", enrolled anew" : "");
+    if (!request.instance_id.empty() && request.instance_id != enrolled->instance_id)
+      row.detail += ", wished to be '" + request.instance_id + "'";
     if (auto noted = add_audit(store, row); !noted) return std::move(noted).error();
     return enrolled;
   });

@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include "backend/domain/certificate_rules.hpp"
+#include "backend/domain/enrolment_rules.hpp"
 #include "backend/store/apps.hpp"
 #include "backend/store/certificates.hpp"
 #include "backend/store/instances.hpp"
@@ -33,12 +35,13 @@ constexpr backend::domain::Millis kWeek = 7 * 24 * kHour;
 struct EnrolmentBench : StoreBench {
   // A token's id; its secret is "secret of <id>".
   std::string token(const std::string& instance = {}, std::int64_t uses = 1, backend::domain::Tags tags = {},
-                    const std::string& app = "default") {
+                    const std::string& app = "default", const std::string& pattern = "*") {
     backend::domain::JoinToken row;
     row.id = base::random_hex(8);
     row.secret_hash = base::sha256_hex("secret of " + row.id);
     row.app_id = app;
     row.instance_id = instance;
+    if (instance.empty()) row.name_pattern = pattern;
     row.uses_total = row.uses_left = uses;
     row.tags = std::move(tags);
     row.created = now;
@@ -135,7 +138,7 @@ STORE_TEST_CASE(
   attempt(EnrolmentBench::request(revoked));
   const std::string used = bench.token();
   CHECK(bench.enrol(EnrolmentBench::request(used)).verdict == domain::Enrolled::Verdict::enrolled);
-  attempt(EnrolmentBench::request(used));
+  attempt(EnrolmentBench::request(used, "", "another machine's key"));
   const std::string old = bench.token();
   bench.now += kHour;
   attempt(EnrolmentBench::request(old));
@@ -163,10 +166,36 @@ STORE_TEST_CASE("the join token's app counts, and its instance goes before what 
 STORE_TEST_CASE("without a named or wished instance the server makes one up") {
   EnrolmentBench bench;
   const std::string id = bench.token("", 2);
-  const auto one = bench.enrol(EnrolmentBench::request(id)), two = bench.enrol(EnrolmentBench::request(id));
+  const auto one = bench.enrol(EnrolmentBench::request(id)),
+             two = bench.enrol(EnrolmentBench::request(id, "", "key 2"));
   CHECK(one.instance_id.size() == 18);
   CHECK(one.instance_id.starts_with("i-"));
   CHECK(one.instance_id != two.instance_id);
+}
+
+STORE_TEST_CASE("a join token that allows no names gives none that a machine wishes, and says so") {
+  EnrolmentBench bench;
+  const std::string id = bench.token("", 2, {{"role", "web"}}, "default", "");
+  const auto enrolled = bench.enrol(EnrolmentBench::request(id, "db-prod-7"));
+  REQUIRE(enrolled.verdict == domain::Enrolled::Verdict::enrolled);
+  CHECK(enrolled.instance_id.starts_with("i-"));
+  CHECK(must(bench->find_instance("default", enrolled.instance_id)).wished_name == "db-prod-7");
+  CHECK_FALSE(bench->find_instance("default", "db-prod-7"));
+  CHECK(bench.newest_audit().detail.find("wished to be 'db-prod-7'") != std::string::npos);
+  // Asked again, before it has used what it was given: the same name, and no second use.
+  const auto repeated = bench.enrol(EnrolmentBench::request(id, "db-prod-7"));
+  CHECK(repeated.instance_id == enrolled.instance_id);
+  CHECK(must(bench->list_join_tokens({})).items.at(0).uses_left == 1);
+  CHECK(bench.admits(bench.certificate(repeated)));
+
+  // With another token and its key it is who it was, also when it was forgotten.
+  const auto again = [&](const std::string& key) {
+    return bench.enrol(EnrolmentBench::request(bench.token("", 1, {}, "default", ""), "db-prod-7", key));
+  };
+  CHECK(again("key 1").instance_id == enrolled.instance_id);
+  CHECK(again("key 2").instance_id != enrolled.instance_id);
+  must(backend::store::revoke(*bench, "default", enrolled.instance_id, "stolen", bench.now));
+  CHECK(refused(again("key 1")));
 }
 
 STORE_TEST_CASE("an instance cannot be enrolled under an odd name") {
@@ -281,6 +310,10 @@ STORE_TEST_CASE("a renewed certificate leaves the old one good until the new one
   EnrolmentBench bench;
   const domain::Credential first = bench.member("web1");
   CHECK(bench.admits(first));
+  const auto early = must(backend::store::may_renew(*bench, first, bench.now));
+  CHECK_FALSE(early.allowed);
+  CHECK(early.is_for_now);
+  bench.now += kWeek / 2;
   const auto renewal = must(backend::store::may_renew(*bench, first, bench.now));
   REQUIRE(renewal.allowed);
   must(backend::store::put_certificate(*bench, renewal.instance, first.uid, "second",
@@ -301,6 +334,7 @@ STORE_TEST_CASE("an agent whose renewals never arrive is renewed all the same, a
   EnrolmentBench bench;
   const domain::Credential member = bench.member("web1");
   REQUIRE(bench.admits(member));
+  bench.now += kWeek / 2;
   for (int renewed = 0; renewed < 100; ++renewed) {
     const auto renewal = must(backend::store::may_renew(*bench, member, bench.now));
     REQUIRE(renewal.allowed);
@@ -311,6 +345,100 @@ STORE_TEST_CASE("an agent whose renewals never arrive is renewed all the same, a
   }
   CHECK(bench.admits(member));
   CHECK(bench.admits({member.app_id, member.instance_id, member.uid, "s99"}));
+}
+
+STORE_TEST_CASE("on one connection the answer may get lost: the certificate that was shown counts, too") {
+  EnrolmentBench bench;
+  const domain::Credential shown = bench.member("web1");
+  REQUIRE(bench.admits(shown));
+  bench.now += kWeek / 2;
+  const auto renewal = must(backend::store::may_renew(*bench, shown, bench.now));
+  must(backend::store::put_certificate(*bench, renewal.instance, shown.uid, "second", "k", bench.now + kWeek,
+                                       bench.now));
+  domain::Credential newest = shown;
+  newest.serial = "second";
+  CHECK(must(backend::store::may_renew(*bench, newest, bench.now)).is_for_now);
+  CHECK(must(backend::store::may_renew(*bench, newest, bench.now, shown)).allowed);
+  // Once the new one was used, the old one counts no more.
+  REQUIRE(bench.admits(newest));
+  CHECK_FALSE(must(backend::store::may_renew(*bench, newest, bench.now, shown)).allowed);
+  bench.now += kWeek / 2;
+  CHECK(must(backend::store::may_renew(*bench, newest, bench.now, shown)).allowed);
+}
+
+STORE_TEST_CASE("renewals of one machine are few, however often it asks") {
+  EnrolmentBench bench;
+  const domain::Credential member = bench.member("web1");
+  REQUIRE(bench.admits(member));
+  bench.now += kWeek / 2;
+  std::int64_t issued = 0;
+  for (int asked = 0; asked < 1000; ++asked) {
+    const auto renewal = must(backend::store::may_renew(*bench, member, bench.now));
+    if (!renewal.allowed) {
+      CHECK(renewal.is_for_now);
+      continue;
+    }
+    must(backend::store::put_certificate(*bench, renewal.instance, member.uid, base::random_hex(8), "k",
+                                         bench.now + kWeek, bench.now));
+    ++issued;
+  }
+  CHECK(issued == backend::domain::kMostRenewals);
+}
+
+STORE_TEST_CASE("a machine that never uses what its join token gives it is refused in the end") {
+  EnrolmentBench bench;
+  const std::string id = bench.token("", 1);
+  int enrolled = 0;
+  std::string reason;
+  for (int i = 0; i < 100; ++i) {
+    const auto answer = bench.enrol(EnrolmentBench::request(id, "web1"));
+    if (answer.verdict == domain::Enrolled::Verdict::enrolled)
+      ++enrolled;
+    else
+      reason = answer.reason;
+  }
+  CHECK(enrolled == backend::domain::kMostRepeats);
+  CHECK(reason.find("has used none") != std::string::npos);
+  CHECK(bench.enrol(EnrolmentBench::request(bench.token("web1"), "web1")).verdict ==
+        domain::Enrolled::Verdict::enrolled);
+}
+
+STORE_TEST_CASE("dead certificates and enrolments are removed, and an id stays that of its machine") {
+  EnrolmentBench bench;
+  const domain::Credential old = bench.member("web1", "key 1");
+  REQUIRE(bench.admits(old));
+  for (int i = 2; i < 30; ++i) {
+    const std::string key = "key " + std::to_string(i);
+    const auto anew = bench.enrol(EnrolmentBench::request(bench.token("web1"), "web1", key));
+    REQUIRE(bench.admits(bench.certificate(anew, key)));
+  }
+  const domain::Credential gone = bench.member("web2", "key of web2");
+  must(bench->set_all_offline());
+  must(backend::store::forget_instance(*bench, "default", "web2", bench.now));
+  CHECK(must(bench->remove_dead_certificates(bench.now, 1000)) == 0);  // none is older than this moment
+  CHECK(must(bench->remove_dead_enrolments({.before = bench.now})).rows == 0);
+
+  const auto later = bench.now + 1;
+  CHECK(must(bench->remove_dead_certificates(later, 10)) == 10);
+  CHECK(must(bench->remove_dead_certificates(later, 1000)) == 18);
+  const auto step = must(bench->remove_dead_enrolments({.batch = 10, .before = later}));
+  CHECK(step.rows == 10);
+  CHECK(step.next > 0);
+  const auto rest = must(bench->remove_dead_enrolments({.after = step.next, .batch = 1000, .before = later}));
+  CHECK(rest.rows == 18);
+  CHECK(rest.next == 0);
+  // The present one works; the old ones are refused as before, and other machines do not get the id.
+  const auto present = must(backend::store::show_enrolment(*bench, "default", "web1"));
+  CHECK(bench.admits({"default", "web1", present->uid, present->certificates.at(0).serial}));
+  CHECK(bench.greet(old).verdict == domain::Admission::Verdict::revoked);
+  CHECK(refused(bench.enrol(EnrolmentBench::request(bench.token(), "web1", "key of another"))));
+  // One that was forgotten comes back with its key for as long as its certificate would have been good.
+  CHECK(bench.greet(gone).verdict == domain::Admission::Verdict::revoked);
+  CHECK(refused(bench.enrol(EnrolmentBench::request(bench.token(), "web2", "key of another"))));
+  CHECK(must(bench->remove_dead_certificates(bench.now + 2 * kWeek, 1000)) == 2);
+  CHECK(must(bench->remove_dead_enrolments({.before = later})).rows == 0);
+  CHECK(bench.enrol(EnrolmentBench::request(bench.token(), "web2", "key of web2")).verdict ==
+        domain::Enrolled::Verdict::enrolled);
 }
 
 STORE_TEST_CASE(
@@ -334,6 +462,7 @@ STORE_TEST_CASE(
   EnrolmentBench bench;
   const domain::Credential member = bench.member("web1", "key 1");
   REQUIRE(bench.admits(member));
+  bench.now += kWeek / 2;
   const auto renewal = must(backend::store::may_renew(*bench, member, bench.now));
   must(backend::store::put_certificate(*bench, renewal.instance, member.uid, "new", base::sha256_hex("key 2"),
                                        bench.now + kWeek, bench.now));
@@ -382,4 +511,62 @@ STORE_TEST_CASE(
   CHECK(bench.admit(StoreBench::handshake("web1")).verdict == domain::Admission::Verdict::wrong_token);
   CHECK(backend::store::revoke(*bench, "default", "nobody", "", bench.now).error().code() ==
         base::ErrorCode::not_found);
+}
+
+STORE_TEST_CASE("a machine relies on an authority until it has kept or used a certificate of another") {
+  EnrolmentBench bench;
+  const std::string old(64, 'a'), next(64, 'b');
+  const auto still = bench.member("still"), kept = bench.member("kept"), used = bench.member("used"),
+             lost = bench.member("lost"), gone = bench.member("gone"), forgotten = bench.member("forgotten");
+  must(bench->adopt_authority(old, std::string(64, 'c')));  // what was issued before issuers were noted
+  const auto relying = [&] {
+    const auto found = must(bench->machines_relying_on(old, bench.now, 100));
+    CHECK(found.count == found.some.size());
+    std::string names;
+    for (const auto& each : found.some)
+      names += each.instance_id + " ";
+    return names;
+  };
+  CHECK(relying() == "forgotten gone kept lost still used ");
+  const auto renew = [&](const domain::Credential& credential, const std::string& serial) {
+    // Long before half of its life: the next is of another authority.
+    CHECK(must(backend::store::may_renew(*bench, credential, bench.now, {}, old)).is_for_now);
+    const auto renewal = must(backend::store::may_renew(*bench, credential, bench.now, {}, next));
+    REQUIRE(renewal.allowed);
+    must(backend::store::put_certificate(*bench, renewal.instance, credential.uid, serial,
+                                         base::sha256_hex(serial), bench.now + kWeek, bench.now, next));
+  };
+  renew(kept, "k");
+  renew(used, "u");
+  renew(lost, "l");  // the answer never arrives
+  CHECK(relying() == "forgotten gone kept lost still used ");
+  must(bench->set_certificate_kept(kept.uid, "k", bench.now));
+  must(bench->set_certificate_kept(kept.uid, "l", bench.now));  // of another machine: says nothing
+  domain::Credential with_new = used;
+  with_new.serial = "u";
+  CHECK(bench.greet(with_new).issuer == next);
+  must(backend::store::revoke(*bench, "default", "gone", "test", bench.now));
+  must(backend::store::forget_instance(*bench, "default", "forgotten", bench.now));
+  CHECK(relying() == "lost still ");
+  CHECK(bench.greet(still).issuer == old);
+  CHECK(must(bench->count_machines_of(next, bench.now)) == 2);
+  CHECK(must(bench->count_machines_of(old, bench.now)) == 1);  // the others have never been here
+  CHECK(must(bench->machines_relying_on(old, bench.now, 1)).some.size() == 1);
+  CHECK(must(bench->machines_relying_on(old, bench.now, 1)).count == 2);
+  // A certificate that is over is nobody's to rely on.
+  CHECK(must(bench->machines_relying_on(old, bench.now + kWeek, 100)).count == 0);
+}
+
+STORE_TEST_CASE("good join tokens are counted by the authority whose hash they have") {
+  EnrolmentBench bench;
+  bench.token();
+  must(bench->adopt_authority("i", "c"));
+  CHECK(must(bench->count_join_tokens_of("c", bench.now)) == 1);
+  const std::string other = bench.token();  // of no authority yet
+  CHECK(must(bench->count_join_tokens_of("c", bench.now)) == 1);
+  must(bench->adopt_authority("i", "d"));
+  CHECK(must(bench->count_join_tokens_of("d", bench.now)) == 1);
+  must(bench->revoke_join_token(other, bench.now));
+  CHECK(must(bench->count_join_tokens_of("d", bench.now)) == 0);
+  CHECK(must(bench->count_join_tokens_of("c", bench.now + kWeek)) == 0);
 }

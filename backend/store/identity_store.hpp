@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/domain/authority_rules.hpp"
 #include "backend/domain/identity.hpp"
 #include "base/result.hpp"
 
@@ -32,6 +33,12 @@ class IdentityStore {
   virtual base::Result<std::optional<domain::Enrolment>> newest_enrolment(std::string_view app_id,
                                                                           std::string_view instance_id) = 0;
   virtual base::Result<std::optional<domain::Enrolment>> find_enrolment(std::string_view uid) = 0;
+  // Of this name, made with this join token.
+  virtual base::Result<std::int64_t> count_enrolments(std::string_view app_id, std::string_view instance_id,
+                                                      std::string_view token_id) = 0;
+  // The newest one in the app that has last used this key.
+  virtual base::Result<std::optional<domain::Enrolment>> enrolment_with_key(std::string_view app_id,
+                                                                            std::string_view key_hash) = 0;
   virtual base::Result<void> insert_enrolment(const domain::Enrolment& enrolment) = 0;
   // Revokes the certificates of all enrolments of this name; none of them is current any more.
   virtual base::Result<void> end_enrolments(std::string_view app_id, std::string_view instance_id,
@@ -51,6 +58,8 @@ class IdentityStore {
   virtual base::Result<bool> has_used_certificate(std::string_view uid) = 0;
   // Those that are neither revoked nor expired.
   virtual base::Result<std::int64_t> count_good_certificates(std::string_view uid, domain::Millis now) = 0;
+  virtual base::Result<std::int64_t> count_certificates_since(std::string_view uid,
+                                                              domain::Millis issued_since) = 0;
   // Its `id` is ignored.
   virtual base::Result<void> insert_certificate(const domain::CertificateRow& certificate) = 0;
   virtual base::Result<void> set_certificate_used(std::string_view serial, domain::Millis now) = 0;
@@ -61,6 +70,29 @@ class IdentityStore {
   virtual base::Result<void> revoke_unused_certificates(std::string_view uid, std::string_view except,
                                                         std::string_view why, domain::Millis now) = 0;
   virtual base::Result<void> remove_certificates(std::string_view uid, domain::Millis expired_before) = 0;
+
+  // ---- housekeeping
+  // Certificates that expired, or that others took the place of, before then: at most so many; answers how
+  // many.
+  virtual base::Result<std::size_t> remove_dead_certificates(domain::Millis before, std::size_t most) = 0;
+  // Enrolments that are not current, have no certificates any more, and are not the newest of their name:
+  // that one says whose id it is, for ever.
+  virtual base::Result<domain::Swept> remove_dead_enrolments(const domain::Sweep& sweep) = 0;
+  // The agent of that enrolment has stored it.
+  virtual base::Result<void> set_certificate_kept(std::string_view uid, std::string_view serial,
+                                                  domain::Millis now) = 0;
+
+  // ---- authorities
+  // What was issued before issuers were noted is of this one: `issuer` for certificates, `ca_hash` for join
+  // tokens.
+  virtual base::Result<void> adopt_authority(std::string_view issuer, std::string_view ca_hash) = 0;
+  // Machines that have a good certificate of this issuer, and none of another that they have stored or used.
+  virtual base::Result<domain::RelyingMachines> machines_relying_on(std::string_view issuer,
+                                                                    domain::Millis now, std::size_t most) = 0;
+  // Machines whose newest good certificate that they have stored or used is of this issuer.
+  virtual base::Result<std::size_t> count_machines_of(std::string_view issuer, domain::Millis now) = 0;
+  // Join tokens that are neither revoked, expired nor used up.
+  virtual base::Result<std::size_t> count_join_tokens_of(std::string_view ca_hash, domain::Millis now) = 0;
 };
 
 }  // namespace backend::store

@@ -49,6 +49,18 @@ class InstanceStore {
   // Its token is gone and its epoch grows, as above.
   virtual base::Result<void> revoke_instance(domain::InstanceKey instance, std::string_view why,
                                              domain::Millis now) = 0;
+  // It waits to be approved since then; 0: it is approved.
+  virtual base::Result<void> set_pending(domain::InstanceKey instance, domain::Millis since) = 0;
+  virtual base::Result<void> set_token_hash(domain::InstanceKey instance, std::string_view token_hash) = 0;
+  // Those that wait and have no certificate.
+  virtual base::Result<std::size_t> count_pending() = 0;
+  virtual base::Result<void> remove_pending(domain::Millis before) = 0;
+  // That it asked for and was not given; "": none.
+  virtual base::Result<void> set_wished_name(std::string_view app_id, std::string_view instance_id,
+                                             std::string_view name) = 0;
+  // Nobody waits for it any more; `at` 0: they do again. Its `edit` grows.
+  virtual base::Result<void> set_excluded(domain::InstanceKey instance, domain::Millis at,
+                                          std::string_view why) = 0;
   // False: it is connected, or not there.
   virtual base::Result<bool> remove_offline_instance(std::string_view app_id,
                                                      std::string_view instance_id) = 0;
@@ -57,6 +69,11 @@ class InstanceStore {
   // Finds or adds a stream of reports.
   virtual base::Result<domain::AgentStream> put_agent(domain::InstanceKey instance,
                                                       std::string_view agent_uid, domain::Millis now) = 0;
+  // The oldest go, so that no more than so many are left; `current` stays.
+  virtual base::Result<void> remove_oldest_agents(domain::InstanceKey instance, domain::AgentKey current,
+                                                  std::size_t most) = 0;
+  // Streams that their instance has another one for, and of which no report is left.
+  virtual base::Result<domain::Swept> remove_dead_agents(const domain::Sweep& sweep) = 0;
   // It is connected and placed from now on; answers its new epoch.
   virtual base::Result<std::uint64_t> set_connected(const domain::ConnectedAgent& agent,
                                                     domain::Millis now) = 0;

@@ -15,6 +15,7 @@ namespace {
 
 // A megabyte of facts per machine is ten gigabytes per fleet: what is larger is a mistake.
 constexpr std::size_t kLargestFacts = 1024 * 1024;
+constexpr std::size_t kLongestHash = 256;
 
 // The facts in full; nothing: the patch is for others than `present`.
 Result<std::optional<std::string>> merged_facts(const protocol::Facts& facts,
@@ -58,6 +59,46 @@ Result<domain::Instance> patch_tags(Store& store, std::string_view app_id, std::
   });
 }
 
+Result<domain::Instance> expect_instance(Store& store, const std::string& app_id,
+                                         const std::string& instance_id, const std::string& token_hash,
+                                         domain::Millis now) {
+  return in_transaction(store, [&]() -> Result<domain::Instance> {
+    if (auto app = store.find_app(app_id); !app) return std::move(app).error();
+    auto known = store.find_known_instance(app_id, instance_id);
+    if (!known) return std::move(known).error();
+    auto enrolment = store.newest_enrolment(app_id, instance_id);
+    if (!enrolment) return std::move(enrolment).error();
+    if (*enrolment || (*known && ((*known)->pending == 0 || (*known)->token_hash.empty())))
+      return Error(ErrorCode::exists, "there is an instance '" + instance_id + "' in app '" + app_id +
+                                          "' already; forget it first (opsctl agent forget)");
+    if (!*known) {
+      auto added = store.add_instance(app_id, instance_id, token_hash, now);
+      if (!added) return std::move(added).error();
+      return store.find_instance(*added);
+    }
+    const domain::InstanceKey key = (*known)->key;
+    if (auto set = store.set_token_hash(key, token_hash); !set) return std::move(set).error();
+    if (auto set = store.set_pending(key, 0); !set) return std::move(set).error();
+    return store.find_instance(key);
+  });
+}
+
+Result<domain::Instance> approve_instance(Store& store, domain::InstanceKey key,
+                                          std::string_view token_prefix) {
+  return in_transaction(store, [&]() -> Result<domain::Instance> {
+    auto instance = store.find_instance(key);
+    if (!instance) return instance;
+    if (instance->pending == 0)
+      return Error(ErrorCode::exists,
+                   "instance '" + instance->instance_id + "' does not wait to be approved");
+    if (!token_prefix.empty() && !instance->token_prefix.starts_with(token_prefix.substr(0, 16)))
+      return Error(ErrorCode::exists, "instance '" + instance->instance_id + "' waits with another token, " +
+                                          instance->token_prefix + "…");
+    if (auto set = store.set_pending(key, 0); !set) return std::move(set).error();
+    return store.find_instance(key);
+  });
+}
+
 Result<void> forget_instance(Store& store, std::string_view app_id, std::string_view instance_id,
                              domain::Millis now) {
   return store.transact([&]() -> Result<void> {
@@ -72,6 +113,8 @@ Result<void> forget_instance(Store& store, std::string_view app_id, std::string_
 
 Result<bool> put_facts(Store& store, domain::InstanceKey instance, const protocol::Facts& facts,
                        std::string_view base_hash) {
+  if (facts.hash.size() > kLongestHash)
+    return Error(ErrorCode::limit, "the hash of facts is longer than 256 bytes");
   return in_transaction(store, [&]() -> Result<bool> {
     std::optional<StoredFacts> present;
     if (!facts.full) {

@@ -26,4 +26,15 @@ base::Result<void> forget_instance(Store& store, std::string_view app_id, std::s
 base::Result<bool> put_facts(Store& store, domain::InstanceKey instance, const protocol::Facts& facts,
                              std::string_view base_hash);
 
+// A machine that may come with this token (SHA-256, in hexadecimal): it need not be approved. One that waits
+// under this name is that one from now on. `exists`: the name is another machine's.
+base::Result<domain::Instance> expect_instance(Store& store, const std::string& app_id,
+                                               const std::string& instance_id, const std::string& token_hash,
+                                               domain::Millis now);
+
+// Lets in a machine that waits. `exists`: it does not wait, or with another token than `token_prefix` ("":
+// any).
+base::Result<domain::Instance> approve_instance(Store& store, domain::InstanceKey instance,
+                                                std::string_view token_prefix);
+
 }  // namespace backend::store

@@ -1,7 +1,9 @@
-// RecipeStore: the rows of recipes' revisions, which never change. See store.hpp for threads and errors.
+// RecipeStore: the rows of recipes' revisions, which never change, and whose each recipe is. See store.hpp
+// for threads and errors.
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "backend/domain/model.hpp"
@@ -26,6 +28,9 @@ class RecipeStore {
   // The caller has chosen the number: put_revision() (recipes.hpp).
   virtual base::Result<void> insert_revision(const domain::NewRevision& revision, std::int64_t number,
                                              domain::Millis now) = 0;
+  // The scope that a recipe belongs to; "": of tokens without one, also when nothing is known of it.
+  virtual base::Result<std::string> recipe_owner(std::string_view name) = 0;
+  virtual base::Result<void> set_recipe_owner(std::string_view name, std::string_view scope) = 0;
 };
 
 }  // namespace backend::store

@@ -2,6 +2,7 @@
 
 #include "backend/domain/name_rules.hpp"
 #include "backend/domain/selector.hpp"
+#include "backend/domain/self_report_rules.hpp"
 #include "backend/store/transaction.hpp"
 
 namespace backend::store {
@@ -17,11 +18,14 @@ std::string name_of_assignment(std::int64_t id) {
 }
 
 Result<void> check_assignment(Store& store, const domain::Assignment& assignment) {
-  if (auto app = store.find_app(assignment.app_id); !app) return std::move(app).error();
+  auto app = store.find_app(assignment.app_id);
+  if (!app) return std::move(app).error();
   if (auto revision = store.find_revision_row(assignment.recipe, assignment.revision); !revision)
     return std::move(revision).error();
-  if (auto selector = domain::Selector::parse(assignment.selector); !selector)
-    return std::move(selector).error().with_context("selector");
+  auto selector = domain::Selector::parse(assignment.selector);
+  if (!selector) return std::move(selector).error().with_context("selector");
+  if (std::string wrong = domain::problem_of_self_report(*selector, *app); !wrong.empty())
+    return Error(ErrorCode::invalid, "selector: " + wrong);
   if (assignment.round_delay_s && *assignment.round_delay_s < 1)
     return Error(ErrorCode::invalid, "'round_delay_s' must be a positive number of seconds");
   return {};
@@ -46,6 +50,9 @@ Result<domain::PutRevision> put_revision(Store& store, const domain::NewRevision
     if (!newest && newest.error().code() != ErrorCode::not_found) return std::move(newest).error();
     if (newest && newest->content == revision.content) return domain::PutRevision{std::move(*newest), false};
     const std::int64_t number = newest ? newest->revision + 1 : 1;
+    if (!newest)
+      if (auto owned = store.set_recipe_owner(revision.name, revision.owner); !owned)
+        return std::move(owned).error();
     if (auto added = store.insert_revision(revision, number, now); !added) return std::move(added).error();
     auto stored = store.find_revision(revision.name, number);
     if (!stored) return std::move(stored).error();

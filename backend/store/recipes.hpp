@@ -7,7 +7,8 @@
 
 namespace backend::store {
 
-// A new revision, unless the newest one has this very content. `invalid`: the name.
+// A new revision, unless the newest one has this very content. The first one of a recipe says whose it is;
+// who may push another is for the caller to decide (domain/ownership.hpp). `invalid`: the name.
 base::Result<domain::PutRevision> put_revision(Store& store, const domain::NewRevision& revision,
                                                domain::Millis now);
 

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "backend/domain/model.hpp"
+#include "backend/domain/report_rules.hpp"
 #include "base/result.hpp"
 
 namespace backend::store {
@@ -16,10 +17,14 @@ class ReportStore {
 
   // Each (agent, seq) once; a report without seq (version 1) gets the next one. Durable after the commit.
   // The hottest path of the backend, and therefore one call for all that a batch changes: rows of reports,
-  // the instance's row, standings, rollout targets. domain/report_rules.hpp says what a batch means.
+  // the instance's row, standings, rollout targets. domain/report_rules.hpp says what a batch means, which
+  // states have a standing, and what makes room when the instance has its quota.
   virtual base::Result<domain::ReportsStored> store_reports(const domain::AgentSession& session,
                                                             std::span<const domain::Report> reports,
-                                                            domain::Millis now) = 0;
+                                                            domain::Millis now,
+                                                            const domain::ReportTerms& terms = {}) = 0;
+  // What is stored of one instance; of all for 0.
+  virtual base::Result<domain::ReportUse> report_use(domain::InstanceKey instance) = 0;
   // Newest first.
   virtual base::Result<domain::Page<domain::ResultRow>> list_results(const domain::ReportFilter& filter,
                                                                      const domain::PageRequest& page) = 0;

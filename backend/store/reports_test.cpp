@@ -213,6 +213,159 @@ STORE_TEST_CASE("retention removes the oldest in bounded steps, and what was rem
   CHECK(count_results(*bench) == 10);
 }
 
+STORE_TEST_CASE("retention counts bytes, too, and removes the oldest until they fit") {
+  StoreBench bench;
+  const auto session = bench.join("web1");
+  std::vector<domain::Report> reports;
+  for (std::uint64_t seq = 1; seq <= 50; ++seq) {
+    auto log = StoreBench::log(seq, "a");
+    log.state_stdout = std::string(10'000, 'x');
+    reports.push_back(log);
+  }
+  must(bench->store_reports(session, reports, bench.now));
+  const auto use = must(bench->report_use(0)).results;
+  CHECK(use.rows == 50);
+  CHECK(use.bytes > 500'000);
+  CHECK(use.bytes < 520'000);
+  CHECK(must(bench->report_use(session.instance)).results.bytes == use.bytes);
+  auto purged = must(backend::store::purge(*bench, {.most_bytes = 200'000, .batch = 12}));
+  CHECK(purged.rows == 12);
+  while (purged.more)
+    purged = must(backend::store::purge(*bench, {.most_bytes = 200'000, .batch = 12}));
+  CHECK(count_results(*bench) == 19);
+  CHECK(must(bench->report_use(0)).results.bytes <= 200'000);
+  CHECK(must(bench->list_results({}, {})).items.at(0).origin.seq == 50);
+  CHECK(must(bench->fleet("", bench.now)).results == 19);
+}
+
+STORE_TEST_CASE("an instance that has its quota makes room for its own, and for nobody else's") {
+  StoreBench bench;
+  const auto loud = bench.join("loud"), calm = bench.join("calm");
+  const domain::ReportTerms terms{
+      .states = nullptr, .recipe_version = 0, .quota = domain::report_quota(100, 1'000'000)};
+  const std::vector<domain::Report> few{StoreBench::log(1, "a"), round_end(2, 1, 0)};
+  must(bench->store_reports(calm, few, bench.now, terms));
+  std::uint64_t seq = 0;
+  for (int batch = 0; batch < 50; ++batch) {
+    std::vector<domain::Report> reports;
+    for (int i = 0; i < 20; ++i) {
+      reports.emplace_back(StoreBench::log(++seq, "a"));
+      reports.emplace_back(round_end(++seq, 1, 0));
+      reports.emplace_back(protocol::RecipeStatus{++seq, 1, protocol::RecipeProgress::running, {}});
+    }
+    CHECK(must(bench->store_reports(loud, reports, bench.now, terms)).stored == 60);
+    CHECK(must(bench->report_use(loud.instance)).results.rows <= 100);
+  }
+  const auto use = must(bench->report_use(loud.instance));
+  CHECK(use.results.rows == 100);
+  CHECK(use.rounds.rows == 10);
+  CHECK(use.statuses.rows == 10);
+  CHECK(count_results(*bench) == 101);
+  const auto kept = must(bench->list_results({.app_id = "default", .instance_id = "loud"}, {"", 1}));
+  CHECK(kept.items.at(0).origin.seq == seq - 2);
+  CHECK(must(bench->list_results({.app_id = "default", .instance_id = "calm"}, {})).items.size() == 1);
+  CHECK(must(bench->list_rounds({.app_id = "default", .instance_id = "calm"}, {})).items.size() == 1);
+
+  // By bytes: large ones make room sooner.
+  std::vector<domain::Report> large;
+  for (int i = 0; i < 30; ++i) {
+    auto log = StoreBench::log(++seq, "a");
+    log.state_stdout = std::string(100'000, 'x');
+    large.emplace_back(std::move(log));
+  }
+  must(bench->store_reports(loud, large, bench.now, terms));
+  CHECK(must(bench->report_use(loud.instance)).results.rows == 9);
+  CHECK(must(bench->report_use(loud.instance)).results.bytes <= 1'000'000);
+
+  // Retention by number counts what is there: the calm one's history is not pushed out by numbers that are
+  // gone.
+  must(backend::store::purge(*bench, {.most_results = 100}));
+  CHECK(must(bench->list_results({.app_id = "default", .instance_id = "calm"}, {})).items.size() == 1);
+  // All that was sent counts as stored.
+  CHECK(must(bench->store_reports(loud, large, bench.now, terms)).duplicates == 30);
+}
+
+STORE_TEST_CASE("wide gaps between the numbers of results do not make lists endless") {
+  StoreBench bench;
+  const auto loud = bench.join("loud"), calm = bench.join("calm");
+  const std::vector<domain::Report> one{StoreBench::log(1, "a")};
+  must(bench->store_reports(calm, one, bench.now));
+  const domain::ReportTerms terms{
+      .states = nullptr, .recipe_version = 0, .quota = domain::report_quota(10, 0)};
+  std::uint64_t seq = 0;
+  for (int batch = 0; batch < 50; ++batch) {
+    std::vector<domain::Report> reports;
+    for (int i = 0; i < 5000; ++i)
+      reports.emplace_back(StoreBench::log(++seq, "a"));
+    must(bench->store_reports(loud, reports, bench.now, terms));
+  }
+  std::size_t pages = 0, rows = 0;
+  backend::domain::PageRequest request{"", 100};
+  do {
+    auto page = must(bench->list_results({}, request));
+    rows += page.items.size();
+    request.after = page.next;
+    ++pages;
+  } while (!request.after.empty());
+  CHECK(rows == 11);
+  CHECK(pages <= 2);
+}
+
+STORE_TEST_CASE("states that a machine does not have leave results, and nothing else") {
+  StoreBench bench;
+  const auto session = bench.join("web1");
+  domain::ReportTerms terms;
+  terms.states = must(domain::read_states(R"([{"id":"a"},{"id":"b"}])"));
+  terms.recipe_version = 2;
+  std::vector<domain::Report> reports{StoreBench::log(1, "a", true, 2), StoreBench::log(2, "b", true, 1),
+                                      StoreBench::log(3, "b", true, 99)};
+  for (std::uint64_t seq = 4; seq < 1000; ++seq)
+    reports.push_back(StoreBench::log(seq, "made up " + std::to_string(seq), true, 2));
+  must(bench->store_reports(session, reports, bench.now, terms));
+  CHECK(count_results(*bench) == 999);
+  auto states = must(bench->instance_progress(session.instance)).states;
+  REQUIRE(states.size() == 2);
+  CHECK(states[0].state_id == "a");
+  CHECK(states[1].recipe_version == 1);
+  // Another recipe: what the old one's states did is forgotten when the machine has begun it.
+  terms.states = must(domain::read_states(R"([{"id":"c"}])"));
+  terms.recipe_version = 3;
+  const std::vector<domain::Report> next{
+      StoreBench::log(1000, "a", true, 2),
+      protocol::RecipeStatus{1001, 3, protocol::RecipeProgress::running, {}},
+      StoreBench::log(1002, "c", true, 3)};
+  must(bench->store_reports(session, next, bench.now, terms));
+  states = must(bench->instance_progress(session.instance)).states;
+  REQUIRE(states.size() == 1);
+  CHECK(states[0].state_id == "c");
+}
+
+STORE_TEST_CASE("a machine has so many streams of reports, and dead ones are removed") {
+  StoreBench bench;
+  auto handshake = StoreBench::handshake("web1");
+  for (int i = 0; i < 300; ++i) {
+    handshake.agent_uid = "uid " + std::to_string(i);
+    const auto admission = bench.admit(handshake);
+    REQUIRE(admission.verdict == domain::Admission::Verdict::admitted);
+    const std::vector<domain::Report> one{StoreBench::log(1, "a")};
+    if (i > 290) CHECK(must(bench->store_reports(admission.session, one, bench.now)).stored == 1);
+  }
+  // 64 are left, 9 of them with reports.
+  const domain::Millis later = bench.now + 1;
+  CHECK(must(bench->remove_dead_agents({.before = bench.now})).rows == 0);
+  std::size_t removed = 0;
+  domain::Sweep sweep{.after = 0, .batch = 10, .before = later};
+  do {
+    const auto swept = must(bench->remove_dead_agents(sweep));
+    removed += swept.rows;
+    sweep.after = swept.next;
+  } while (sweep.after != 0);
+  CHECK(removed == domain::kMostStreams - 9);
+  CHECK(bench.admit(handshake).ack_seq == 1);  // the present one stays
+  handshake.agent_uid = "uid 295";
+  CHECK(bench.admit(handshake).ack_seq == 1);
+}
+
 STORE_TEST_CASE("after kill -9 in the middle of batches, all that was acknowledged is there, exactly once") {
   for (int attempt = 0; attempt < 5; ++attempt) {
     StoreBench bench;

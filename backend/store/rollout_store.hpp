@@ -77,6 +77,13 @@ class RolloutStore {
                                                                      domain::Millis heard_before) = 0;
   // What has failed or is lost by now (domain::kFailedPhases) does not count any more.
   virtual base::Result<void> exclude_past_failures(const domain::Rollout& rollout) = 0;
+  // These do not count any more, whatever they say; who was not told yet never is. Answers how many there
+  // are.
+  virtual base::Result<std::size_t> exclude_targets(const domain::Rollout& rollout,
+                                                    std::span<const std::string> instances) = 0;
+  // What speaks against the rollout: machines that count and have failed or are lost, the latest first.
+  virtual base::Result<std::vector<domain::RolloutTarget>> failed_targets(const domain::Rollout& rollout,
+                                                                          std::size_t most) = 0;
 
   // ---- one machine
   // The one that runs or is paused and has this machine; "" if none.

@@ -42,6 +42,9 @@ class Store : public AppStore,
   // reads and its writes; inside another one it is a savepoint.
   virtual base::Result<void> transact(const std::function<base::Result<void>()>& work) = 0;
 
+  // Writes and syncs as much as a batch of reports may take: whether the disk has room.
+  virtual base::Result<void> probe_room(domain::Millis now) = 0;
+
   // Of add_audit(). In memory: each process that writes has one.
   domain::RefusalLimit& refusals() { return refusals_; }
 

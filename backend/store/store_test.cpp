@@ -70,8 +70,8 @@ STORE_TEST_CASE("the epoch grows with every handshake, across restarts") {
 
 STORE_TEST_CASE("what an agent says of itself is kept, and presence follows its newest connection") {
   StoreBench bench;
-  const auto old = bench.join("web1", {{"role", "web"}});
-  const auto session = bench.join("web1", {{"role", "db"}});
+  const auto old = bench.join_saying("web1", {{"role", "web"}});
+  const auto session = bench.join_saying("web1", {{"role", "db"}});
   must(bench->set_offline(old, bench.now));
   CHECK(must(bench->find_instance("default", "web1")).online);
   must(bench->set_offline(session, bench.now + 5));
@@ -81,7 +81,8 @@ STORE_TEST_CASE("what an agent says of itself is kept, and presence follows its 
   CHECK(instance.agent_version == "1.2.3");
   CHECK(instance.agent_uid == "uid of web1");
   CHECK(instance.protocol == 2);
-  CHECK(instance.tags().at("role") == "db");
+  CHECK(instance.agent_tags.at("role") == "db");
+  CHECK(instance.tags().empty());  // its word is not the operator's
   CHECK(instance.status == "new");
 }
 
@@ -96,9 +97,10 @@ STORE_TEST_CASE("an agent that has a higher version than ours gets a higher one 
   CHECK(must(bench->find_instance("default", "web1")).recipe_version == 21);
 }
 
-STORE_TEST_CASE("the operator's tags win over the agent's") {
+STORE_TEST_CASE("the operator's tags win over the agent's, where those count at all") {
   StoreBench bench;
-  bench.join("web1", {{"role", "web"}, {"zone", "a"}});
+  bench.trust(backend::domain::SelfTrust::all);
+  bench.join_saying("web1", {{"role", "web"}, {"zone", "a"}});
   auto instance =
       must(backend::store::patch_tags(*bench, "default", "web1", {{"role", "db"}, {"team", "x"}}, {}));
   CHECK(instance.tags() == backend::domain::Tags{{"role", "db"}, {"team", "x"}, {"zone", "a"}});
@@ -125,6 +127,9 @@ STORE_TEST_CASE("facts are replaced in full and merged by patches") {
         ErrorCode::invalid);
   const protocol::Json large{"{\"x\":\"" + std::string(2'000'000, 'x') + "\"}"};
   CHECK(backend::store::put_facts(*bench, key, {"h", large, {}}, "").error().code() == ErrorCode::limit);
+  const protocol::Json small{"{}"};
+  CHECK(backend::store::put_facts(*bench, key, {std::string(1'000'000, 'h'), small, {}}, "").error().code() ==
+        ErrorCode::limit);
 }
 
 STORE_TEST_CASE("instances are listed in pages, by name, with what a selector matches") {

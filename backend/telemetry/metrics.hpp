@@ -53,6 +53,11 @@ struct Metrics {
   Counter reports_received;
   Counter reports_stored;  // without those that were there already
   Counter reports_repeated;
+  Counter reports_refused;   // could not be stored; the agent keeps them
+  Counter reports_cut;       // too long to be stored whole
+  Counter messages_delayed;  // over a limit of the agent
+  Counter messages_over;     // over a limit, and gathered, dropped or refused
+  Counter facts_stored;
   Counter recipes_pushed;
   Counter http_requests;
   Counter http_errors;  // 4xx and 5xx

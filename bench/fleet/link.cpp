@@ -32,6 +32,20 @@ OwnedCertificate first_certificate(const std::string& pem) {
   return OwnedCertificate(text ? ::PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr) : nullptr);
 }
 
+// False when there is none.
+bool trust_all(X509_STORE* store, const std::string& pem) {
+  const OwnedBio text = text_bio(pem);
+  std::size_t count = 0;
+  while (text) {
+    const OwnedCertificate one(::PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr));
+    if (!one) break;
+    if (::X509_STORE_add_cert(store, one.get()) != 1) return false;
+    ++count;
+  }
+  ::ERR_clear_error();
+  return count > 0;
+}
+
 // OpenSSL's callback: takes the session.
 int keep_session(SSL* ssl, SSL_SESSION* session) {
   static_cast<TlsKept*>(SSL_get_app_data(ssl))->session.reset(session);
@@ -50,16 +64,14 @@ base::Result<std::unique_ptr<TlsCommon>> TlsCommon::make(const std::string& auth
   auto pem = base::read_file(authority_file, kLargestAuthority);
   if (!pem) return std::move(pem).error();
   OwnedContext context(::SSL_CTX_new(::TLS_client_method()));
-  OwnedCertificate authority = first_certificate(*pem);
-  if (!context || !authority ||
-      ::X509_STORE_add_cert(::SSL_CTX_get_cert_store(context.get()), authority.get()) != 1)
+  if (!context || !trust_all(::SSL_CTX_get_cert_store(context.get()), *pem))
     return base::Error(base::ErrorCode::invalid, authority_file + " is no authority's certificate in PEM");
   ::SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
   ::SSL_CTX_sess_set_new_cb(context.get(), keep_session);
-  return std::unique_ptr<TlsCommon>(new TlsCommon(std::move(context), std::move(authority)));
+  return std::unique_ptr<TlsCommon>(new TlsCommon(std::move(context)));
 }
 
 bool TlsKept::take_certificate(const std::string& chain, const std::string& key_pem) {
@@ -83,10 +95,10 @@ bool Link::open(const std::string& host, std::uint16_t port, const TlsCommon* tl
   ::SSL_set_connect_state(ssl);
   bool fine = ::SSL_set_fd(ssl, fd_.get()) == 1 &&
               ::X509_VERIFY_PARAM_set1_ip_asc(::SSL_get0_param(ssl), host.c_str()) == 1;
-  // Real agents send the chain as they got it, with the authority.
+  // As real agents do, without the authority: the backend knows it.
   if (kept.certificate)
     fine = fine && ::SSL_use_certificate(ssl, kept.certificate.get()) == 1 &&
-           ::SSL_use_PrivateKey(ssl, kept.key.get()) == 1 && SSL_add1_chain_cert(ssl, tls->authority()) == 1;
+           ::SSL_use_PrivateKey(ssl, kept.key.get()) == 1;
   if (kept.session && ::SSL_SESSION_is_resumable(kept.session.get()) == 1)
     fine = fine && ::SSL_set_session(ssl, kept.session.get()) == 1;
   return fine;

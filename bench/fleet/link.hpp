@@ -31,18 +31,15 @@ using OwnedContext = std::unique_ptr<SSL_CTX, Freed<&SSL_CTX_free>>;
 // What all agents' TLS has in common: whom they trust, and one context.
 class TlsCommon {
  public:
-  // `authority_file` in PEM: the backend's ca.crt.
+  // `authority_file` in PEM: the backend's ca.crt, with all that it has.
   static base::Result<std::unique_ptr<TlsCommon>> make(const std::string& authority_file);
 
   SSL_CTX* context() const { return context_.get(); }
-  X509* authority() const { return authority_.get(); }
 
  private:
-  TlsCommon(OwnedContext context, OwnedCertificate authority)
-      : context_(std::move(context)), authority_(std::move(authority)) {}
+  explicit TlsCommon(OwnedContext context) : context_(std::move(context)) {}
 
   OwnedContext context_;
-  OwnedCertificate authority_;
 };
 
 // What an agent keeps from one connection to the next. Stays where it is while a connection is open.

@@ -9,6 +9,8 @@
 // - reconnect: all leave, and connect again [connected]
 // - expect: note when each agent gets the next recipe [arrived, once all have it]
 // - report N: N results from each agent [reported, once all are acknowledged]
+// - trust CA_FILE: from now on backends are known by these
+// - authority N: note when so many have a certificate of another authority [renewed, once all have it]
 // - storm: note when all have lost their connection and are back [back]
 // - state [state]
 // - nats N HOST PORT BYTES: the same fan-out through a nats-server [nats]
@@ -65,6 +67,14 @@ class Load final : public Fleet {
       for (const auto& agent : agents_)
         agent->leave();
       connect();
+    } else if (verb == "trust") {
+      std::string authority_file;
+      words >> authority_file;
+      secure(authority_file);
+    } else if (verb == "authority") {
+      words >> renewals_wanted_;
+      renewed_ = 0;
+      renewal_start_ = now_ns();
     } else if (verb == "expect") {
       arrivals_.clear();
       expecting_ = true;
@@ -136,6 +146,13 @@ class Load final : public Fleet {
         arrivals_.size(), recipe.states ? recipe.states->text.size() : 0,
         static_cast<long long>(percentile(arrivals_, 0.5)),
         static_cast<long long>(percentile(arrivals_, 0.99)), static_cast<long long>(arrivals_.back()));
+    std::fflush(stdout);
+  }
+
+  void renewed(SimulatedAgent&) override {
+    if (++renewed_ != renewals_wanted_) return;
+    std::printf("{\"event\":\"renewed\",\"agents\":%zu,\"seconds\":%.3f}\n", renewed_,
+                seconds_since(renewal_start_));
     std::fflush(stdout);
   }
 
@@ -222,6 +239,8 @@ class Load final : public Fleet {
   std::size_t certified_ = 0;
   std::int64_t report_start_ = 0;
   std::uint64_t acknowledged_before_ = 0;
+  std::size_t renewals_wanted_ = 0, renewed_ = 0;
+  std::int64_t renewal_start_ = 0;
   bool expecting_ = false;
   std::vector<std::int64_t> arrivals_;
   bool storm_ = false;

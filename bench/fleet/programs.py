@@ -68,7 +68,7 @@ class Backend:
         return json.loads(content)
 
     def join_token(self, uses):
-        return self.api("POST", "/join-tokens", {"app_id": APP, "uses": uses, "ttl_s": 3600})["token"]
+        return self.api("POST", "/join-tokens", {"app_id": APP, "name": "*", "uses": uses, "ttl_s": 3600})["token"]
 
 
 class Load:

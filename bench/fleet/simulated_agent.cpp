@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <random>
 
+#include "pki/certificate.hpp"
 #include "pki/request.hpp"
+#include "protocol/capabilities.hpp"
 #include "protocol/codec.hpp"
 
 namespace fleet {
@@ -151,15 +153,54 @@ void SimulatedAgent::enrol() {
       .csr = request_, .token = fleet_.join_token, .app_id = fleet_.app, .instance_id = id_});
 }
 
-void SimulatedAgent::take_certificate(const protocol::CertIssued& issued) {
+void SimulatedAgent::take_certificate(const protocol::CertIssued& issued, const std::string& mid) {
+  if (stage_ == Stage::welcome && key_) {  // renewed: the next connection has it
+    if (!kept_.take_certificate(issued.chain, key_->pem())) return lose("a certificate that does not fit");
+    key_.reset();
+    request_ = {};
+    note_issuer(issued.chain);
+    if (!mid.empty()) send(protocol::Ack{}, mid);
+    return fleet_.renewed(*this);
+  }
   if (stage_ != Stage::enrolling) return;
   if (!kept_.take_certificate(issued.chain, key_->pem())) return lose("a certificate that does not fit");
+  authorities_ = {note_issuer(issued.chain)};
   key_.reset();
   request_ = {};
   failures_ = 0;
   leave();
   // Not from within the reading of the connection that has just ended.
   fleet_.poller.at(now_ns(), [this] { fleet_.certified(*this); });
+}
+
+// Answers the root's hash.
+std::string SimulatedAgent::note_issuer(const std::string& pem) {
+  const auto chain = pki::Certificate::parse_chain(pem);
+  if (!chain || chain->size() < 2) return {};
+  issuer_ = (*chain)[1].public_hash();
+  return chain->back().public_hash();
+}
+
+// As real agents do: whoever it is that vouches is the process's to know, see TlsCommon.
+void SimulatedAgent::take_authorities(const protocol::Authorities& announced, const std::string& mid) {
+  authorities_.clear();
+  for (const std::string& root : announced.roots)
+    if (const auto certificate = pki::Certificate::parse(root))
+      authorities_.push_back(certificate->public_hash());
+  send(protocol::Ack{}, mid);
+  if (issuer_ == announced.issuer) return;
+  const std::int64_t within = std::clamp<std::int64_t>(announced.within_ms.value_or(0), 0, 60'000);
+  const std::int64_t later_ms = std::uniform_int_distribution<std::int64_t>(0, within)(randomness());
+  fleet_.poller.at(now_ns() + later_ms * 1'000'000, [this] { renew(); });
+}
+
+void SimulatedAgent::renew() {
+  if (stage_ != Stage::welcome || key_) return;  // the next connection is told again
+  auto key = pki::PrivateKey::generate();
+  auto request = key ? pki::make_request(*key) : base::Result<std::string>(key.error());
+  if (!request) return lose("making a key failed");
+  key_ = std::move(*key);
+  send(protocol::CertRequest{.csr = std::move(*request)});
 }
 
 void SimulatedAgent::greet() {
@@ -179,6 +220,10 @@ void SimulatedAgent::greet() {
   handshake.last_seq = wanted_;
   handshake.os = "linux";
   handshake.arch = "x86_64";
+  if (fleet_.tls) {
+    handshake.capabilities = {std::string(protocol::kCanCertify), std::string(protocol::kCanTrust)};
+    handshake.authorities = authorities_;
+  }
   send(handshake);
 }
 
@@ -228,7 +273,9 @@ void SimulatedAgent::take_message(std::string_view text) {
   } else if (const auto* goodbye = std::get_if<protocol::Goodbye>(&message->body)) {
     retry_after_ms_ = goodbye->retry_after_ms.value_or(-1);
   } else if (const auto* issued = std::get_if<protocol::CertIssued>(&message->body)) {
-    take_certificate(*issued);
+    take_certificate(*issued, message->envelope.mid);
+  } else if (const auto* announced = std::get_if<protocol::Authorities>(&message->body)) {
+    take_authorities(*announced, message->envelope.mid);
   } else if (const auto* nack = std::get_if<protocol::Nack>(&message->body)) {
     if (stage_ == Stage::enrolling) return lose("enrolling: " + nack->error);
     ++fleet_.refused;
@@ -276,8 +323,9 @@ void SimulatedAgent::send_reports() {
   flush();
 }
 
-void SimulatedAgent::send(const protocol::AgentBody& body) {
-  append_frame(out_, Opcode::text, protocol::encode(protocol::AgentMessage{body}), random_mask());
+void SimulatedAgent::send(const protocol::AgentBody& body, std::string re) {
+  append_frame(out_, Opcode::text, protocol::encode(protocol::AgentMessage{body, {.re = std::move(re)}}),
+               random_mask());
   flush();
 }
 

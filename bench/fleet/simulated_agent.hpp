@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bench/fleet/frames.hpp"
 #include "bench/fleet/link.hpp"
@@ -42,6 +43,8 @@ struct Fleet {
   virtual void certified(SimulatedAgent& agent) = 0;
   virtual void recipe_arrived(SimulatedAgent& agent, const protocol::RecipeMetadata& recipe) = 0;
   virtual void all_acknowledged(SimulatedAgent& agent) = 0;
+  // It has a certificate of an authority that was announced, instead of the one before.
+  virtual void renewed(SimulatedAgent& agent) = 0;
 
  protected:
   explicit Fleet(Poller& a_poller) : poller(a_poller) {}
@@ -75,14 +78,17 @@ class SimulatedAgent final : public Watcher {
   void connect_later();
   void secure();
   void enrol();
-  void take_certificate(const protocol::CertIssued& issued);
+  void take_certificate(const protocol::CertIssued& issued, const std::string& mid);
+  void take_authorities(const protocol::Authorities& announced, const std::string& mid);
+  void renew();
+  std::string note_issuer(const std::string& pem);
   void greet();
   void read();
   void take_frames();
   void take_message(std::string_view text);
   void take_acknowledgement(std::uint64_t seq);
   void send_reports();
-  void send(const protocol::AgentBody& body);
+  void send(const protocol::AgentBody& body, std::string re = {});
   void flush();
   void watch(std::uint32_t events);
 
@@ -105,6 +111,8 @@ class SimulatedAgent final : public Watcher {
   std::uint64_t wanted_ = 0;  // the last seq that there is
   std::uint64_t sent_ = 0;    // on this connection
   std::uint64_t acknowledged_ = 0;
+  std::vector<std::string> authorities_;  // by the hashes of their keys, as announced
+  std::string issuer_;                    // of the certificate; "": not known
 };
 
 }  // namespace fleet

@@ -29,6 +29,8 @@ struct Steps {
   bool link = false;
   bool note = false;
   bool clock = false;
+  base::Seen seen_link;
+  base::Seen seen_note;
   std::string before;  // the zone that was set
 };
 
@@ -108,14 +110,18 @@ PlanWith<Steps> Timezone::plan(const Params& params, Context& context) const {
 
   Plan plan{.verdict = Verdict::change, .message = "Set the time zone to " + name};
   if (steps.link) {
+    steps.seen_link = present->seen;
     plan.changes.push_back({.what = "time zone", .before = steps.before, .after = name});
     plan.effects.push_back({.kind = EffectKind::link, .name = std::string(kLocaltime)});
-    plan.scratch.push_back(base::TreeWriter::scratch_path(kLocaltime));
+    plan.written.emplace_back(kLocaltime);
   }
   if (steps.note) {
+    auto seen = context.tree.look(kTimezone);
+    if (!seen) return Plan::fail(seen.error());
+    steps.seen_note = base::Seen(*seen);
     plan.changes.push_back({.what = "content of " + std::string(kTimezone), .before = *noted, .after = name});
     plan.effects.push_back({.kind = EffectKind::file, .name = std::string(kTimezone)});
-    plan.scratch.push_back(base::TreeWriter::scratch_path(kTimezone));
+    plan.written.emplace_back(kTimezone);
   }
   if (params.use_utc) {
     auto utc = clock_keeps_utc(context.tree);
@@ -125,7 +131,7 @@ PlanWith<Steps> Timezone::plan(const Params& params, Context& context) const {
       plan.changes.push_back(
           {.what = "hardware clock", .before = clock_text(*utc), .after = clock_text(*params.use_utc)});
       plan.effects.push_back({.kind = EffectKind::file, .name = std::string(kAdjtime)});
-      plan.scratch.push_back(base::TreeWriter::scratch_path(kAdjtime));
+      plan.written.emplace_back(kAdjtime);
     }
   }
   if (plan.changes.empty())
@@ -140,10 +146,10 @@ Applied Timezone::apply(const Params& params, const Plan&, const Steps& steps, A
   const base::Attributes ours{.uid = ::geteuid(), .gid = ::getegid(), .mode = 0644};
   std::vector<std::string> comments;
   if (steps.link)
-    if (auto linked = context.files.make_link(kLocaltime, zone_path(name), {}); !linked)
+    if (auto linked = context.files.make_link(kLocaltime, steps.seen_link, zone_path(name), {}); !linked)
       return Applied::failed(linked.error());
   if (steps.note)
-    if (auto written = context.files.write_file(kTimezone, name + "\n", ours); !written)
+    if (auto written = context.files.write_file(kTimezone, steps.seen_note, name + "\n", ours); !written)
       return Applied::failed(written.error());
   if (steps.link || steps.note)
     comments.push_back("Time zone set to " + name + " (was " + steps.before + ")");

@@ -50,9 +50,11 @@ std::string adjtime_with(std::string_view text, bool utc) {
 
 base::Result<void> set_clock(bool utc, programs::ToolSequence& tools, ApplyContext& context) {
   if (has_timedatectl(context)) return tools.run({"timedatectl", "set-local-rtc", utc ? "0" : "1"});
+  auto found = context.tree.look(kAdjtime);
+  if (!found) return std::move(found).error();
   auto text = read_adjtime(context.tree);
   if (!text) return std::move(text).error();
-  return context.files.write_file(kAdjtime, adjtime_with(*text, utc),
+  return context.files.write_file(kAdjtime, base::Seen(*found), adjtime_with(*text, utc),
                                   {.uid = ::geteuid(), .gid = ::getegid(), .mode = 0644});
 }
 

@@ -74,6 +74,7 @@ base::Result<Localtime> read_localtime(base::Tree& tree) {
   auto found = tree.look(path);
   if (!found) return std::move(found).error();
   if (!*found) return present;
+  present.seen = base::Seen(**found);
   if (S_ISDIR((*found)->st_mode)) return base::Error(base::ErrorCode::exists, path + " is a directory");
   if (S_ISLNK((*found)->st_mode)) {
     auto target = destination(path, tree);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "base/seen.hpp"
 #include "base/tree.hpp"
 
 namespace states::common_timezone {
@@ -24,6 +25,7 @@ base::Result<std::optional<std::string>> read_zone(std::string_view name, base::
 struct Localtime {
   std::string name;   // of the zone that it is a link to; "" when it is a file, or absent
   std::string bytes;  // "" when it leads nowhere
+  base::Seen seen;    // the file or link itself
 };
 base::Result<Localtime> read_localtime(base::Tree& tree);
 

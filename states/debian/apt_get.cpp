@@ -171,7 +171,10 @@ Result<void> AptGet::refresh_lists(bool insecure) {
   context_.notes.get<AptLists>() = {.tried = began, .succeeded = static_cast<bool>(updated)};
   if (!updated) return updated;
   // If this cannot be written, the lists only look older than they are, and are refreshed again the sooner.
-  static_cast<void>(context_.files.write_file(lists_stamp_path(context_.host), "", {.mode = 0644}));
+  // It is removed first: what is new needs no temporary, which no journal would tell of.
+  const std::string stamp = lists_stamp_path(context_.host);
+  if (context_.files.remove(stamp, base::Seen::anything()))
+    static_cast<void>(context_.files.write_file(stamp, base::Seen::anything(), "", {.mode = 0644}));
   return {};
 }
 

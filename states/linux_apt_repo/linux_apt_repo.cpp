@@ -32,6 +32,7 @@ constexpr std::size_t kLargestDiffed = 1024 * 1024;
 // What apply has to do.
 struct Steps {
   std::string path;
+  base::Seen seen;
   std::string content;
   std::vector<std::string> missing_folders;  // outermost first
 };
@@ -111,6 +112,8 @@ PlanWith<Steps> AptRepo::plan(const Params& params, Context& context) const {
   auto looked = context.tree.look(path);
   if (!looked) return Plan::fail(looked.error());
 
+  steps.seen = base::Seen(*looked);
+
   Plan plan;
   files::Differences differences;
   if (!*looked) {
@@ -144,7 +147,7 @@ PlanWith<Steps> AptRepo::plan(const Params& params, Context& context) const {
   for (const std::string& folder : steps.missing_folders)
     plan.effects.push_back({.kind = EffectKind::directory, .name = folder});
   plan.effects.push_back({.kind = EffectKind::file, .name = path});
-  plan.scratch = {base::TreeWriter::scratch_path(path)};
+  plan.written = {path};
   return {std::move(plan), std::move(steps)};
 }
 
@@ -152,7 +155,7 @@ Applied AptRepo::apply(const Params&, const Plan& plan, const Steps& steps, Appl
   for (const std::string& folder : steps.missing_folders)
     if (auto made = context.files.make_folder(folder, {.uid = 0, .gid = 0, .mode = 0755}); !made)
       return Applied::failed(made.error());
-  if (auto written = context.files.write_file(steps.path, steps.content, kAttributes); !written)
+  if (auto written = context.files.write_file(steps.path, steps.seen, steps.content, kAttributes); !written)
     return Applied::failed(written.error());
   debian::mark_lists_stale(context);
   std::string diffs;

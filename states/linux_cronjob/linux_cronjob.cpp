@@ -36,7 +36,8 @@ constexpr std::size_t kLargestCrontab = 1024 * 1024;  // cron itself takes less
 
 struct Steps {
   std::string user;
-  std::string text;  // of the whole crontab, to be installed
+  std::string before;  // the whole crontab as it was found
+  std::string text;    // the whole crontab, to be installed
   std::vector<std::string> comments;
 };
 
@@ -151,12 +152,20 @@ PlanWith<Steps> Cronjob::plan(const Params& params, Context& context) const {
   if (*package) plan.changes.insert(plan.changes.begin(), std::move(**package));
   plan.verdict = Verdict::change;
   steps.text = crontab.text();
+  steps.before = std::move(*present);
   return {std::move(plan), std::move(steps)};
 }
 
 Applied Cronjob::apply(const Params&, const Plan&, const Steps& steps, ApplyContext& context) const {
   auto installed = debian::ensure_program(context, kNeeded);
   if (!installed) return Applied::failed(installed.error());
+  // What its user has added meanwhile must not be lost.
+  const auto present = read_crontab(steps.user, context);
+  if (!present) return Applied::failed(present.error(), std::move(installed->output));
+  if (*present != steps.before)
+    return Applied::failed(
+        base::changed_since_planned("The crontab of " + steps.user, "it has other lines").message(),
+        std::move(installed->output));
   base::Command command;
   command.argv = {std::string(kNeeded.program), "-u", steps.user, "-"};
   command.input = steps.text;

@@ -41,6 +41,7 @@ struct Item {
   enum class Action { none, impossible, create, update, unlink, remove_tree };
   std::string path;
   Action action = Action::none;
+  base::Seen seen;                   // update, unlink, remove_tree: what was there
   std::string comment;               // none, impossible: what there is to say
   std::vector<std::string> folders;  // create: to be made, outermost first, `path` the last
   bool itself = false;               // update: the directory itself …
@@ -171,6 +172,7 @@ Item plan_existing(const std::string& path, const struct stat& found, Planning& 
     return item;
   }
   item.action = Item::Action::update;
+  item.seen = base::Seen(found);
   planning.plan.effects.push_back({.kind = EffectKind::directory, .name = path});
   return item;
 }
@@ -208,7 +210,9 @@ ItemOrStop plan_absent(const std::string& path, Planning& planning) {
   }
   planning.plan.changes.push_back(std::move(change));
   planning.plan.effects.push_back({.kind = EffectKind::directory, .name = path, .present = false});
-  return Item{.path = path, .action = is_link ? Item::Action::unlink : Item::Action::remove_tree};
+  return Item{.path = path,
+              .action = is_link ? Item::Action::unlink : Item::Action::remove_tree,
+              .seen = base::Seen(**found)};
 }
 
 std::string describe(const Item& item) {
@@ -266,13 +270,16 @@ base::Result<std::string> create(const Item& item, base::Attributes attributes, 
 
 base::Result<std::string> update(const Item& item, const base::Attributes& given, ApplyContext& context) {
   std::string comment = "Updated " + item.path + ":";
+  base::Seen seen = item.seen;
   if (item.itself) {
-    if (auto set = context.files.set_folder_attributes(item.path, given); !set) return std::move(set).error();
+    if (auto set = context.files.set_folder_attributes(item.path, seen, given); !set)
+      return std::move(set).error();
+    seen = seen.owned_by(given.uid, given.gid);
     comment += " " + item.summary;
   }
   if (item.below) {
     const auto choose = [&](const struct stat& found) { return wanted_below(found, given); };
-    auto changed = context.files.set_attributes_below(item.path, choose, context.interrupt);
+    auto changed = context.files.set_attributes_below(item.path, seen, choose, context.interrupt);
     if (!changed) return std::move(changed).error();
     comment +=
         item.itself ? " (" + entries_text(*changed) + " below)" : " " + entries_text(*changed) + " below";
@@ -282,8 +289,8 @@ base::Result<std::string> update(const Item& item, const base::Attributes& given
 
 base::Result<std::string> remove(const Item& item, ApplyContext& context) {
   auto removed = item.action == Item::Action::unlink
-                     ? context.files.remove(item.path)
-                     : context.files.remove_tree(item.path, context.interrupt);
+                     ? context.files.remove(item.path, item.seen)
+                     : context.files.remove_tree(item.path, item.seen, context.interrupt);
   // Gone already: with a folder above it that this state removed, or by somebody else.
   if (!removed && removed.error().code() != base::ErrorCode::not_found) return std::move(removed).error();
   return "Removed " + item.path;

@@ -277,3 +277,23 @@ TEST_CASE("linux.dir says what is wrong with its parameters, and takes them in e
   CHECK(machine.plan(kState, R"({"path": "/a", "group": "no-such-group"})").message ==
         "Group 'no-such-group' does not exist");
 }
+
+TEST_CASE("linux.dir fails when its directory changes between plan and apply") {
+  StateHarness machine;
+  const auto fails = [&](const char* parameter) {
+    fs::remove_all(machine.root() + "/d");
+    fs::create_directories(machine.root() + "/d");
+    const auto plan = machine.plan(kState, parameter);
+    REQUIRE(plan.verdict == Verdict::change);
+    fs::rename(machine.root() + "/d", machine.root() + "/away");
+    machine.write("/d/precious", "keep");
+    const auto before = machine.snapshot();
+    const auto applied = machine.apply(kState, parameter, plan);
+    CHECK_FALSE(applied.ok());
+    CHECK(applied.comment.find("something else has its name") != std::string::npos);
+    CHECK(machine.snapshot() == before);
+    fs::remove_all(machine.root() + "/away");
+  };
+  fails(R"({"path": "/d", "mode": "0711"})");
+  fails(R"({"path": "/d", "absent": true})");
+}

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "base/diff.hpp"
+#include "base/others.hpp"
 #include "base/text.hpp"
 #include "states/files/missing_folders.hpp"
 #include "states/files/ownership.hpp"
@@ -37,6 +38,7 @@ constexpr std::size_t kLargestDiffed = 1024 * 1024;
 // What apply has to do.
 struct Steps {
   std::string path;
+  base::Seen seen;
   std::vector<std::string> missing_folders;  // outermost first
   bool is_new = false;
   bool write = false;           // else only attributes
@@ -88,7 +90,7 @@ PlanWith<Steps> plan_absent(const std::string& path, Context& context) {
   plan.changes = {
       {.what = path, .before = std::string(files::file_type_name((*found)->st_mode)), .after = "absent"}};
   plan.effects = {{.kind = EffectKind::file, .name = path, .present = false}};
-  return {std::move(plan), {.path = path}};
+  return {std::move(plan), {.path = path, .seen = base::Seen(*found)}};
 }
 
 PlanWith<Steps> plan_new(const Params& params, const std::string& path, base::Attributes wanted,
@@ -114,7 +116,7 @@ PlanWith<Steps> plan_new(const Params& params, const std::string& path, base::At
   for (const std::string& folder : *missing)
     plan.effects.push_back({.kind = EffectKind::directory, .name = folder});
   plan.effects.push_back({.kind = EffectKind::file, .name = path});
-  plan.scratch = {base::TreeWriter::scratch_path(path)};
+  plan.written = {path};
   return {std::move(plan),
           {.path = path,
            .missing_folders = std::move(*missing),
@@ -147,6 +149,15 @@ base::Result<bool> compare_content(const Params& params, const std::string& path
   return true;
 }
 
+// Whether a file with the right content is written anew all the same, because others may have it open: they
+// could go on changing it when it is another's, or runs with another's rights.
+bool must_be_new(const Params& params, const struct stat& found, const base::Attributes& wanted) {
+  if (!params.content || !base::others_may_have_open(found)) return false;
+  const bool other_owner =
+      wanted.uid.value_or(found.st_uid) != found.st_uid || wanted.gid.value_or(found.st_gid) != found.st_gid;
+  return other_owner || (wanted.mode.value_or(0) & (S_ISUID | S_ISGID) & ~found.st_mode) != 0;
+}
+
 PlanWith<Steps> File::plan(const Params& params, Context& context) const {
   auto clean = base::clean_path(params.path);
   if (!clean) return Plan::fail(clean.error());
@@ -166,7 +177,8 @@ PlanWith<Steps> File::plan(const Params& params, Context& context) const {
     return Plan::fail(path + " is " + std::string(files::file_type_name(found.st_mode)));
 
   const bool is_link = S_ISLNK(found.st_mode);
-  const mode_t mode = wanted.mode.value_or(is_link ? kNewFileMode : found.st_mode & 07777);
+  // As with write(2), other content does not inherit set-user-id and set-group-id bits.
+  const mode_t mode = wanted.mode.value_or(is_link ? kNewFileMode : found.st_mode & 01777);
   files::Differences differences;
   const auto write = compare_content(params, path, found, mode, context, differences);
   if (!write) return Plan::fail(write.error());
@@ -182,14 +194,19 @@ PlanWith<Steps> File::plan(const Params& params, Context& context) const {
             .message = "Update " + path + " (" + differences.summary + ")",
             .changes = std::move(differences.changes)};
   plan.effects = {{.kind = EffectKind::file, .name = path}};
-  if (*write) {
+  const bool is_written = *write || must_be_new(params, found, wanted);
+  if (is_written) {
     wanted.mode = mode;
     if (!wanted.uid) wanted.uid = found.st_uid;
     if (!wanted.gid) wanted.gid = found.st_gid;
-    plan.scratch = {base::TreeWriter::scratch_path(path)};
+    plan.written = {path};
   }
   return {std::move(plan),
-          {.path = path, .write = *write, .attributes = wanted, .summary = std::move(differences.summary)}};
+          {.path = path,
+           .seen = base::Seen(found),
+           .write = is_written,
+           .attributes = wanted,
+           .summary = std::move(differences.summary)}};
 }
 
 // A folder on the way to a file gets the file's owner, and may be entered by whoever may read the file.
@@ -209,17 +226,18 @@ std::string all_diffs(const Plan& plan) {
 
 Applied File::apply(const Params& params, const Plan& plan, const Steps& steps, ApplyContext& context) const {
   if (params.absent) {
-    if (auto removed = context.files.remove(steps.path); !removed) return Applied::failed(removed.error());
+    if (auto removed = context.files.remove(steps.path, steps.seen); !removed)
+      return Applied::failed(removed.error());
     return Applied::done("Removed " + steps.path);
   }
   for (const std::string& folder : steps.missing_folders)
     if (auto made = context.files.make_folder(folder, folder_attributes(steps.attributes)); !made)
       return Applied::failed(made.error());
   if (!steps.write) {
-    if (auto set = context.files.set_attributes(steps.path, steps.attributes); !set)
+    if (auto set = context.files.set_attributes(steps.path, steps.seen, steps.attributes); !set)
       return Applied::failed(set.error());
-  } else if (auto written =
-                 context.files.write_file(steps.path, params.content.value_or(""), steps.attributes);
+  } else if (auto written = context.files.write_file(steps.path, steps.seen, params.content.value_or(""),
+                                                     steps.attributes);
              !written) {
     return Applied::failed(written.error());
   }

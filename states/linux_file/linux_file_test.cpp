@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <functional>
 
 #include <doctest/doctest.h>
 
@@ -32,7 +34,7 @@ TEST_CASE("linux.file creates a file with its folders, content and mode") {
   CHECK(machine.read("/a/b/c") == "hello\n");
   CHECK(machine.mode("/a/b/c") == 0640);
   CHECK(machine.mode("/a/b") == 0750);
-  CHECK_FALSE(machine.exists(base::TreeWriter::scratch_path("/a/b/c")));
+  CHECK(machine.snapshot().find(".opsagent-") == std::string::npos);
 }
 
 TEST_CASE("linux.file keeps a file that is as wanted, and writes nothing") {
@@ -187,4 +189,70 @@ TEST_CASE("linux.file refuses paths that are relative or contain dots") {
   CHECK(machine.problems(kState, R"({"path": "/f", "mode": "rw"})") == "Illegal mode 'rw'");
   CHECK(machine.problems(kState, R"({"path": "/f", "mod": "0644"})") ==
         "Unknown parameter 'mod' of linux.file; did you mean 'mode'?");
+}
+
+TEST_CASE("linux.file writes a file anew that somebody else may have open, also when only its owner differs" *
+          doctest::skip(::geteuid() != 0)) {
+  StateHarness machine;
+  machine.write("/f", "wanted");
+  REQUIRE(::chown((machine.root() + "/f").c_str(), 12345, 12345) == 0);
+  std::ofstream open_still(machine.root() + "/f", std::ios::app);
+  const auto outcome = machine.converge(
+      kState, R"({"path": "/f", "content": "wanted", "user": "0", "group": "0", "mode": "4755"})");
+  CHECK(outcome.ok);
+  CHECK(outcome.message == "Updated /f (owner 12345:12345 -> root:root, mode 0644 -> 4755)");
+  open_still << "evil" << std::flush;
+  CHECK(machine.read("/f") == "wanted");
+  CHECK(machine.mode("/f") == 04755);
+}
+
+TEST_CASE("linux.file does not make a program of another's content that runs as root" *
+          doctest::skip(::geteuid() != 0)) {
+  StateHarness machine;
+  machine.write("/f", "evil");
+  REQUIRE(::chown((machine.root() + "/f").c_str(), 12345, 12345) == 0);
+  const auto outcome = machine.converge(kState, R"({"path": "/f", "user": "0", "mode": "4755"})");
+  CHECK_FALSE(outcome.ok);
+  CHECK(outcome.message.find("give its content") != std::string::npos);
+  CHECK(machine.mode("/f") == 0644);
+}
+
+TEST_CASE("linux.file does not let other content inherit set-user-id bits") {
+  StateHarness machine;
+  machine.write("/f", "old", 04755);
+  CHECK(machine.converge(kState, R"({"path": "/f", "content": "new"})").ok);
+  CHECK(machine.mode("/f") == 0755);
+}
+
+TEST_CASE("linux.file fails when its file changes between plan and apply, and works the next time") {
+  StateHarness machine;
+  const char* parameter = R"({"path": "/f", "content": "wanted", "mode": "0600"})";
+  const auto fails = [&](const std::function<void()>& meanwhile, const char* why) {
+    const auto plan = machine.plan(kState, parameter);
+    REQUIRE(plan.verdict == Verdict::change);
+    meanwhile();
+    const std::string before = machine.snapshot();
+    const auto applied = machine.apply(kState, parameter, plan);
+    CHECK_FALSE(applied.ok());
+    CHECK_MESSAGE(applied.comment.find(why) != std::string::npos, applied.comment);
+    CHECK(machine.snapshot() == before);
+    CHECK(machine.converge(kState, parameter).ok);
+  };
+  fails([&] { machine.write("/f", "of somebody"); }, "something has appeared there");
+  machine.write("/f", "other");
+  fails(
+      [&] {
+        machine.write("/g", "of somebody");
+        std::filesystem::rename(machine.root() + "/g", machine.root() + "/f");
+      },
+      "something else has its name");
+  machine.write("/f", "wanted", 0644);  // only the mode differs
+  fails(
+      [&] {
+        std::filesystem::remove(machine.root() + "/f");
+        std::filesystem::create_symlink("x", machine.root() + "/f");
+      },
+      "something else has its name");
+  machine.write("/f", "other");
+  fails([&] { std::filesystem::remove(machine.root() + "/f"); }, "it is gone");
 }

@@ -31,11 +31,12 @@ constexpr auto kParams = param_table(
     param<&Params::mode>("mode", "accepted and ignored: links have no mode").fallback("ignored"),
     param<&Params::absent>("absent", "remove the link; all other parameters are ignored").fallback("false"));
 
-// What apply has to do.
+// What apply has to do. A link that has the wrong owner is made anew, too: whoever owned it may have put one
+// there that leads elsewhere since it was looked at.
 struct Steps {
   std::string path;
+  base::Seen seen;
   bool is_new = false;
-  bool make = false;            // else only the owner
   base::Attributes attributes;  // complete when making
   std::string summary;          // of what is updated: "destination a -> b"
 };
@@ -84,7 +85,7 @@ PlanWith<Steps> plan_absent(const std::string& path, Context& context) {
   Plan plan{.verdict = Verdict::change, .message = "Remove " + path};
   plan.changes = {{.what = path, .before = "link to " + *destination, .after = "absent"}};
   plan.effects = {{.kind = EffectKind::link, .name = path, .present = false}};
-  return {std::move(plan), {.path = path}};
+  return {std::move(plan), {.path = path, .seen = base::Seen(*found)}};
 }
 
 // Nothing when the folder of the link is there, or would be.
@@ -120,8 +121,8 @@ PlanWith<Steps> plan_new(const Params& params, const std::string& path, base::At
        .before = "absent",
        .after = "link to " + std::string(*params.source) + ", " + wanted_owner(params, wanted, context)}};
   plan.effects = {{.kind = EffectKind::link, .name = path}};
-  plan.scratch = {base::TreeWriter::scratch_path(path)};
-  return {std::move(plan), {.path = path, .is_new = true, .make = true, .attributes = wanted}};
+  plan.written = {path};
+  return {std::move(plan), {.path = path, .is_new = true, .attributes = wanted}};
 }
 
 PlanWith<Steps> Symlink::plan(const Params& params, Context& context) const {
@@ -144,8 +145,8 @@ PlanWith<Steps> Symlink::plan(const Params& params, Context& context) const {
   if (!destination) return Plan::fail(destination.error());
 
   files::Differences differences;
-  const bool make = *destination != *params.source;
-  if (make) differences.add(files::Aspect::destination, path, *destination, std::string(*params.source));
+  if (*destination != *params.source)
+    differences.add(files::Aspect::destination, path, *destination, std::string(*params.source));
   files::compare_attributes(found, wanted, path, context.accounts, differences);
   const bool pending_owner = (params.user && !wanted.uid) || (params.group && !wanted.gid);
   if (pending_owner)
@@ -158,22 +159,23 @@ PlanWith<Steps> Symlink::plan(const Params& params, Context& context) const {
             .message = "Update " + path + " (" + differences.summary + ")",
             .changes = std::move(differences.changes)};
   plan.effects = {{.kind = EffectKind::link, .name = path}};
-  if (make) {
-    if (!wanted.uid) wanted.uid = found.st_uid;
-    if (!wanted.gid) wanted.gid = found.st_gid;
-    plan.scratch = {base::TreeWriter::scratch_path(path)};
-  }
+  plan.written = {path};
+  if (!wanted.uid) wanted.uid = found.st_uid;
+  if (!wanted.gid) wanted.gid = found.st_gid;
   return {std::move(plan),
-          {.path = path, .make = make, .attributes = wanted, .summary = std::move(differences.summary)}};
+          {.path = path,
+           .seen = base::Seen(found),
+           .attributes = wanted,
+           .summary = std::move(differences.summary)}};
 }
 
 Applied Symlink::apply(const Params& params, const Plan&, const Steps& steps, ApplyContext& context) const {
   if (params.absent) {
-    if (auto removed = context.files.remove(steps.path); !removed) return Applied::failed(removed.error());
+    if (auto removed = context.files.remove(steps.path, steps.seen); !removed)
+      return Applied::failed(removed.error());
     return Applied::done("Removed " + steps.path);
   }
-  auto done = steps.make ? context.files.make_link(steps.path, *params.source, steps.attributes)
-                         : context.files.set_attributes(steps.path, steps.attributes);
+  auto done = context.files.make_link(steps.path, steps.seen, *params.source, steps.attributes);
   if (!done) return Applied::failed(done.error());
   return Applied::done(steps.is_new ? "Created " + steps.path + " -> " + std::string(*params.source)
                                     : "Updated " + steps.path + " (" + steps.summary + ")");

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <functional>
 
 #include <doctest/doctest.h>
 
@@ -149,4 +150,34 @@ TEST_CASE("linux.symlink says what is wrong with its parameters") {
   };
   for (const auto& [parameter, problem] : rows)
     CHECK_MESSAGE(machine.problems(kState, parameter) == problem, parameter);
+}
+
+TEST_CASE("linux.symlink fails when its link changes between plan and apply, and works the next time") {
+  StateHarness machine;
+  const auto fails = [&](const char* parameter, const std::function<void()>& meanwhile, const char* why) {
+    const auto plan = machine.plan(kState, parameter);
+    REQUIRE(plan.verdict == Verdict::change);
+    meanwhile();
+    const std::string before = machine.snapshot();
+    const auto applied = machine.apply(kState, parameter, plan);
+    CHECK_FALSE(applied.ok());
+    CHECK_MESSAGE(applied.comment.find(why) != std::string::npos, applied.comment);
+    CHECK(machine.snapshot() == before);
+  };
+  const auto put = [&](const char* to) {
+    fs::create_symlink(to, machine.root() + "/new");
+    fs::rename(machine.root() + "/new", machine.root() + "/link");
+  };
+  fails(
+      kLink, [&] { put("elsewhere"); }, "something has appeared there");
+  CHECK(machine.converge(kState, kLink).ok);
+  put("other");
+  fails(
+      kLink, [&] { put("elsewhere"); }, "something else has its name");
+  CHECK(machine.converge(kState, kLink).ok);
+  fails(R"({"target": "/link", "absent": true})", [&] { put("elsewhere"); }, "something else has its name");
+  if (::geteuid() != 0) return;
+  put("../no/such/file");
+  fails(R"({"source": "../no/such/file", "target": "/link", "user": "12345"})", [&] { put("elsewhere"); },
+        "something else has its name");
 }

@@ -58,6 +58,7 @@ struct Steps {
   bool is_new = false;
   bool make_home = false;  // usermod does not
   bool own_home = false;   // useradd leaves a folder that is there alone
+  base::Seen seen_home;    // that folder
   bool set_password = false;
   std::vector<std::string> attributes;  // that are changed: "shell", "password"
   std::string home;
@@ -187,6 +188,7 @@ PlanWith<Steps> plan_new(const Params& params, const WantedGroups& groups,
   Steps steps{.argv = {"useradd", "--create-home", "--home-dir=" + home}, .is_new = true, .home = home};
   steps.folders = place->missing_parents;
   steps.own_home = place->is_folder && !is_system_folder(home);
+  steps.seen_home = place->seen;
   steps.set_password = !params.password.empty();
   std::string described = "home " + home;
   const auto option = [&](const char* flag, const std::string& value, const char* word) {
@@ -328,7 +330,9 @@ base::Result<void> execute(const Params& params, const Steps& steps, ApplyContex
     return base::Error(base::ErrorCode::not_found,
                        "There is no user " + std::string(params.username) + " after useradd");
   if (steps.own_home)
-    if (auto owned = context.files.set_attributes(steps.home, {.uid = user->uid, .gid = user->gid}); !owned)
+    if (auto owned =
+            context.files.set_attributes(steps.home, steps.seen_home, {.uid = user->uid, .gid = user->gid});
+        !owned)
       return owned;
   return steps.set_password ? set_password(params, tools) : base::Result<void>();
 }

@@ -13,6 +13,7 @@ base::Result<HomePlace> look_at_home(const std::string& home, Context& context) 
   if (!found) return std::move(found).error();
   if (*found) {
     place.exists = true;
+    place.seen = base::Seen(**found);
     place.is_folder = S_ISDIR((*found)->st_mode);
     place.owner = files::owner_text((*found)->st_uid, (*found)->st_gid, context.accounts);
     return place;

@@ -17,6 +17,7 @@ inline constexpr mode_t kNewHomeMode = 0700;  // when we make it; useradd has it
 struct HomePlace {
   bool exists = false;                       // as whatever
   bool is_folder = false;                    // a symlink is none: its owner decides where it leads
+  base::Seen seen;                           // what is there
   std::string owner;                         // "root:root", when it exists
   std::vector<std::string> missing_parents;  // outermost first
 };

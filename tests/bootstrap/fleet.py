@@ -56,7 +56,8 @@ class Fleet:
         return output
 
     def userdata(self, *options):
-        return self.ctl("userdata", "--root", self.base / "1.root.json", "--app", APP, "--tag", "role=web", *options)
+        names = () if "--join-token" in options else ("--name", "*")
+        return self.ctl("userdata", "--root", self.base / "1.root.json", "--app", APP, "--tag", "role=web", *names, *options)
 
     def instance(self, name):
         try:

@@ -4,6 +4,7 @@
 
 #include "base/utc_text.hpp"
 #include "protocol/agent_session.hpp"
+#include "protocol/command_memory.hpp"
 #include "protocol/ids.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
@@ -66,6 +67,12 @@ class Shell {
     is_command(plan.re);
     step(PlanReady{plan.re, {.recipe_version = plan.recipe.recipe_version}});
   }
+  void perform(NoteCommand& note) {
+    const CommandMemory::Command command{note.key, note.until};
+    std::string problem = memory_.problem(command);
+    if (problem.empty()) memory_.add(command);
+    step(CommandNoted{std::move(problem)});
+  }
   void perform(RunState& run) {
     is_command(run.re);
     refuses_ ? step(RequestRefused{run.re, "no"}) : step(RequestDone{run.re});
@@ -81,6 +88,10 @@ class Shell {
   void perform(TrySettings& settings) {
     is_command(settings.re);
     step(RequestRefused{settings.re, "no"});
+  }
+  void perform(TrustAuthorities& trust) {
+    require(session_.version() == 2, "authorities are announced in version 2 only");
+    refuses_ ? step(RequestRefused{trust.re, "no"}) : step(RequestDone{trust.re});
   }
   void perform(ReadReports& reading) {
     ReportsRead read;
@@ -120,6 +131,7 @@ class Shell {
   std::chrono::steady_clock::time_point clock_{std::chrono::hours(1)}, welcomed_at_;
   std::optional<std::chrono::system_clock::time_point> server_time_;
   std::set<std::string> mids_;
+  CommandMemory memory_;
   BackendMessage heard_;
   AgentSession session_;
 };

@@ -97,6 +97,8 @@ class ApiError(Exception):
 class Backend:
     """An opsbackend, with TLS unless --plain is among the options. It can be killed and started again on the same data and port."""
 
+    program = BIN / "opsbackend"
+
     def __init__(self, scratch, *options, host="127.0.0.1"):
         self.data = scratch / "backend"
         self.host = host  # that it listens on; it is reached on 127.0.0.1
@@ -109,7 +111,7 @@ class Backend:
     def start(self):
         seen = self.log.stat().st_size if self.log.exists() else 0
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([BIN / "opsbackend", "--data", self.data, "--listen",
+            self.process = subprocess.Popen([self.program, "--data", self.data, "--listen",
                                              self.listen.replace("127.0.0.1", self.host), *self.options],
                                             stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         found = wait_until(lambda: re.search(rb"https?://([\d.]+:\d+)", self.log.read_bytes()[seen:])
@@ -173,6 +175,9 @@ class Backend:
         return f"{'ws' if self.is_plain else 'wss'}://{self.listen}/agent/"
 
     def join_token(self, app="default", **more):
+        """With any name that the machine asks for, unless the test says otherwise."""
+        if "instance_id" not in more:
+            more.setdefault("name", "*")
         return self.api("POST", "/join-tokens", {"app_id": app, **more})["token"]
 
     def api(self, method, path, body=None, headers=None, text=None):
@@ -281,22 +286,24 @@ class Agent:
     With a root of its own (the default) several can be given the same recipe of files; without, it can run commands.
     """
 
-    def __init__(self, scratch, name, uri, *options, tags=(), round_delay=1, own_root=True):
+    program = BIN / "opsagent"
+
+    def __init__(self, scratch, name, uri, *options, self_tags=(), round_delay=1, own_root=True):
         self.name = name
         self.folder = scratch / name
         self.root = self.folder / "root"
         self.state_dir = self.folder / "state"
         self.log = self.folder / "log"
         self.root.mkdir(parents=True)
-        self.arguments = [BIN / "opsagent", "run", "--ws-uri", uri, "--instance-id", name, "--state-dir", self.state_dir,
+        self.arguments = ["run", "--ws-uri", uri, "--instance-id", name, "--state-dir", self.state_dir,
                           *(("--root", self.root) if own_root else ()), "--round-delay", str(round_delay), "--config", "/dev/null",
-                          *(word for tag in tags for word in ("--tag", tag)), *options]
+                          *(word for tag in self_tags for word in ("--tag", tag)), *options]
         self.process = None
         self.start()
 
     def start(self):
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(self.arguments, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            self.process = subprocess.Popen([self.program, *self.arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
 
     def stop(self, number=signal.SIGTERM, seconds=LONG):
         if self.process.poll() is None:
@@ -336,10 +343,14 @@ class LiveTest(unittest.TestCase):
                 print(f"--- {log.relative_to(self.scratch)}\n{log.read_text(errors='replace')[-3000:]}", file=sys.stderr)
         shutil.rmtree(self.scratch, ignore_errors=True)
 
-    def agent(self, name, *options, **more):
-        joins = () if self.backend.is_plain else ("--join-token", self.backend.join_token(instance_id=name))
+    def agent(self, name, *options, tags=(), **more):
+        """`tags` are the operator's, `self_tags` what the machine says of itself."""
+        given = dict(tag.split("=", 1) for tag in tags)
+        joins = () if self.backend.is_plain else ("--join-token", self.backend.join_token(instance_id=name, tags=given))
         self.agents[name] = Agent(self.scratch, name, self.backend.uri, *joins, *options, **more)
         self.assertTrue(wait_until(lambda: self.is_online(name)), f"{name} does not get online")
+        if self.backend.is_plain and given:
+            self.backend.api("PATCH", f"/instances/default/{name}", {"tags": given})
         return self.agents[name]
 
     def is_online(self, name):

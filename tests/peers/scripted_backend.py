@@ -60,10 +60,11 @@ class Connection:
 
 
 class ScriptedBackend:
-    """Listens on a port that the kernel chose; accept() gives the next agent."""
+    """Listens on a port that the kernel chose, or on `port`; accept() gives the next agent."""
 
-    def __init__(self, acknowledge=False):
+    def __init__(self, acknowledge=False, port=0, tls=None):
         self.acknowledge = acknowledge  # every report, at once
+        self.tls = tls  # an ssl.SSLContext, or None for ws://
         self.connections = queue.Queue()
         self.stored = {}  # (agent_uid, seq) -> report
         self.repeated = 0
@@ -71,14 +72,14 @@ class ScriptedBackend:
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self._run, daemon=True)
         self._started = threading.Event()
-        self.port = 0
+        self.port = port
         self.server = None
         self.thread.start()
         self._started.wait(10)
 
     @property
     def uri(self):
-        return f"ws://127.0.0.1:{self.port}/agent/"
+        return f"{'wss' if self.tls else 'ws'}://127.0.0.1:{self.port}/agent/"
 
     def accept(self, within=20):
         try:
@@ -106,7 +107,7 @@ class ScriptedBackend:
         self.loop.run_forever()
 
     async def _listen(self):
-        self.server = await websockets.serve(self._serve, "127.0.0.1", self.port, max_size=64 * 1024 * 1024)
+        self.server = await websockets.serve(self._serve, "127.0.0.1", self.port, max_size=64 * 1024 * 1024, ssl=self.tls)
         self.port = self.server.sockets[0].getsockname()[1]
 
     async def _serve(self, socket, *_):

@@ -98,6 +98,12 @@ class LiveBackend {
         call("POST", "/assignments", R"({"recipe":")" + recipe + R"(","selector":")" + selector + "\"}");
     REQUIRE_MESSAGE(reply.status == 201, reply.body);
   }
+  // A tag of the operator.
+  void tag(const std::string& instance, const std::string& name, const std::string& value) const {
+    const auto reply =
+        call("PATCH", "/instances/default/" + instance, R"({"tags":{")" + name + R"(":")" + value + "\"}}");
+    REQUIRE_MESSAGE(reply.status == 200, reply.body);
+  }
 
  private:
   static terminal::Log open_log() {

@@ -77,8 +77,15 @@ class LoopThread {
 class RawPeer {
  public:
   explicit RawPeer(base::UniqueFd fd) : fd_(std::move(fd)) {}
-  static RawPeer connect(std::uint16_t port, int receive_buffer = 0) {
+  // `source`: an address of loopback's, "127.0.0.9".
+  static RawPeer connect(std::uint16_t port, int receive_buffer = 0, const char* source = nullptr) {
     base::UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (source) {
+      sockaddr_in from{};
+      from.sin_family = AF_INET;
+      REQUIRE(::inet_pton(AF_INET, source, &from.sin_addr) == 1);
+      REQUIRE(::bind(fd.get(), reinterpret_cast<sockaddr*>(&from), sizeof from) == 0);
+    }
     if (receive_buffer > 0)
       ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
     sockaddr_in address{};

@@ -69,10 +69,22 @@ class StoreBench {
                                    const std::optional<backend::domain::Credential>& credential = {}) {
     return must(backend::store::admit(*store, hello, credential, now));
   }
-  backend::domain::AgentSession join(const std::string& instance_id, backend::domain::Tags tags = {}) {
+  // With tags of the operator.
+  backend::domain::AgentSession join(const std::string& instance_id, const backend::domain::Tags& tags = {}) {
+    const auto session = join_saying(instance_id, {});
+    if (!tags.empty()) must(store->set_operator_tags(session.instance, tags));
+    return session;
+  }
+  // With tags that the machine sets itself.
+  backend::domain::AgentSession join_saying(const std::string& instance_id, backend::domain::Tags tags) {
     const auto admission = admit(instance_id, std::move(tags));
     REQUIRE(admission.verdict == backend::domain::Admission::Verdict::admitted);
     return admission.session;
+  }
+  void trust(backend::domain::SelfTrust trust) {
+    auto app = must(store->find_app("default"));
+    app.trust = trust;
+    must(store->write_app(app, now));
   }
 
   // Stores a recipe with these states, as `check_recipe` makes them.

@@ -51,7 +51,7 @@ inline Task<HttpResponse> answer_tls(HttpRequest request) {
 
 // Tells who the client is, then echoes.
 inline Task<> echo_tls(HttpRequest request, std::shared_ptr<WebSocket> socket) {
-  request.place.reset();
+  request.place->admit();
   Text text = make_text(describe_client(request));
   while (true) {
     auto written = co_await socket->write(std::move(text));
@@ -65,8 +65,9 @@ inline Task<> echo_tls(HttpRequest request, std::shared_ptr<WebSocket> socket) {
 class TlsBench {
  public:
   explicit TlsBench(HttpServerOptions options = {},
-                    tests::Wish wish = {.names = "DNS:localhost,IP:127.0.0.1"}) {
-    auto made = TlsServer::make(identity_for(wish), authority.pem());
+                    tests::Wish wish = {.names = "DNS:localhost,IP:127.0.0.1"},
+                    std::chrono::milliseconds ticket_period = TlsServer::kTicketPeriod) {
+    auto made = TlsServer::make(identity_for(wish), authority.pem(), ticket_period);
     REQUIRE(made);
     tls = *made;
     options.tls = tls;

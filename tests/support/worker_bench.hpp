@@ -30,7 +30,7 @@ class WorkerBench {
     std::filesystem::create_directories(folder_ + "/root/dir");
     settings_.host.root = folder_ + "/root";
     settings_.host.os = base::read_os_release();
-    settings_.state_dir = folder_ + "/state";
+    settings_.state_dir = settings_.host.state_dir = folder_ + "/state";
     settings_.round_delay = std::chrono::milliseconds(20);
     settings_.first_back_off = std::chrono::milliseconds(10);
     settings_.longest_back_off = std::chrono::milliseconds(40);

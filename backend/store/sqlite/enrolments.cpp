@@ -1,4 +1,7 @@
 // Enrolments and certificates: the rows of agents' identities.
+#include <array>
+
+#include "backend/domain/certificate_rules.hpp"
 #include "backend/store/sqlite/tables.hpp"
 
 namespace backend::store::sqlite {
@@ -28,7 +31,8 @@ Result<std::optional<domain::Enrolment>> read_enrolment(Query& row) {
 }
 
 const std::string kSelectCertificates =
-    "SELECT id, serial, uid, key_hash, issued, not_after, first_used, revoked, why FROM certificates ";
+    "SELECT id, serial, uid, key_hash, issued, not_after, first_used, revoked, why, issuer, kept FROM "
+    "certificates ";
 
 domain::CertificateRow read_certificate(const Query& row) {
   domain::CertificateRow certificate;
@@ -41,6 +45,8 @@ domain::CertificateRow read_certificate(const Query& row) {
   certificate.first_used = row.integer(6);
   certificate.revoked = row.integer(7);
   certificate.why = row.view(8);
+  certificate.issuer = row.view(9);
+  certificate.kept = row.integer(10);
   return certificate;
 }
 
@@ -64,6 +70,22 @@ Result<std::optional<domain::Enrolment>> SqliteStore::newest_enrolment(std::stri
 
 Result<std::optional<domain::Enrolment>> SqliteStore::find_enrolment(std::string_view uid) {
   Query row(database_, kSelectEnrolments + "WHERE uid=?", uid);
+  return read_enrolment(row);
+}
+
+Result<std::int64_t> SqliteStore::count_enrolments(std::string_view app_id, std::string_view instance_id,
+                                                   std::string_view token_id) {
+  Query row(database_, "SELECT count(*) FROM enrolments WHERE app_id=? AND instance_id=? AND token_id=?",
+            app_id, instance_id, token_id);
+  if (auto found = expect_row(row, "enrolments"); !found) return std::move(found).error();
+  return row.integer(0);
+}
+
+Result<std::optional<domain::Enrolment>> SqliteStore::enrolment_with_key(std::string_view app_id,
+                                                                         std::string_view key_hash) {
+  Query row(database_,
+            kSelectEnrolments + "WHERE app_id=? AND key_hash=? AND key_hash<>'' ORDER BY id DESC LIMIT 1",
+            app_id, key_hash);
   return read_enrolment(row);
 }
 
@@ -129,12 +151,19 @@ Result<std::int64_t> SqliteStore::count_good_certificates(std::string_view uid, 
   return good.integer(0);
 }
 
+Result<std::int64_t> SqliteStore::count_certificates_since(std::string_view uid,
+                                                           domain::Millis issued_since) {
+  Query row(database_, "SELECT count(*) FROM certificates WHERE uid=? AND issued>=?", uid, issued_since);
+  if (auto found = expect_row(row, "certificates"); !found) return std::move(found).error();
+  return row.integer(0);
+}
+
 Result<void> SqliteStore::insert_certificate(const domain::CertificateRow& certificate) {
   return write(
-      "INSERT INTO certificates (serial, uid, key_hash, issued, not_after, first_used, revoked, why) VALUES "
-      "(?,?,?,?,?,?,?,?)",
+      "INSERT INTO certificates (serial, uid, key_hash, issued, not_after, first_used, revoked, why, issuer, "
+      "kept) VALUES (?,?,?,?,?,?,?,?,?,?)",
       certificate.serial, certificate.uid, certificate.key_hash, certificate.issued, certificate.not_after,
-      certificate.first_used, certificate.revoked, certificate.why);
+      certificate.first_used, certificate.revoked, certificate.why, certificate.issuer, certificate.kept);
 }
 
 Result<void> SqliteStore::set_certificate_used(std::string_view serial, domain::Millis now) {
@@ -156,6 +185,90 @@ Result<void> SqliteStore::revoke_unused_certificates(std::string_view uid, std::
 
 Result<void> SqliteStore::remove_certificates(std::string_view uid, domain::Millis expired_before) {
   return write("DELETE FROM certificates WHERE uid=? AND not_after<?", uid, expired_before);
+}
+
+// ---- housekeeping
+
+Result<std::size_t> SqliteStore::remove_dead_certificates(domain::Millis before, std::size_t most) {
+  static constexpr std::array kSuperseded{domain::kEnrolledAnew, domain::kReplaced, domain::kNeverUsed};
+  static const std::string sql =
+      "DELETE FROM certificates WHERE id IN (SELECT id FROM (SELECT id FROM certificates WHERE not_after<?1 "
+      "UNION SELECT id FROM certificates WHERE revoked>0 AND revoked<?1 AND why IN " +
+      sql_list(kSuperseded) + ") LIMIT ?2)";
+  auto removed = database_.run(sql, before, most);
+  if (!removed) return std::move(removed).error();
+  return static_cast<std::size_t>(*removed);
+}
+
+Result<domain::Swept> SqliteStore::remove_dead_enrolments(const domain::Sweep& sweep) {
+  return remove_swept(
+      "SELECT e.id, e.current=0 AND e.enrolled<? AND NOT EXISTS (SELECT 1 FROM certificates c WHERE "
+      "c.uid=e.uid) AND EXISTS (SELECT 1 FROM enrolments n WHERE n.app_id=e.app_id AND "
+      "n.instance_id=e.instance_id AND n.id>e.id) FROM enrolments e WHERE e.id>? ORDER BY e.id LIMIT ?",
+      "DELETE FROM enrolments WHERE id=?", sweep);
+}
+
+Result<void> SqliteStore::set_certificate_kept(std::string_view uid, std::string_view serial,
+                                               domain::Millis now) {
+  return write("UPDATE certificates SET kept=? WHERE serial=? AND uid=? AND kept=0", now, serial, uid);
+}
+
+// ---- authorities
+
+Result<void> SqliteStore::adopt_authority(std::string_view issuer, std::string_view ca_hash) {
+  if (auto done = write("UPDATE certificates SET issuer=? WHERE issuer=''", issuer); !done) return done;
+  return write("UPDATE join_tokens SET ca_hash=? WHERE ca_hash=''", ca_hash);
+}
+
+namespace {
+
+// ?1 the issuer, ?2 now. A certificate that was issued counts for what it is only when it has arrived.
+const std::string kRelying =
+    " FROM enrolments e LEFT JOIN instances i ON i.app_id=e.app_id AND i.instance_id=e.instance_id WHERE "
+    "e.current=1 AND e.revoked=0 AND EXISTS (SELECT 1 FROM certificates c WHERE c.uid=e.uid AND c.revoked=0 "
+    "AND c.not_after>?2 AND c.issuer=?1) AND NOT EXISTS (SELECT 1 FROM certificates c WHERE c.uid=e.uid AND "
+    "c.revoked=0 AND c.not_after>?2 AND c.issuer<>?1 AND (c.kept>0 OR c.first_used>0))";
+
+}  // namespace
+
+Result<domain::RelyingMachines> SqliteStore::machines_relying_on(std::string_view issuer, domain::Millis now,
+                                                                 std::size_t most) {
+  domain::RelyingMachines relying;
+  Query count(database_, "SELECT count(*)" + kRelying, issuer, now);
+  if (auto row = expect_row(count, "enrolments"); !row) return std::move(row).error();
+  relying.count = static_cast<std::size_t>(count.integer(0));
+  Query rows(database_,
+             "SELECT e.app_id, e.instance_id, coalesce(i.agent_version, ''), coalesce(i.online, 0), "
+             "coalesce(i.last_seen, 0)" +
+                 kRelying + " ORDER BY e.app_id, e.instance_id LIMIT ?3",
+             issuer, now, most);
+  auto read = for_each_row(rows, [&] {
+    relying.some.push_back({.app_id = rows.text(0),
+                            .instance_id = rows.text(1),
+                            .agent_version = rows.text(2),
+                            .online = rows.integer(3) != 0,
+                            .last_seen = rows.integer(4)});
+  });
+  if (!read) return std::move(read).error();
+  return relying;
+}
+
+Result<std::size_t> SqliteStore::count_machines_of(std::string_view issuer, domain::Millis now) {
+  Query count(database_,
+              "SELECT count(*) FROM enrolments e WHERE e.current=1 AND e.revoked=0 AND ?1 = (SELECT c.issuer "
+              "FROM certificates c WHERE c.uid=e.uid AND c.revoked=0 AND c.not_after>?2 AND (c.kept>0 OR "
+              "c.first_used>0) ORDER BY c.id DESC LIMIT 1)",
+              issuer, now);
+  if (auto row = expect_row(count, "enrolments"); !row) return std::move(row).error();
+  return static_cast<std::size_t>(count.integer(0));
+}
+
+Result<std::size_t> SqliteStore::count_join_tokens_of(std::string_view ca_hash, domain::Millis now) {
+  Query count(database_,
+              "SELECT count(*) FROM join_tokens WHERE revoked=0 AND uses_left>0 AND expires>? AND ca_hash=?",
+              now, ca_hash);
+  if (auto row = expect_row(count, "join tokens"); !row) return std::move(row).error();
+  return static_cast<std::size_t>(count.integer(0));
 }
 
 }  // namespace backend::store::sqlite

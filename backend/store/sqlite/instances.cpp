@@ -11,7 +11,7 @@ using base::Result;
 namespace {
 
 // The columns of read_instance(), in its order; with facts as one more at the end.
-constexpr int kFactsColumn = 31;
+constexpr int kFactsColumn = 39;
 std::string select_instances(bool with_facts) {
   std::string sql =
       "SELECT i.id, i.app_id, i.instance_id, a.agent_uid, i.agent_version, i.os, i.arch, i.boot_id, "
@@ -19,9 +19,14 @@ std::string select_instances(bool with_facts) {
       "i.epoch, i.agent_tags, i.operator_tags, i.facts_hash, i.online, i.first_seen, i.connected_at, "
       "i.last_seen, i.recipe_version, i.placement, p.digest, i.problem, i.reported_version, i.status, "
       "i.errors, "
-      "i.round, i.round_version, i.round_counts, i.round_not_reached, i.round_ms, i.round_at, i.edit";
+      "i.round, i.round_version, i.round_counts, i.round_not_reached, i.round_ms, i.round_at, i.edit, "
+      "i.revoked, i.revoked_why, i.excluded, i.excluded_why, i.wished_name, apps.trust_self_reported, "
+      "i.pending, "
+      "substr(i.token_hash, 1, 16)";
   if (with_facts) sql += ", f.facts";
-  sql += " FROM instances i LEFT JOIN agents a ON a.id=i.agent LEFT JOIN placements p ON p.id=i.placement ";
+  sql +=
+      " FROM instances i LEFT JOIN agents a ON a.id=i.agent LEFT JOIN placements p ON p.id=i.placement "
+      "LEFT JOIN apps ON apps.app_id=i.app_id ";
   if (with_facts) sql += "LEFT JOIN facts f ON f.instance=i.id ";
   return sql;
 }
@@ -58,7 +63,16 @@ domain::Instance read_instance(const Query& row) {
     round.at = row.integer(at + 5);
   }
   at += 6;
-  instance.edit = row.integer(at);
+  instance.edit = row.integer(at++);
+  instance.revoked = row.integer(at++);
+  instance.revoked_why = row.view(at++);
+  instance.excluded = row.integer(at++);
+  instance.excluded_why = row.view(at++);
+  instance.wished_name = row.view(at++);
+  instance.trust = domain::self_trust_of(row.view(at++)).value_or(domain::SelfTrust::off);
+  instance.pending = row.integer(at++);
+  instance.token_prefix = row.view(at);
+  if (instance.pending != 0) instance.status = "pending";
   if (!instance.problem.empty()) {
     instance.status = "rejected";
     instance.errors = {instance.problem};
@@ -87,6 +101,7 @@ Result<domain::Page<domain::Instance>> SqliteStore::list_instances(const domain:
   sql += "WHERE (i.app_id, i.instance_id) > (?, ?)";
   if (!filter.app_id.empty()) sql += " AND i.app_id=?";
   if (filter.online) sql += " AND i.online=?";
+  if (filter.only_pending) sql += " AND i.pending<>0";
   sql += " ORDER BY i.app_id, i.instance_id";
   Query rows(database_, sql, after_app, after_id);
   if (!filter.app_id.empty()) rows.bind(filter.app_id);
@@ -129,24 +144,43 @@ Result<void> SqliteStore::set_operator_tags(domain::InstanceKey instance, const 
                instance);
 }
 
+Result<void> SqliteStore::set_wished_name(std::string_view app_id, std::string_view instance_id,
+                                          std::string_view name) {
+  return write("UPDATE instances SET wished_name=? WHERE app_id=? AND instance_id=?", name, app_id,
+               instance_id);
+}
+
+Result<void> SqliteStore::set_excluded(domain::InstanceKey instance, domain::Millis at,
+                                       std::string_view why) {
+  return write("UPDATE instances SET excluded=?, excluded_why=?, edit=edit+1 WHERE id=?", at, why, instance);
+}
+
 namespace {
 
 const std::string kSelectStandings =
     "SELECT i.id, i.app_id, i.instance_id, i.agent_tags, i.operator_tags, i.recipe_version, "
     "i.placement, "
-    "i.converged_version, i.converged_at FROM instances i ";
+    "i.converged_version, i.converged_at, i.revoked<>0 OR i.pending<>0, i.excluded, apps.trust_self_reported "
+    "FROM instances i "
+    "LEFT JOIN apps ON apps.app_id=i.app_id ";
 
 domain::InstanceProgress read_instance_progress(const Query& row) {
   domain::InstanceProgress progress;
   progress.key = row.integer(0);
   progress.app_id = row.view(1);
   progress.instance_id = row.view(2);
+  const auto trust = domain::self_trust_of(row.view(11)).value_or(domain::SelfTrust::off);
   progress.tags = domain::read_tags(row.view(4));
-  progress.tags.merge(domain::read_tags(row.view(3)));
+  progress.self_tags = domain::read_tags(row.view(3));
+  progress.trusts_self_reported = trust != domain::SelfTrust::off;
+  if (trust == domain::SelfTrust::all)
+    progress.tags.insert(progress.self_tags.begin(), progress.self_tags.end());
   progress.recipe_version = row.integer(5);
   progress.placement = row.integer(6);
   progress.converged_version = row.integer(7);
   progress.converged_at = row.integer(8);
+  progress.is_out = row.integer(9) != 0;
+  progress.is_excluded = row.integer(10) != 0;
   return progress;
 }
 

@@ -1,6 +1,7 @@
 // Lists of reports, newest first, and their retention. Their ids grow with the time of storing, so neither
 // needs an index of times.
 #include <algorithm>
+#include <map>
 
 #include "backend/domain/json_text.hpp"
 #include "backend/store/sqlite/tables.hpp"
@@ -93,8 +94,12 @@ Result<domain::Page<Row>> SqliteStore::list_reports(std::string_view table, std:
   if (!done) return std::move(done).error();
   if (found.items.size() == page_size(page))
     found.next = std::to_string(found.items.back().origin.id);
-  else if (floor > *first)
-    found.next = std::to_string(floor);
+  else if (floor > *first) {
+    // Ids may have wide gaps: the next page begins where there are rows.
+    Query below(database_, "SELECT ifnull(max(id), 0) FROM " + std::string(table) + " WHERE id<?", floor);
+    if (auto row = expect_row(below, "older"); !row) return std::move(row).error();
+    if (below.integer(0) >= *first) found.next = std::to_string(below.integer(0) + 1);
+  }
   return found;
 }
 
@@ -156,33 +161,76 @@ Result<domain::Page<domain::StatusRow>> SqliteStore::list_statuses(const domain:
                                          });
 }
 
-Result<std::size_t> SqliteStore::purge_table(std::string_view table, domain::Millis oldest,
-                                             std::uint64_t most, std::size_t batch) {
-  const std::string name(table);
-  std::int64_t last_too_many = 0;
-  if (most > 0) {
-    Query newest(database_, "SELECT ifnull(max(id), 0) FROM " + name);
-    if (auto row = expect_row(newest, name); !row) return std::move(row).error();
-    last_too_many = newest.integer(0) - static_cast<std::int64_t>(most);
+Result<domain::ReportUse> SqliteStore::report_use(domain::InstanceKey instance) {
+  Query row(database_,
+            "SELECT ifnull(sum(results), 0), ifnull(sum(results_bytes), 0), ifnull(sum(rounds), 0), "
+            "ifnull(sum(rounds_bytes), 0), ifnull(sum(statuses), 0), ifnull(sum(statuses_bytes), 0) FROM "
+            "report_use WHERE ?1=0 OR instance=?1",
+            instance);
+  if (auto found = expect_row(row, "reports"); !found) return std::move(found).error();
+  return domain::ReportUse{.results = {row.count(0), row.count(1)},
+                           .rounds = {row.count(2), row.count(3)},
+                           .statuses = {row.count(4), row.count(5)}};
+}
+
+// From the oldest on, until the table is within its limits. Counted are the rows that there are: ids have
+// gaps where an instance's own quota has removed some.
+Result<std::size_t> SqliteStore::purge_table(const std::string& table, domain::TableUse use,
+                                             const domain::TableUse& most, domain::Millis oldest,
+                                             std::size_t batch) {
+  std::map<domain::InstanceKey, domain::TableUse> removed;
+  std::int64_t last = 0;
+  std::size_t count = 0;
+  {
+    Query rows(database_, "SELECT id, instance, received, bytes FROM " + table + " ORDER BY id LIMIT ?",
+               batch);
+    while (true) {
+      auto row = rows.next();
+      if (!row) return std::move(row).error();
+      if (!*row || (rows.integer(2) >= oldest && !domain::is_over(use, most))) break;
+      last = rows.integer(0);
+      domain::TableUse& of_instance = removed[rows.integer(1)];
+      ++of_instance.rows;
+      of_instance.bytes += rows.count(3);
+      use = domain::without_row(use, rows.count(3));
+      ++count;
+    }
   }
-  auto removed = database_.run("DELETE FROM " + name + " WHERE id IN (SELECT id FROM " + name +
-                                   " ORDER BY id LIMIT ?) AND (id<=? OR received<?)",
-                               batch, last_too_many, oldest);
-  if (!removed) return std::move(removed).error();
-  return static_cast<std::size_t>(*removed);
+  if (count == 0) return count;
+  if (auto done = write("DELETE FROM " + table + " WHERE id<=?", last); !done) return std::move(done).error();
+  const std::string less = "UPDATE report_use SET " + table + "=max(0, " + table + "-?), " + table +
+                           "_bytes=max(0, " + table + "_bytes-?) WHERE instance=?";
+  for (const auto& [instance, gone] : removed)
+    if (auto done = write(less, gone.rows, gone.bytes, instance); !done) return std::move(done).error();
+  return count;
 }
 
 Result<domain::Purged> SqliteStore::remove_reports(const domain::Retention& retention) {
   domain::Purged purged;
-  const std::pair<const char*, std::uint64_t> tables[] = {{"results", retention.most_results},
-                                                          {"rounds", retention.most_rounds},
-                                                          {"statuses", retention.most_statuses}};
-  for (const auto& [table, most] : tables) {
-    auto removed = purge_table(table, retention.oldest, most, retention.batch);
+  auto use = report_use(0);
+  if (!use) return std::move(use).error();
+  struct Table {
+    const char* name;
+    const domain::TableUse& use;
+    std::uint64_t most_rows;
+  };
+  const Table tables[] = {{"results", use->results, retention.most_results},
+                          {"rounds", use->rounds, retention.most_rounds},
+                          {"statuses", use->statuses, retention.most_statuses}};
+  for (const Table& table : tables) {
+    auto removed = purge_table(table.name, table.use, {table.most_rows, retention.most_bytes},
+                               retention.oldest, retention.batch);
     if (!removed) return std::move(removed).error();
     purged.rows += *removed;
     purged.more = purged.more || *removed == retention.batch;
   }
+  // Of instances that were forgotten, once nothing of them is left.
+  if (purged.rows > 0)
+    if (auto done = write(
+            "DELETE FROM report_use WHERE results=0 AND rounds=0 AND statuses=0 AND instance NOT IN (SELECT "
+            "id FROM instances)");
+        !done)
+      return std::move(done).error();
   return purged;
 }
 

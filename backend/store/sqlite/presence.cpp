@@ -12,7 +12,7 @@ Result<std::optional<domain::KnownInstance>> SqliteStore::find_known_instance(st
   Query row(
       database_,
       "SELECT id, token_hash, agent_tags, facts_hash, epoch, recipe_version, reported_version, unplaced, "
-      "revoked, revoked_why FROM instances WHERE app_id=? AND instance_id=?",
+      "revoked, revoked_why, pending FROM instances WHERE app_id=? AND instance_id=?",
       app_id, instance_id);
   auto there = row.next();
   if (!there) return std::move(there).error();
@@ -26,7 +26,8 @@ Result<std::optional<domain::KnownInstance>> SqliteStore::find_known_instance(st
                                              .reported_version = row.integer(6),
                                              .unplaced = row.integer(7) != 0,
                                              .revoked = row.integer(8),
-                                             .revoked_why = row.text(9)});
+                                             .revoked_why = row.text(9),
+                                             .pending = row.integer(10)});
 }
 
 Result<domain::InstanceKey> SqliteStore::add_instance(std::string_view app_id, std::string_view instance_id,
@@ -54,6 +55,24 @@ Result<void> SqliteStore::revoke_instance(domain::InstanceKey instance, std::str
       now, why, instance);
 }
 
+Result<void> SqliteStore::set_pending(domain::InstanceKey instance, domain::Millis since) {
+  return write("UPDATE instances SET pending=?, edit=edit+1 WHERE id=?", since, instance);
+}
+
+Result<void> SqliteStore::set_token_hash(domain::InstanceKey instance, std::string_view token_hash) {
+  return write("UPDATE instances SET token_hash=?, edit=edit+1 WHERE id=?", token_hash, instance);
+}
+
+Result<std::size_t> SqliteStore::count_pending() {
+  Query row(database_, "SELECT count(*) FROM instances WHERE pending<>0 AND token_hash<>''");
+  if (auto found = expect_row(row, "instances"); !found) return std::move(found).error();
+  return row.count(0);
+}
+
+Result<void> SqliteStore::remove_pending(domain::Millis before) {
+  return write("DELETE FROM instances WHERE pending<>0 AND pending<? AND token_hash<>''", before);
+}
+
 Result<bool> SqliteStore::remove_offline_instance(std::string_view app_id, std::string_view instance_id) {
   auto removed = database_.run("DELETE FROM instances WHERE app_id=? AND instance_id=? AND online=0", app_id,
                                instance_id);
@@ -63,13 +82,30 @@ Result<bool> SqliteStore::remove_offline_instance(std::string_view app_id, std::
 
 Result<domain::AgentStream> SqliteStore::put_agent(domain::InstanceKey instance, std::string_view agent_uid,
                                                    domain::Millis now) {
-  auto added = write("INSERT OR IGNORE INTO agents (instance, agent_uid, first_seen) VALUES (?,?,?)",
-                     instance, agent_uid, now);
+  auto added = database_.run("INSERT OR IGNORE INTO agents (instance, agent_uid, first_seen) VALUES (?,?,?)",
+                             instance, agent_uid, now);
   if (!added) return std::move(added).error();
   Query row(database_, "SELECT id, last_seq FROM agents WHERE instance=? AND agent_uid=?", instance,
             agent_uid);
   if (auto found = expect_row(row, "agent"); !found) return std::move(found).error();
-  return domain::AgentStream{.key = row.integer(0), .last_seq = row.count(1)};
+  return domain::AgentStream{.key = row.integer(0), .last_seq = row.count(1), .is_new = *added > 0};
+}
+
+Result<void> SqliteStore::remove_oldest_agents(domain::InstanceKey instance, domain::AgentKey current,
+                                               std::size_t most) {
+  return write(
+      "DELETE FROM agents WHERE instance=?1 AND id<>?2 AND id NOT IN (SELECT id FROM agents WHERE "
+      "instance=?1 ORDER BY id DESC LIMIT ?3)",
+      instance, current, most);
+}
+
+Result<domain::Swept> SqliteStore::remove_dead_agents(const domain::Sweep& sweep) {
+  return remove_swept(
+      "SELECT a.id, a.id<>i.agent AND a.first_seen<? AND NOT EXISTS (SELECT 1 FROM results WHERE "
+      "agent=a.id) AND NOT EXISTS (SELECT 1 FROM rounds WHERE agent=a.id) AND NOT EXISTS (SELECT 1 FROM "
+      "statuses WHERE agent=a.id) FROM agents a JOIN instances i ON i.id=a.instance WHERE a.id>? ORDER BY "
+      "a.id LIMIT ?",
+      "DELETE FROM agents WHERE id=?", sweep);
 }
 
 Result<std::uint64_t> SqliteStore::set_connected(const domain::ConnectedAgent& agent, domain::Millis now) {

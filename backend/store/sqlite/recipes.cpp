@@ -10,7 +10,12 @@ using base::Result;
 namespace {
 
 domain::App read_app(const Query& row) {
-  return {row.text(0), row.text(1), row.text(4), row.integer(2), row.integer(3)};
+  return {.app_id = row.text(0),
+          .report = row.text(1),
+          .agent_version = row.text(4),
+          .created = row.integer(2),
+          .edit = row.integer(3),
+          .trust = domain::self_trust_of(row.view(5)).value_or(domain::SelfTrust::off)};
 }
 
 domain::Assignment read_assignment(const Query& row) {
@@ -41,10 +46,10 @@ std::string no_recipe(std::string_view name, std::optional<std::int64_t> revisio
 }  // namespace
 
 Result<domain::Page<domain::App>> SqliteStore::list_apps(const domain::PageRequest& page) {
-  Query rows(
-      database_,
-      "SELECT app_id, report, created, edit, agent_version FROM apps WHERE app_id>? ORDER BY app_id LIMIT ?",
-      page.after, page_size(page));
+  Query rows(database_,
+             "SELECT app_id, report, created, edit, agent_version, trust_self_reported FROM apps WHERE "
+             "app_id>? ORDER BY app_id LIMIT ?",
+             page.after, page_size(page));
   domain::Page<domain::App> found;
   if (auto done = for_each_row(rows, [&] { found.items.push_back(read_app(rows)); }); !done)
     return std::move(done).error();
@@ -53,8 +58,10 @@ Result<domain::Page<domain::App>> SqliteStore::list_apps(const domain::PageReque
 }
 
 Result<domain::App> SqliteStore::find_app(std::string_view app_id) {
-  Query row(database_, "SELECT app_id, report, created, edit, agent_version FROM apps WHERE app_id=?",
-            app_id);
+  Query row(
+      database_,
+      "SELECT app_id, report, created, edit, agent_version, trust_self_reported FROM apps WHERE app_id=?",
+      app_id);
   if (auto found = expect_row(row, "there is no app '" + std::string(app_id) + "'"); !found)
     return std::move(found).error();
   return read_app(row);
@@ -62,9 +69,10 @@ Result<domain::App> SqliteStore::find_app(std::string_view app_id) {
 
 Result<void> SqliteStore::write_app(const domain::App& app, domain::Millis now) {
   return write(
-      "INSERT INTO apps (app_id, report, agent_version, created, edit) VALUES (?,?,?,?,1) ON CONFLICT DO "
-      "UPDATE SET report=excluded.report, agent_version=excluded.agent_version, edit=edit+1",
-      app.app_id, app.report, app.agent_version, now);
+      "INSERT INTO apps (app_id, report, agent_version, trust_self_reported, created, edit) VALUES "
+      "(?,?,?,?,?,1) ON CONFLICT DO UPDATE SET report=excluded.report, agent_version=excluded.agent_version, "
+      "trust_self_reported=excluded.trust_self_reported, edit=edit+1",
+      app.app_id, app.report, app.agent_version, domain::name_of(app.trust), now);
 }
 
 Result<void> SqliteStore::insert_revision(const domain::NewRevision& revision, std::int64_t number,
@@ -80,17 +88,29 @@ Result<domain::Page<domain::RecipeSummary>> SqliteStore::list_recipes(const doma
   // Of the columns without an aggregate SQLite takes those of the row that has the maximum.
   Query rows(
       database_,
-      "SELECT name, max(revision), digest, state_count, created FROM revisions WHERE name>? GROUP BY name "
-      "ORDER BY name LIMIT ?",
+      "SELECT r.name, max(r.revision), r.digest, r.state_count, r.created, ifnull(o.scope, '') FROM "
+      "revisions "
+      "r LEFT JOIN recipe_owners o ON o.name=r.name WHERE r.name>? GROUP BY r.name ORDER BY r.name LIMIT ?",
       page.after, page_size(page));
   domain::Page<domain::RecipeSummary> found;
   auto done = for_each_row(rows, [&] {
     found.items.push_back({rows.text(0), rows.integer(1), rows.text(2),
-                           static_cast<std::size_t>(rows.integer(3)), rows.integer(4)});
+                           static_cast<std::size_t>(rows.integer(3)), rows.integer(4), rows.text(5)});
   });
   if (!done) return std::move(done).error();
   if (found.items.size() == page_size(page)) found.next = found.items.back().name;
   return found;
+}
+
+Result<std::string> SqliteStore::recipe_owner(std::string_view name) {
+  Query row(database_, "SELECT scope FROM recipe_owners WHERE name=?", name);
+  auto found = row.next();
+  if (!found) return std::move(found).error();
+  return *found ? row.text(0) : std::string();
+}
+
+Result<void> SqliteStore::set_recipe_owner(std::string_view name, std::string_view scope) {
+  return write("INSERT OR REPLACE INTO recipe_owners (name, scope) VALUES (?,?)", name, scope);
 }
 
 Result<domain::Page<domain::Revision>> SqliteStore::list_revisions(std::string_view name,

@@ -28,13 +28,10 @@ Result<domain::FleetCounts> SqliteStore::fleet(std::string_view app_id, domain::
       now - kHour, app_id, kMostCounted);
   if (auto row = expect_row(changed, "results"); !row) return std::move(row).error();
   counts.changed_last_hour = changed.count(0);
-  // Ids have no gaps but at the old end, where retention works: no need to count millions.
-  Query reports(database_,
-                "SELECT ifnull((SELECT max(id) FROM results) - (SELECT min(id) FROM results) + 1, 0), "
-                "ifnull((SELECT max(id) FROM rounds) - (SELECT min(id) FROM rounds) + 1, 0)");
-  if (auto row = expect_row(reports, "reports"); !row) return std::move(row).error();
-  counts.results = reports.count(0);
-  counts.rounds = reports.count(1);
+  auto use = report_use(0);  // no need to count millions
+  if (!use) return std::move(use).error();
+  counts.results = use->results.rows;
+  counts.rounds = use->rounds.rows;
   return counts;
 }
 

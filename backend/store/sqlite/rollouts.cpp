@@ -48,6 +48,25 @@ domain::Rollout read_rollout(const Query& row) {
   return rollout;
 }
 
+constexpr std::string_view kSelectTargets =
+    "SELECT position, instance, instance_id, ring, phase, error, progress, told, at, forgiven OR EXISTS "
+    "(SELECT 1 FROM instances i WHERE i.id=instance AND (i.revoked<>0 OR i.excluded<>0)) FROM "
+    "rollout_targets ";
+
+domain::RolloutTarget read_target(const Query& row) {
+  domain::RolloutTarget target;
+  target.instance = row.integer(1);
+  target.instance_id = row.view(2);
+  target.ring = row.count(3);
+  target.phase = row.view(4);
+  target.error = row.view(5);
+  if (!row.is_null(6)) target.progress = row.real(6);
+  target.told = row.integer(7);
+  target.at = row.integer(8);
+  target.is_excluded = row.integer(9) != 0;
+  return target;
+}
+
 }  // namespace
 
 Result<domain::Rollout> SqliteStore::add_rollout(const domain::Rollout& rollout,
@@ -133,7 +152,8 @@ Result<std::vector<domain::RingCounts>> SqliteStore::ring_counts(const domain::R
       "SELECT t.ring, count(*), sum(t.told=0 AND t.absent=1), sum(t.told>0), sum(t.phase='confirmed'), "
       "sum(t.phase='confirmed' AND i.online=1 AND i.agent_version=?), sum(t.phase='rolled_back'), "
       "sum(t.phase IN ('failed', 'refused')), sum(t.phase='lost') FROM rollout_targets t JOIN instances i "
-      "ON i.id=t.instance WHERE t.rollout=? AND t.forgiven=0 GROUP BY t.ring",
+      "ON i.id=t.instance WHERE t.rollout=? AND t.forgiven=0 AND i.revoked=0 AND i.excluded=0 GROUP BY "
+      "t.ring",
       rollout.version, rollout.number);
   std::vector<domain::RingCounts> counts(std::max<std::size_t>(rollout.rings.size(), 1));
   auto done = for_each_row(rows, [&] {
@@ -150,24 +170,15 @@ Result<domain::Page<domain::RolloutTarget>> SqliteStore::list_rollout_targets(
     const domain::Rollout& rollout, std::string_view phase, const domain::PageRequest& page) {
   auto after = read_cursor(page, -1);
   if (!after) return std::move(after).error();
-  Query rows(
-      database_,
-      "SELECT position, instance, instance_id, ring, phase, error, progress, told, at FROM rollout_targets "
-      "WHERE rollout=?1 AND position>?2 AND (?3='' OR phase=?3) ORDER BY position LIMIT ?4",
-      rollout.number, *after, phase, page_size(page));
+  Query rows(database_,
+             std::string(kSelectTargets) +
+                 "WHERE rollout=?1 AND position>?2 AND (?3='' OR phase=?3) ORDER BY position LIMIT ?4",
+             rollout.number, *after, phase, page_size(page));
   domain::Page<domain::RolloutTarget> found;
   std::int64_t last = 0;
   auto done = for_each_row(rows, [&] {
     last = rows.integer(0);
-    domain::RolloutTarget& target = found.items.emplace_back();
-    target.instance = rows.integer(1);
-    target.instance_id = rows.view(2);
-    target.ring = rows.count(3);
-    target.phase = rows.view(4);
-    target.error = rows.view(5);
-    if (!rows.is_null(6)) target.progress = rows.real(6);
-    target.told = rows.integer(7);
-    target.at = rows.integer(8);
+    found.items.push_back(read_target(rows));
   });
   if (!done) return std::move(done).error();
   if (found.items.size() == page_size(page)) found.next = std::to_string(last);
@@ -276,6 +287,34 @@ Result<void> SqliteStore::exclude_past_failures(const domain::Rollout& rollout) 
   return write(
       "UPDATE rollout_targets SET forgiven=1 WHERE rollout=? AND phase IN " + sql_list(domain::kFailedPhases),
       rollout.number);
+}
+
+Result<std::size_t> SqliteStore::exclude_targets(const domain::Rollout& rollout,
+                                                 std::span<const std::string> instances) {
+  std::size_t excluded = 0;
+  for (const std::string& instance : instances) {
+    auto done = database_.run(
+        "UPDATE rollout_targets SET forgiven=1, phase=CASE phase WHEN ?1 THEN ?2 ELSE phase END WHERE "
+        "rollout=?3 AND instance_id=?4",
+        domain::kWaiting, domain::kExcluded, rollout.number, instance);
+    if (!done) return std::move(done).error();
+    excluded += static_cast<std::size_t>(*done);
+  }
+  return excluded;
+}
+
+Result<std::vector<domain::RolloutTarget>> SqliteStore::failed_targets(const domain::Rollout& rollout,
+                                                                       std::size_t most) {
+  Query rows(database_,
+             std::string(kSelectTargets) + "WHERE rollout=? AND forgiven=0 AND phase IN " +
+                 sql_list(domain::kFailedPhases) +
+                 " AND EXISTS (SELECT 1 FROM instances i WHERE i.id=instance AND i.revoked=0 AND "
+                 "i.excluded=0) ORDER BY at DESC, position LIMIT ?",
+             rollout.number, most);
+  std::vector<domain::RolloutTarget> found;
+  auto done = for_each_row(rows, [&] { found.push_back(read_target(rows)); });
+  if (!done) return std::move(done).error();
+  return found;
 }
 
 Result<std::size_t> SqliteStore::remove_ended_rollout(domain::Millis ended_before) {

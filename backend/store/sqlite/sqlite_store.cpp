@@ -12,6 +12,12 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
+namespace {
+
+constexpr int kProbeBytes = 256 * 1024;
+
+}  // namespace
+
 Result<std::unique_ptr<Store>> open_sqlite_store(const std::string& path, Access access) {
   const bool writes = access == Access::write;
   auto database = Database::open(path, writes ? Database::Mode::write : Database::Mode::read_only);
@@ -27,6 +33,35 @@ Opener opener(std::string path) {
 
 Result<void> SqliteStore::transact(const std::function<Result<void>()>& work) {
   return database_.transact(work);
+}
+
+// A transaction of its own is somebody else's to commit: StoreThread does.
+Result<void> SqliteStore::probe_room(domain::Millis now) {
+  return write(
+      "INSERT INTO room_probe VALUES (1, zeroblob(?1), ?2) ON CONFLICT DO UPDATE SET "
+      "filler=excluded.filler, at=excluded.at",
+      kProbeBytes, now);
+}
+
+Result<domain::Swept> SqliteStore::remove_swept(std::string_view select, std::string_view remove,
+                                                const domain::Sweep& sweep) {
+  domain::Swept swept;
+  std::vector<std::int64_t> dead;
+  std::size_t seen = 0;
+  {
+    Query rows(database_, select, sweep.before, sweep.after, sweep.batch);
+    auto done = for_each_row(rows, [&] {
+      swept.next = rows.integer(0);
+      ++seen;
+      if (rows.integer(1) != 0) dead.push_back(swept.next);
+    });
+    if (!done) return std::move(done).error();
+  }
+  if (seen < sweep.batch) swept.next = 0;
+  for (const std::int64_t id : dead)
+    if (auto done = write(remove, id); !done) return std::move(done).error();
+  swept.rows = dead.size();
+  return swept;
 }
 
 Result<void> expect_row(Query& query, const std::string& not_found) {

@@ -17,6 +17,7 @@ class SqliteStore final : public Store {
   explicit SqliteStore(Database database) : database_(std::move(database)) {}
 
   base::Result<void> transact(const std::function<base::Result<void>()>& work) override;
+  base::Result<void> probe_room(domain::Millis now) override;
 
   // AppStore
   base::Result<domain::Page<domain::App>> list_apps(const domain::PageRequest& page) override;
@@ -43,11 +44,22 @@ class SqliteStore final : public Store {
   base::Result<bool> remove_offline_instance(std::string_view app_id, std::string_view instance_id) override;
   base::Result<domain::AgentStream> put_agent(domain::InstanceKey instance, std::string_view agent_uid,
                                               domain::Millis now) override;
+  base::Result<void> remove_oldest_agents(domain::InstanceKey instance, domain::AgentKey current,
+                                          std::size_t most) override;
+  base::Result<domain::Swept> remove_dead_agents(const domain::Sweep& sweep) override;
   base::Result<std::uint64_t> set_connected(const domain::ConnectedAgent& agent, domain::Millis now) override;
   base::Result<void> set_offline(const domain::AgentSession& session, domain::Millis now) override;
   base::Result<void> set_all_offline() override;
   base::Result<void> set_last_seen(std::span<const domain::InstanceKey> instances,
                                    domain::Millis now) override;
+  base::Result<void> set_pending(domain::InstanceKey instance, domain::Millis since) override;
+  base::Result<void> set_token_hash(domain::InstanceKey instance, std::string_view token_hash) override;
+  base::Result<std::size_t> count_pending() override;
+  base::Result<void> remove_pending(domain::Millis before) override;
+  base::Result<void> set_wished_name(std::string_view app_id, std::string_view instance_id,
+                                     std::string_view name) override;
+  base::Result<void> set_excluded(domain::InstanceKey instance, domain::Millis at,
+                                  std::string_view why) override;
   base::Result<void> set_operator_tags(domain::InstanceKey instance, const domain::Tags& tags) override;
   base::Result<std::optional<StoredFacts>> find_facts(domain::InstanceKey instance) override;
   base::Result<void> set_facts(domain::InstanceKey instance, std::string_view hash,
@@ -64,6 +76,10 @@ class SqliteStore final : public Store {
   base::Result<std::optional<domain::Enrolment>> newest_enrolment(std::string_view app_id,
                                                                   std::string_view instance_id) override;
   base::Result<std::optional<domain::Enrolment>> find_enrolment(std::string_view uid) override;
+  base::Result<std::int64_t> count_enrolments(std::string_view app_id, std::string_view instance_id,
+                                              std::string_view token_id) override;
+  base::Result<std::optional<domain::Enrolment>> enrolment_with_key(std::string_view app_id,
+                                                                    std::string_view key_hash) override;
   base::Result<void> insert_enrolment(const domain::Enrolment& enrolment) override;
   base::Result<void> end_enrolments(std::string_view app_id, std::string_view instance_id,
                                     std::string_view why, domain::Millis now) override;
@@ -77,6 +93,8 @@ class SqliteStore final : public Store {
                                                                           std::string_view key_hash) override;
   base::Result<bool> has_used_certificate(std::string_view uid) override;
   base::Result<std::int64_t> count_good_certificates(std::string_view uid, domain::Millis now) override;
+  base::Result<std::int64_t> count_certificates_since(std::string_view uid,
+                                                      domain::Millis issued_since) override;
   base::Result<void> insert_certificate(const domain::CertificateRow& certificate) override;
   base::Result<void> set_certificate_used(std::string_view serial, domain::Millis now) override;
   base::Result<void> revoke_certificates_before(std::string_view uid, std::int64_t id, std::string_view why,
@@ -84,6 +102,15 @@ class SqliteStore final : public Store {
   base::Result<void> revoke_unused_certificates(std::string_view uid, std::string_view except,
                                                 std::string_view why, domain::Millis now) override;
   base::Result<void> remove_certificates(std::string_view uid, domain::Millis expired_before) override;
+  base::Result<std::size_t> remove_dead_certificates(domain::Millis before, std::size_t most) override;
+  base::Result<domain::Swept> remove_dead_enrolments(const domain::Sweep& sweep) override;
+  base::Result<void> set_certificate_kept(std::string_view uid, std::string_view serial,
+                                          domain::Millis now) override;
+  base::Result<void> adopt_authority(std::string_view issuer, std::string_view ca_hash) override;
+  base::Result<domain::RelyingMachines> machines_relying_on(std::string_view issuer, domain::Millis now,
+                                                            std::size_t most) override;
+  base::Result<std::size_t> count_machines_of(std::string_view issuer, domain::Millis now) override;
+  base::Result<std::size_t> count_join_tokens_of(std::string_view ca_hash, domain::Millis now) override;
 
   // OperatorTokenStore
   base::Result<domain::Page<domain::OperatorToken>> list_tokens(const domain::PageRequest& page) override;
@@ -105,6 +132,8 @@ class SqliteStore final : public Store {
                                                    std::optional<std::int64_t> revision) override;
   base::Result<void> insert_revision(const domain::NewRevision& revision, std::int64_t number,
                                      domain::Millis now) override;
+  base::Result<std::string> recipe_owner(std::string_view name) override;
+  base::Result<void> set_recipe_owner(std::string_view name, std::string_view scope) override;
 
   // AssignmentStore
   base::Result<domain::Page<domain::Assignment>> list_assignments(std::string_view app_id,
@@ -130,7 +159,9 @@ class SqliteStore final : public Store {
   // ReportStore
   base::Result<domain::ReportsStored> store_reports(const domain::AgentSession& session,
                                                     std::span<const domain::Report> reports,
-                                                    domain::Millis now) override;
+                                                    domain::Millis now,
+                                                    const domain::ReportTerms& terms) override;
+  base::Result<domain::ReportUse> report_use(domain::InstanceKey instance) override;
   base::Result<domain::Page<domain::ResultRow>> list_results(const domain::ReportFilter& filter,
                                                              const domain::PageRequest& page) override;
   base::Result<domain::Page<domain::RoundRow>> list_rounds(const domain::ReportFilter& filter,
@@ -173,6 +204,10 @@ class SqliteStore final : public Store {
   base::Result<std::vector<domain::RolloutTarget>> mark_lost(const domain::Rollout& rollout,
                                                              domain::Millis heard_before) override;
   base::Result<void> exclude_past_failures(const domain::Rollout& rollout) override;
+  base::Result<std::size_t> exclude_targets(const domain::Rollout& rollout,
+                                            std::span<const std::string> instances) override;
+  base::Result<std::vector<domain::RolloutTarget>> failed_targets(const domain::Rollout& rollout,
+                                                                  std::size_t most) override;
   base::Result<std::string> active_rollout_of(domain::InstanceKey instance) override;
   base::Result<std::string> conflicting_rollout(const domain::Rollout& rollout) override;
   base::Result<std::optional<domain::HandshakeTarget>> newest_target_of(
@@ -198,8 +233,12 @@ class SqliteStore final : public Store {
                                                const domain::ReportFilter& filter,
                                                const domain::PageRequest& page, const Read& read);
   base::Result<std::int64_t> first_since(std::string_view table, domain::Millis since);
-  base::Result<std::size_t> purge_table(std::string_view table, domain::Millis oldest, std::uint64_t most,
+  base::Result<std::size_t> purge_table(const std::string& table, domain::TableUse use,
+                                        const domain::TableUse& most, domain::Millis oldest,
                                         std::size_t batch);
+  // `select` answers (id, whether it goes) for (before, after, batch); `remove` takes an id.
+  base::Result<domain::Swept> remove_swept(std::string_view select, std::string_view remove,
+                                           const domain::Sweep& sweep);
 
   Database database_;
 };

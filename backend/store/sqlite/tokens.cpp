@@ -20,12 +20,23 @@ domain::OperatorToken read_token(const Query& row) {
 
 constexpr std::string_view kSelectJoinTokens =
     "SELECT number, id, secret_hash, app_id, instance_id, tags, uses_total, uses_left, expires, created, "
-    "revoked, created_by FROM join_tokens ";
+    "revoked, created_by, name_pattern, needs_approval, ca_hash FROM join_tokens ";
 
 domain::JoinToken read_join_token(const Query& row) {
-  return {row.text(1),    row.text(2),    row.text(3),    row.text(4),    domain::read_tags(row.view(5)),
-          row.integer(6), row.integer(7), row.integer(8), row.integer(9), row.integer(10),
-          row.text(11)};
+  return {.id = row.text(1),
+          .secret_hash = row.text(2),
+          .app_id = row.text(3),
+          .instance_id = row.text(4),
+          .name_pattern = row.text(12),
+          .tags = domain::read_tags(row.view(5)),
+          .uses_total = row.integer(6),
+          .uses_left = row.integer(7),
+          .expires = row.integer(8),
+          .created = row.integer(9),
+          .revoked = row.integer(10),
+          .created_by = row.text(11),
+          .ca_hash = row.text(14),
+          .needs_approval = row.integer(13) != 0};
 }
 
 // Newest first, by the number in the first column.
@@ -122,9 +133,10 @@ Result<std::size_t> SqliteStore::count_join_tokens(domain::Millis now) {
 Result<void> SqliteStore::insert_join_token(const domain::JoinToken& token) {
   return write(
       "INSERT INTO join_tokens (id, secret_hash, app_id, instance_id, tags, uses_total, uses_left, expires, "
-      "created, created_by) VALUES (?,?,?,?,?,?,?,?,?,?)",
+      "created, created_by, name_pattern, needs_approval, ca_hash) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
       token.id, token.secret_hash, token.app_id, token.instance_id, domain::to_json(token.tags),
-      token.uses_total, token.uses_left, token.expires, token.created, token.created_by);
+      token.uses_total, token.uses_left, token.expires, token.created, token.created_by, token.name_pattern,
+      token.needs_approval, token.ca_hash);
 }
 
 Result<void> SqliteStore::use_join_token(std::string_view id) {

@@ -1,0 +1,160 @@
+// What one token may take of the API, and how long it lives.
+#include <atomic>
+#include <thread>
+
+#include "backend/domain/call_limits.hpp"
+#include "base/utc_text.hpp"
+#include "tests/support/live_backend.hpp"
+#include "tests/support/operators.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+using tests::call_as;
+using tests::JsonView;
+using tests::LiveBackend;
+using tests::make_token;
+using tests::TestAgent;
+using namespace std::chrono_literals;
+using namespace backend::domain;
+
+namespace {
+
+transport::HttpClientOptions client_of(const LiveBackend& backend, const std::string& token) {
+  auto options = backend.client_options(false);
+  options.headers.push_back({"Authorization", "Bearer " + token});
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("a token that calls without end is told to wait, and others are not held up") {
+  const tests::ScratchFolder scratch;
+  LiveBackend backend(scratch / "data");
+  const std::string greedy = make_token(backend, "greedy", "viewer");
+  transport::HttpClient client(client_of(backend, greedy));
+  transport::HttpReply last;
+  for (int i = 0; i < 20'000 && last.status != 429; ++i)
+    last = *client.request({.target = "/api/v1/nothing"});
+  REQUIRE(last.status == 429);
+  CHECK(base::parse_integer(last.header("Retry-After")).value_or(0) >= 1);
+  CHECK(last.body.find("'greedy' calls too often") != std::string::npos);
+  CHECK(call_as(backend, make_token(backend, "ann", "viewer"), "GET", "/apps").status == 200);
+  for (int i = 0; i < 500; ++i)
+    [[maybe_unused]] const auto more = client.request({.target = "/api/v1/nothing"});
+  const JsonView audit(backend.call("GET", "/audit?limit=1000").body);
+  std::size_t denied = 0;
+  for (std::size_t i = 0; i < audit.size("items"); ++i)
+    denied += audit.text("items." + std::to_string(i) + ".result") == "denied" ? 1 : 0;
+  CHECK(denied == 1);  // that it happened, not how often
+  std::this_thread::sleep_for(1100ms);
+  CHECK(call_as(backend, greedy, "GET", "/apps").status == 200);
+}
+
+TEST_CASE("a token with many calls under way is told to wait for them") {
+  const tests::ScratchFolder scratch;
+  LiveBackend backend(scratch / "data");
+  TestAgent agent("web1");
+  agent.connect(backend);  // and answers nothing
+  const std::string busy = make_token(backend, "busy", "operator");
+  std::vector<std::thread> askers;
+  for (std::size_t i = 0; i < kCallsAtOnce; ++i)
+    askers.emplace_back([&] {
+      transport::HttpClient client(client_of(backend, busy));
+      [[maybe_unused]] const auto answered =
+          client.request({.method = "POST",
+                          .target = "/api/v1/query",
+                          .headers = {{"Content-Type", "application/json"}},
+                          .body = R"({"instance_id":"web1","kind":"facts","timeout_s":60})"});
+    });
+  transport::HttpReply reply;
+  for (int i = 0; i < 3000 && reply.status != 429; ++i) {
+    std::this_thread::sleep_for(10ms);
+    reply = call_as(backend, busy, "GET", "/apps");
+  }
+  CHECK(reply.status == 429);
+  CHECK(reply.header("Retry-After") == "1");
+  CHECK(reply.body.find("wait for them") != std::string::npos);
+  CHECK(backend.call("GET", "/apps").status == 200);
+  agent.leave();  // and with it all that waits
+  for (std::thread& asker : askers)
+    asker.join();
+  CHECK(call_as(backend, busy, "GET", "/apps").status == 200);
+}
+
+TEST_CASE("attack: one viewer opens event streams until it gets no more, and others still get theirs") {
+  const tests::ScratchFolder scratch;
+  LiveBackend backend(scratch / "data");
+  const std::string greedy = make_token(backend, "greedy", "viewer");
+  TestAgent agent("web1");
+  agent.connect(backend);
+  agent.report(1, "s", 1);
+  REQUIRE(agent.acked(1));
+  std::atomic<bool> is_over = false;
+  std::atomic<std::size_t> open = 0;
+  std::vector<std::thread> watchers;
+  for (std::size_t i = 0; i < kStreamsPerToken; ++i)
+    watchers.emplace_back([&] {
+      auto options = client_of(backend, greedy);
+      options.stream_idle_timeout = 60s;
+      transport::HttpClient client(options);
+      bool counted = false;
+      [[maybe_unused]] const auto ended =
+          client.stream({.target = "/api/v1/events?types=result"}, "0", [&](const auto&) {
+            if (!counted) ++open;
+            counted = true;
+            return !is_over;
+          });
+    });
+  for (int i = 0; i < 1000 && open < kStreamsPerToken; ++i)
+    std::this_thread::sleep_for(10ms);
+  REQUIRE(open == kStreamsPerToken);
+  const auto refused = call_as(backend, greedy, "GET", "/events");
+  CHECK(refused.status == 429);
+  CHECK_FALSE(refused.header("Retry-After").empty());
+  CHECK(refused.body.find("event streams open") != std::string::npos);
+  transport::HttpClient other(client_of(backend, make_token(backend, "ann", "viewer")));
+  const auto seen =
+      other.stream({.target = "/api/v1/events?types=result"}, "0", [](const auto&) { return false; });
+  REQUIRE(seen);
+  CHECK(seen->status == 200);
+  is_over = true;
+  agent.report(2, "s", 1);
+  REQUIRE(agent.acked(2));
+  for (std::thread& watcher : watchers)
+    watcher.join();
+  // Places that were left are free again.
+  transport::HttpReply again{.status = 429, .headers = {}, .body = {}};
+  for (int i = 0; i < 500 && again.status == 429; ++i) {
+    transport::HttpClient client(client_of(backend, greedy));
+    again = *client.stream({.target = "/api/v1/events?types=result"}, "0", [](const auto&) { return false; });
+    if (again.status == 429) std::this_thread::sleep_for(20ms);
+  }
+  CHECK(again.status == 200);
+}
+
+TEST_CASE("a token ends after 90 days unless it was made for longer, and tells its holder in time") {
+  const tests::ScratchFolder scratch;
+  LiveBackend backend(scratch / "data");
+  const auto made = [&](const std::string& body) {
+    const auto reply = backend.call("POST", "/tokens", body);
+    REQUIRE_MESSAGE(reply.status == 201, reply.body);
+    return JsonView(reply.body);
+  };
+  const JsonView usual = made(R"({"name":"usual"})");
+  const auto days = [](const JsonView& token) {
+    const auto end = base::parse_utc(token.text("expires"));
+    REQUIRE(end);
+    return std::chrono::duration<double, std::ratio<24 * 3600>>(*end - std::chrono::system_clock::now())
+        .count();
+  };
+  CHECK(days(usual) > 89);
+  CHECK(days(usual) <= 90);
+  const JsonView eternal = made(R"({"name":"eternal","ttl_s":"never"})");
+  CHECK(eternal.at("expires").is_null());
+  CHECK(backend.call("POST", "/tokens", R"({"name":"x","ttl_s":"long"})").status == 422);
+  CHECK(call_as(backend, usual.text("token"), "GET", "/apps").header("Token-Expires").empty());
+  CHECK(call_as(backend, eternal.text("token"), "GET", "/apps").header("Token-Expires").empty());
+  // The way in does not end.
+  const JsonView listed(backend.call("GET", "/tokens").body);
+  CHECK(listed.text("items.2.name") == "admin");
+  CHECK(listed.at("items.2.expires").is_null());
+}

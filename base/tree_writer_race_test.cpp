@@ -1,0 +1,215 @@
+// TreeWriter against a user who owns the folder and renames things in it between any two of its calls, where
+// that needs more than a state can show. OPSAGENT_SWAP_ROUNDS=100000 is the long form; see
+// docs/reliability.md, and states/files/race_test.cpp for the states.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "base/tree_writer.hpp"
+#include "tests/support/racing_user.hpp"
+
+namespace base {
+
+namespace {
+
+using tests::ContestedFolder;
+using tests::kRacer;
+using tests::RacingUser;
+
+const bool kNotRoot = ::geteuid() != 0;
+constexpr int kInEveryRun = 300;
+
+struct Race {
+  ContestedFolder folder;
+  Tree tree{folder.path()};
+  SyncGroup sync;
+  TreeWriter writer{tree, sync};
+  NoInterrupt never;
+  int worked = 0;
+  int refused = 0;
+  long swaps = 0;
+
+  // `act` after `reset`, over and over, against each way to swap. Answers what went wrong first, or "".
+  std::string run(const std::vector<std::function<bool()>>& ways, const std::function<void()>& reset,
+                  const std::function<bool()>& act, const std::function<std::string()>& check = {}) {
+    const std::string before = folder.outside();
+    for (const auto& way : ways) {
+      RacingUser user(folder / "home", way);
+      for (int round = 0; round < tests::swap_rounds(kInEveryRun); ++round) {
+        user.hold();
+        folder.restore();
+        reset();
+        user.release();
+        tree.forget();
+        writer.renew_scratch();
+        ++(act() ? worked : refused);
+        user.hold();
+        std::string wrong = folder.stolen();
+        const bool is_time = round % 256 == 0 || round + 1 == tests::swap_rounds(kInEveryRun);
+        if (wrong.empty() && is_time && folder.outside() != before) wrong = "what is outside was touched";
+        if (wrong.empty() && check) wrong = check();
+        if (!wrong.empty()) return "in round " + std::to_string(round) + ": " + wrong;
+        user.release();
+      }
+      swaps += user.swaps();
+    }
+    return {};
+  }
+  void tell(const char* name) const {
+    MESSAGE(std::string(name) << ": " << worked + refused << " rounds, " << worked << " worked, " << refused
+                              << " refused, " << swaps << " swaps");
+  }
+};
+
+// From now on the kernel answers the calling thread as a file system does that knows no O_TMPFILE.
+bool refuse_nameless_files() {
+  constexpr unsigned kFlags = offsetof(seccomp_data, args[2]);  // of openat; its low half
+  std::array<sock_filter, 6> program{{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_openat, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kFlags),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_TMPFILE & ~O_DIRECTORY, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  }};
+  const sock_fprog filter{program.size(), program.data()};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("owner and mode are set on what the plan has seen, whatever a user puts in its place" *
+          doctest::skip(kNotRoot)) {
+  Race race;
+  Seen seen;
+  SUBCASE("a file") {
+    CHECK(race.run(
+              {tests::swapping("t", tests::kEvilFile), tests::swapping("t", tests::kEvilLink),
+               tests::swapping("t", tests::kEvilFolder)},
+              [&] {
+                race.folder.give_file("t", "wanted");
+                seen = Seen(race.folder.look("home/t"));
+              },
+              [&] { return bool(race.writer.set_attributes("/home/t", seen, {.uid = 0, .mode = 0644})); }) ==
+          "");
+    race.tell("set_attributes");
+  }
+  SUBCASE("a folder") {
+    CHECK(race.run(
+              {tests::swapping("t", tests::kSecret), tests::swapping("t", tests::kEvilLink)},
+              [&] {
+                race.folder.give_folder("t");
+                seen = Seen(race.folder.look("home/t"));
+              },
+              [&] {
+                return bool(
+                    race.writer.set_folder_attributes("/home/t", seen, {.uid = kRacer, .mode = 0777}));
+              }) == "");
+    race.tell("set_folder_attributes");
+  }
+  SUBCASE("all that is below a folder") {
+    const auto to_user = [](const struct stat& st) {
+      return st.st_uid == kRacer ? std::nullopt : std::optional(Attributes{.uid = kRacer, .mode = 0777});
+    };
+    CHECK(race.run(
+              {tests::swapping("t", tests::kSecret), tests::swapping("t", tests::kEvilLink),
+               tests::swapping("t/a", tests::kEvilLink)},
+              [&] {
+                race.folder.give_folder("t");
+                race.folder.write("home/t/a/f", "");
+                seen = Seen(race.folder.look("home/t"));
+              },
+              [&] { return bool(race.writer.set_attributes_below("/home/t", seen, to_user, race.never)); }) ==
+          "");
+    race.tell("set_attributes_below");
+  }
+  CHECK(race.swaps > 0);
+  CHECK(race.worked > 0);
+  CHECK(race.refused > 0);
+}
+
+TEST_CASE("a tree is removed that the plan has seen, not root's own that a user puts in its place" *
+          doctest::skip(kNotRoot)) {
+  Race race;
+  Seen seen;
+  CHECK(race.run(
+            {tests::swapping("t", tests::kSecret)},
+            [&] {
+              race.folder.clear("t");
+              race.folder.write("home/t/a/f", "");
+              race.folder.write("home/t/b/f", "");
+              seen = Seen(race.folder.look("home/t"));
+            },
+            [&] { return bool(race.writer.remove_tree("/home/t", seen, race.never)); },
+            [&]() -> std::string {
+              const bool is_kept =
+                  race.folder.exists("home/t/secret") || race.folder.exists("home/secret/secret");
+              return is_kept ? "" : "root's secret was removed";
+            }) == "");
+  race.tell("remove_tree");
+  CHECK(race.swaps > 0);
+  CHECK(race.worked > 0);
+}
+
+TEST_CASE("files are safe from a user's swaps also where each needs a temporary name" *
+          doctest::skip(kNotRoot)) {
+  Race race;
+  std::thread raced([&] {
+    REQUIRE(refuse_nameless_files());
+    const std::vector<std::function<bool()>> ways{
+        tests::swapping_scratch(), tests::swapping_computed_scratch("t"),
+        tests::swapping("t", tests::kEvilLink), tests::swapping("t", tests::kEvilFile),
+        tests::swapping("t", tests::kEvilFolder)};
+    CHECK(race.run(
+              ways, [&] { race.folder.clear("t"); },
+              [&] {
+                return bool(
+                    race.writer.write_file("/home/t", Seen::anything(), "wanted", {.uid = 0, .mode = 0600}));
+              }) == "");
+    race.tell("write_file, new, without O_TMPFILE");
+    CHECK(race.run(
+              ways, [&] { race.folder.give_file("t", "other"); },
+              [&] {
+                return bool(race.writer.write_file("/home/t", Seen::anything(), "wanted",
+                                                   {.uid = kRacer, .mode = 0666}));
+              }) == "");
+    race.tell("write_file, both, without O_TMPFILE");
+  });
+  raced.join();
+  CHECK(race.swaps > 0);
+  CHECK(race.worked > 0);
+}
+
+TEST_CASE("what is removed after a kill is only what a killed run can have left" * doctest::skip(kNotRoot)) {
+  Race race;
+  CHECK(race.run(
+            {[] { return tests::exchange(".opsagent-left.tmp", tests::kSecret); },
+             [] { return tests::exchange(".opsagent-left.tmp", tests::kEvilLink); }},
+            [&] {
+              race.folder.clear(".opsagent-left.tmp");
+              race.folder.write("home/.opsagent-left.tmp/.opsagent-left.tmp", "half");
+              ::chmod(race.folder.home(".opsagent-left.tmp").c_str(), 0700);
+            },
+            [&] { return bool(race.writer.remove_scratch("/home/.opsagent-left.tmp")); },
+            [&]() -> std::string {
+              const bool is_kept = race.folder.exists("home/.opsagent-left.tmp/secret") ||
+                                   race.folder.exists("home/secret/secret") ||
+                                   race.folder.exists("home/evil-link/secret");
+              return is_kept ? "" : "root's secret was removed";
+            }) == "");
+  race.tell("remove_scratch");
+  CHECK(race.swaps > 0);
+  CHECK(race.worked > 0);
+}
+
+}  // namespace base
