@@ -5,6 +5,11 @@
 
 namespace protocol {
 
+namespace at_agent {
+BASE_COMPILED_HERE(Event)
+BASE_COMPILED_HERE(Action)
+}  // namespace at_agent
+
 using namespace at_agent;
 using Level = Log::Level;
 

@@ -31,6 +31,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/compiled_once.hpp"
 #include "protocol/codec.hpp"
 #include "protocol/messages.hpp"
 #include "protocol/permissions.hpp"
@@ -126,9 +127,12 @@ struct Closing {  // the agent stops, or connects anew for a reason of its own
   std::string reason;
 };
 
-using Event = std::variant<Opened, Received, IdentityRead, ReportsAvailable, ReportsRead, ReportsWritten,
-                           FactsChanged, RecipeInForce, Output, PlanReady, QueryAnswered, RequestDone,
-                           RequestRefused, CommandNoted, CertificateWanted, TimerFired, Closing>;
+struct Event : std::variant<Opened, Received, IdentityRead, ReportsAvailable, ReportsRead, ReportsWritten,
+                            FactsChanged, RecipeInForce, Output, PlanReady, QueryAnswered, RequestDone,
+                            RequestRefused, CommandNoted, CertificateWanted, TimerFired, Closing> {
+  using variant::variant;
+  BASE_COMPILED_ONCE(Event);
+};
 
 // ---- actions
 
@@ -266,11 +270,14 @@ struct Log {
   bool operator==(const Log&) const = default;
 };
 
-using Action = std::variant<Send, Close, Disconnect, StartTimer, ReadIdentityAgain, TakeRecipe, MoveVersion,
-                            PlanRecipe, WaitDone, WaitsMissing, ReadReports, AcknowledgeReports,
-                            ResetReportStream, ReadFacts, ReportChangesOnly, SetHeartbeat, SetMaxMessage,
-                            WatchOutput, NoteCommand, RunState, CancelRun, AnswerQuery, TrySettings,
-                            ConfirmSettings, UpdateAsked, CertificateIssued, TrustAuthorities, Log>;
+struct Action : std::variant<Send, Close, Disconnect, StartTimer, ReadIdentityAgain, TakeRecipe, MoveVersion,
+                             PlanRecipe, WaitDone, WaitsMissing, ReadReports, AcknowledgeReports,
+                             ResetReportStream, ReadFacts, ReportChangesOnly, SetHeartbeat, SetMaxMessage,
+                             WatchOutput, NoteCommand, RunState, CancelRun, AnswerQuery, TrySettings,
+                             ConfirmSettings, UpdateAsked, CertificateIssued, TrustAuthorities, Log> {
+  using variant::variant;
+  BASE_COMPILED_ONCE(Action);
+};
 
 }  // namespace at_agent
 

@@ -9,6 +9,11 @@
 
 namespace protocol {
 
+namespace at_backend {
+BASE_COMPILED_HERE(Event)
+BASE_COMPILED_HERE(Action)
+}  // namespace at_backend
+
 using namespace at_backend;
 using Level = Log::Level;
 

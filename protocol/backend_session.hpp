@@ -26,6 +26,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/compiled_once.hpp"
 #include "protocol/codec.hpp"
 #include "protocol/messages.hpp"
 #include "protocol/permissions.hpp"
@@ -94,8 +95,11 @@ struct TimerFired {
   Timer which = Timer::handshake;
 };
 
-using Event = std::variant<Opened, Received, Accepted, NotReady, Refused, Stored, Tell, Superseded, Drain,
-                           Revoked, TimerFired>;
+struct Event : std::variant<Opened, Received, Accepted, NotReady, Refused, Stored, Tell, Superseded, Drain,
+                            Revoked, TimerFired> {
+  using variant::variant;
+  BASE_COMPILED_ONCE(Event);
+};
 
 // ---- actions
 
@@ -177,9 +181,12 @@ struct Log {
   bool operator==(const Log&) const = default;
 };
 
-using Action = std::variant<Send, Close, StartTimer, StopTimer, SetMaxMessage, DecideHandshake, Store,
-                            StoreFacts, AnswerWaits, OutputArrived, Answered, TellFailed, SignCertificate,
-                            AgentLeaves, Impostor, Log>;
+struct Action : std::variant<Send, Close, StartTimer, StopTimer, SetMaxMessage, DecideHandshake, Store,
+                             StoreFacts, AnswerWaits, OutputArrived, Answered, TellFailed, SignCertificate,
+                             AgentLeaves, Impostor, Log> {
+  using variant::variant;
+  BASE_COMPILED_ONCE(Action);
+};
 
 }  // namespace at_backend
 

@@ -293,10 +293,10 @@ base::Result<Message> parse(std::string_view text, Alternatives<std::variant<M..
 }  // namespace
 
 base::Result<AgentMessage> parse_agent_message(std::string_view text) {
-  return parse<AgentMessage>(text, Alternatives<AgentBody>{});
+  return parse<AgentMessage>(text, Alternatives<AgentBody::variant>{});
 }
 base::Result<BackendMessage> parse_backend_message(std::string_view text) {
-  return parse<BackendMessage>(text, Alternatives<BackendBody>{});
+  return parse<BackendMessage>(text, Alternatives<BackendBody::variant>{});
 }
 
 unsigned close_code(const base::Error& error) {

@@ -5,6 +5,16 @@
 
 namespace protocol {
 
+BASE_COMPILED_HERE(AgentBody)
+BASE_COMPILED_HERE(BackendBody)
+
+bool AgentBody::operator==(const AgentBody& other) const {
+  return static_cast<const variant&>(*this) == static_cast<const variant&>(other);
+}
+bool BackendBody::operator==(const BackendBody& other) const {
+  return static_cast<const variant&>(*this) == static_cast<const variant&>(other);
+}
+
 namespace {
 
 template <class Body>

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/compiled_once.hpp"
 #include "protocol/update_phase.hpp"
 
 namespace protocol {
@@ -339,12 +340,20 @@ struct Unknown {
   bool operator==(const Unknown&) const = default;
 };
 
-using AgentBody =
-    std::variant<Handshake, StateLog, WaitQuery, RecipeStatus, StateOutput, RoundEnd, PlanResult,
-                 UpdateStatus, Facts, QueryResult, CertRequest, TestAnswer, Ack, Nack, Goodbye, Unknown>;
-using BackendBody =
-    std::variant<Welcome, AppNotReady, RecipeMetadata, WaitList, WaitDone, AgentUpdate, Query, Run, Cancel,
-                 OutputSubscribe, Settings, CertIssued, Authorities, Test, Ack, Nack, Goodbye, Unknown>;
+struct AgentBody
+    : std::variant<Handshake, StateLog, WaitQuery, RecipeStatus, StateOutput, RoundEnd, PlanResult,
+                   UpdateStatus, Facts, QueryResult, CertRequest, TestAnswer, Ack, Nack, Goodbye, Unknown> {
+  using variant::variant;
+  BASE_COMPILED_ONCE(AgentBody);
+  bool operator==(const AgentBody& other) const;
+};
+struct BackendBody
+    : std::variant<Welcome, AppNotReady, RecipeMetadata, WaitList, WaitDone, AgentUpdate, Query, Run, Cancel,
+                   OutputSubscribe, Settings, CertIssued, Authorities, Test, Ack, Nack, Goodbye, Unknown> {
+  using variant::variant;
+  BASE_COMPILED_ONCE(BackendBody);
+  bool operator==(const BackendBody& other) const;
+};
 
 struct AgentMessage {
   AgentBody body;

@@ -201,7 +201,7 @@ std::vector<BackendMessage> all_from_backends() {
 }  // namespace
 
 TEST_CASE("the backend handles, drops or refuses each code from each kind of peer as the table says") {
-  CHECK(kFromAgents.size() == std::variant_size_v<AgentBody> + 1);  // CertRequest has two rows
+  CHECK(kFromAgents.size() == std::variant_size_v<AgentBody::variant> + 1);  // CertRequest has two rows
   for (const AgentMessage& message : all_from_agents()) {
     const std::string row = row_of(message.body);
     CAPTURE(row);
@@ -228,7 +228,7 @@ TEST_CASE("every role of an agent has its sessions here, and the table knows not
 }
 
 TEST_CASE("the agent handles, drops or refuses each code at each time as the table says") {
-  CHECK(kFromBackends.size() == std::variant_size_v<BackendBody>);
+  CHECK(kFromBackends.size() == std::variant_size_v<BackendBody::variant>);
   for (const BackendMessage& message : all_from_backends()) {
     const std::string row(code_of(message.body));
     CAPTURE(row);

@@ -14,14 +14,11 @@
 #include <boost/asio/this_coro.hpp>
 #include <chrono>
 
+#include "transport/task.hpp"
+
 namespace transport {
 
 namespace asio = boost::asio;
-
-// A coroutine that runs on its loop's thread. Errors are values: it answers Result<T> where something can
-// fail. g++ 12: pass arguments by value, and make them before the co_await, not inside it.
-template <class T = void>
-using Task = asio::awaitable<T>;
 
 using Loop = asio::io_context;
 

@@ -12,7 +12,7 @@
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
-#include "transport/async.hpp"
+#include "transport/task.hpp"
 #include "transport/tls.hpp"
 
 namespace transport {

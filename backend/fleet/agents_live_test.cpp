@@ -1,4 +1,5 @@
 // Agents and the backend on real sockets, over a real database.
+#include "protocol/codec.hpp"
 #include "tests/support/live_backend.hpp"
 #include "tests/support/loopback.hpp"
 #include "tests/support/scratch_folder.hpp"

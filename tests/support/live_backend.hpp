@@ -2,25 +2,22 @@
 // block.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
 
-#include "backend/server/server.hpp"
-#include "base/file_read.hpp"
+#include "backend/server/options.hpp"
+#include "backend/telemetry/metrics.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
-#include "protocol/codec.hpp"
-#include "terminal/log.hpp"
-#include "transport/dial.hpp"
+#include "protocol/messages.hpp"
 #include "transport/http_client.hpp"
 
 namespace tests {
@@ -30,165 +27,54 @@ using std::chrono::seconds;
 
 class LiveBackend {
  public:
-  explicit LiveBackend(const std::string& data, backend::server::Options options = {}) : log_(open_log()) {
-    options.data = data;
-    options.listen = "127.0.0.1:0";
-    options.plain = true;  // TLS and certificates have tests of their own
-    auto opened = backend::server::Server::open(
-        loop_, options, log_, {.spread = milliseconds(5000), .rollout_interval = milliseconds(50)});
-    if (!opened) FAIL(opened.error().message());
-    server_ = std::move(*opened);
-    std::atomic<bool> started = false;
-    transport::spawn(loop_.get_executor(),
-                     [](backend::server::Server& server, std::atomic<bool>& flag) -> transport::Task<> {
-                       auto starting = server.start();
-                       const auto result = co_await std::move(starting);
-                       CHECK(result);
-                       flag = true;
-                       flag.notify_one();
-                     }(*server_, started));
-    thread_ = std::thread([this] { loop_.run(); });
-    started.wait(false);
-    port_ = server_->port();
-    token_ = std::string(base::trim(*base::read_file(server_->data().token_file(), 4096)));
-  }
-  ~LiveBackend() { drain(); }
+  explicit LiveBackend(const std::string& data, backend::server::Options options = {});
+  ~LiveBackend();
   LiveBackend(const LiveBackend&) = delete;
   LiveBackend& operator=(const LiveBackend&) = delete;
 
   // As SIGTERM does it. Returns when the loop has nothing left to do.
-  void drain() {
-    if (!thread_.joinable()) return;
-    begin_drain();
-    thread_.join();
-    server_.reset();
-  }
-  void begin_drain() {
-    if (draining_) return;
-    draining_ = true;
-    transport::asio::post(loop_, [this] { transport::spawn(loop_.get_executor(), server_->drain()); });
-  }
+  void drain();
+  void begin_drain();
 
   std::uint16_t port() const { return port_; }
   const std::string& token() const { return token_; }
-  backend::telemetry::Metrics& metrics() { return server_->metrics(); }
+  backend::telemetry::Metrics& metrics();
 
-  transport::HttpClientOptions client_options(bool with_token = true) const {
-    transport::HttpClientOptions options;
-    options.server = *transport::parse_uri("http://127.0.0.1:" + std::to_string(port_));
-    if (with_token) options.headers.push_back({"Authorization", "Bearer " + token_});
-    return options;
-  }
+  transport::HttpClientOptions client_options(bool with_token = true) const;
   transport::HttpReply call(std::string method, std::string target, std::string body = {},
-                            transport::Headers headers = {}) const {
-    if (!body.empty() && transport::find_header(headers, "Content-Type").empty())
-      headers.push_back({"Content-Type", "application/json"});
-    transport::HttpClient client(client_options());
-    auto reply = client.request({std::move(method), "/api/v1" + target, std::move(headers), std::move(body)});
-    if (!reply) FAIL(reply.error().message());
-    return std::move(*reply);
-  }
+                            transport::Headers headers = {}) const;
   // Uploads a recipe with these states (JSON) and assigns it.
-  void push(const std::string& name, const std::string& states) const {
-    const auto reply = call("POST", "/recipes/" + name + "/revisions", "{\"states\":" + states + "}");
-    REQUIRE_MESSAGE(reply.status < 300, reply.body);
-  }
-  void assign(const std::string& recipe, const std::string& selector = "*") const {
-    const auto reply =
-        call("POST", "/assignments", R"({"recipe":")" + recipe + R"(","selector":")" + selector + "\"}");
-    REQUIRE_MESSAGE(reply.status == 201, reply.body);
-  }
+  void push(const std::string& name, const std::string& states) const;
+  void assign(const std::string& recipe, const std::string& selector = "*") const;
   // A tag of the operator.
-  void tag(const std::string& instance, const std::string& name, const std::string& value) const {
-    const auto reply =
-        call("PATCH", "/instances/default/" + instance, R"({"tags":{")" + name + R"(":")" + value + "\"}}");
-    REQUIRE_MESSAGE(reply.status == 200, reply.body);
-  }
+  void tag(const std::string& instance, const std::string& name, const std::string& value) const;
 
  private:
-  static terminal::Log open_log() {
-    auto log = terminal::Log::open(terminal::LogLevel::error, "");
-    REQUIRE(log);
-    return std::move(*log);
-  }
-
-  terminal::Log log_;
-  transport::Loop loop_{1};
-  std::unique_ptr<backend::server::Server> server_;
-  std::thread thread_;
+  struct Running;
+  std::unique_ptr<Running> running_;
   std::uint16_t port_ = 0;
   std::string token_;
-  bool draining_ = false;
 };
 
 // An agent of the test's own. It reads only while the test waits for something.
 class TestAgent {
  public:
-  explicit TestAgent(std::string instance_id, std::string app_id = "default") {
-    hello.instance_id = std::move(instance_id);
-    hello.app_id = std::move(app_id);
-    hello.agent_version = "0.1.0";
-    hello.instance_token = "token of " + hello.instance_id;
-    hello.protocol_max = 2;
-    hello.agent_uid = "uid-" + hello.instance_id;
-    hello.capabilities = {"plan", "output", "facts", "query", "run", "update", "settings"};
-  }
-  ~TestAgent() { leave(); }
+  explicit TestAgent(std::string instance_id, std::string app_id = "default");
+  ~TestAgent();
   TestAgent(const TestAgent&) = delete;
   TestAgent& operator=(const TestAgent&) = delete;
 
   // Opens the websocket; says nothing.
-  void open(const LiveBackend& backend) {
-    bool done = false;
-    transport::DialOptions options;
-    options.uri = *transport::parse_uri("ws://127.0.0.1:" + std::to_string(backend.port()) + "/agent/");
-    options.web_socket.max_message = 16 * 1024 * 1024;
-    transport::spawn(loop_.get_executor(), dial(std::move(options), done));
-    REQUIRE(pump([&] { return done; }, seconds(20)));
-    REQUIRE(socket_);
-    transport::spawn(loop_.get_executor(), read(socket_));
-  }
+  void open(const LiveBackend& backend);
   // Opens, greets, and answers what it is welcomed with.
-  protocol::Welcome connect(const LiveBackend& backend) {
-    open(backend);
-    send(hello);
-    auto welcome = next<protocol::Welcome>();
-    REQUIRE(welcome);
-    return *welcome;
-  }
+  protocol::Welcome connect(const LiveBackend& backend);
   // Goes without a word.
-  void leave() {
-    if (!socket_) return;
-    socket_->abort();
-    pump([&] { return is_closed_; }, seconds(5));
-    socket_.reset();
-    heard_.clear();
-    is_closed_ = false;
-  }
+  void leave();
 
-  void send(protocol::AgentBody body, std::string re = {}, std::string mid = {}) {
-    send_text(protocol::encode(
-        protocol::AgentMessage{std::move(body), {.mid = std::move(mid), .re = std::move(re)}},
-        hello.protocol_max >= 2 ? 2 : 1));
-  }
-  void send_text(std::string text) {
-    bool done = false;
-    transport::spawn(loop_.get_executor(), write(transport::make_text(std::move(text)), done));
-    pump([&] { return done; }, seconds(20));
-  }
+  void send(protocol::AgentBody body, std::string re = {}, std::string mid = {});
+  void send_text(std::string text);
   void report(std::uint64_t seq, const std::string& id, std::int64_t version, std::string outcome = "changed",
-              std::string run_id = {}) {
-    protocol::StateLog log;
-    log.instance_id = hello.instance_id;
-    log.app_id = hello.app_id;
-    log.recipe_version = version;
-    log.id = id;
-    log.state_result = outcome != "failed";
-    log.outcome = std::move(outcome);
-    log.run_id = std::move(run_id);
-    if (hello.protocol_max >= 2) log.seq = seq;
-    send(log);
-  }
+              std::string run_id = {});
 
   // The next message of that kind; what comes before it is dropped.
   template <class T>
@@ -202,75 +88,36 @@ class TestAgent {
     std::optional<protocol::BackendMessage> found;
     pump(
         [&] {
-          while (!found && !heard_.empty()) {
-            if (std::holds_alternative<T>(heard_.front().body)) found = std::move(heard_.front());
-            heard_.pop_front();
+          while (!found && !heard().empty()) {
+            if (std::holds_alternative<T>(heard().front().body)) found = std::move(heard().front());
+            heard().pop_front();
           }
-          return found.has_value() || is_closed_;
+          return found.has_value() || is_closed();
         },
         within);
     return found;
   }
   // Waits until the backend has stored everything up to that number.
-  bool acked(std::uint64_t seq, milliseconds within = seconds(20)) {
-    while (const auto ack = next<protocol::Ack>(within))
-      if (ack->ack_seq && *ack->ack_seq >= seq) return true;
-    return false;
-  }
+  bool acked(std::uint64_t seq, milliseconds within = seconds(20));
   // True when nothing of that kind comes within the time.
   template <class T>
   bool hears_no(milliseconds within = milliseconds(300)) {
     return !next<T>(within);
   }
   // The code with which the backend closes; 0 when it does not.
-  unsigned close_code(milliseconds within = seconds(20)) {
-    pump([&] { return is_closed_; }, within);
-    return is_closed_ ? socket_->peer_close_code() : 0;
-  }
+  unsigned close_code(milliseconds within = seconds(20));
 
-  bool is_closed() const { return is_closed_; }
+  bool is_closed() const;
 
   protocol::Handshake hello;
 
  private:
-  template <class Condition>
-  bool pump(Condition condition, milliseconds within) {
-    const auto end = std::chrono::steady_clock::now() + within;
-    loop_.restart();
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() >= end) return false;
-      loop_.run_one_until(std::min(end, std::chrono::steady_clock::now() + milliseconds(50)));
-      loop_.restart();
-    }
-    return true;
-  }
-  transport::Task<> dial(transport::DialOptions options, bool& done) {
-    auto dialling = transport::dial(std::move(options));
-    auto socket = co_await std::move(dialling);
-    if (socket) socket_ = std::move(*socket);
-    done = true;
-  }
-  transport::Task<> write(transport::Text text, bool& done) {
-    auto writing = socket_->write(std::move(text));
-    [[maybe_unused]] const auto written = co_await std::move(writing);
-    done = true;
-  }
-  transport::Task<> read(std::shared_ptr<transport::WebSocket> socket) {
-    for (;;) {
-      auto reading = socket->read();
-      auto text = co_await std::move(reading);
-      if (!text) break;
-      auto message = protocol::parse_backend_message(*text);
-      CHECK_MESSAGE(message, *text);
-      if (message) heard_.push_back(std::move(*message));
-    }
-    is_closed_ = true;
-  }
+  struct Connection;
+  // Runs the loop until that is true, or the time is over: then it answers false.
+  bool pump(const std::function<bool()>& condition, milliseconds within);
+  std::deque<protocol::BackendMessage>& heard();
 
-  transport::Loop loop_{1};
-  std::shared_ptr<transport::WebSocket> socket_;
-  std::deque<protocol::BackendMessage> heard_;
-  bool is_closed_ = false;
+  std::unique_ptr<Connection> connection_;
 };
 
 // A JSON text with its values, to look into.
