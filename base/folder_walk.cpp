@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -45,6 +46,36 @@ struct CloseFolder {
   void operator()(DIR* entries) const { ::closedir(entries); }
 };
 
+// Which folder it is, also when the number of a removed one is used again.
+struct Identity {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::int64_t born_s = 0;
+  std::uint32_t born_ns = 0;
+
+  bool operator==(const Identity&) const = default;
+};
+
+std::optional<Identity> identity_of(int fd) {
+  struct statx found {};
+  if (::statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &found) != 0) return std::nullopt;
+  Identity is{.device = std::uint64_t{found.stx_dev_major} << 32U | found.stx_dev_minor,
+              .inode = found.stx_ino};
+  if ((found.stx_mask & STATX_BTIME) != 0) {
+    is.born_s = found.stx_btime.tv_sec;
+    is.born_ns = found.stx_btime.tv_nsec;
+  }
+  return is;
+}
+
+// A folder on the way down. The outer ones of many are closed until the walk comes back to them.
+struct Level {
+  std::unique_ptr<DIR, CloseFolder> entries;  // null while it is closed; from then on it has an identity
+  std::string name;
+  long position = 0;
+  Identity identity;
+};
+
 }  // namespace
 
 UniqueFd open_subfolder(int folder, const char* name) {
@@ -56,21 +87,19 @@ UniqueFd open_subfolder(int folder, const char* name) {
   return opened;
 }
 
-// The folders that are open on the way down, and the loop over them.
+// The folders on the way down, and the loop over them.
 class FolderWalk {
  public:
   FolderWalk(std::string_view path, Interrupt& interrupt, const Visit& visit)
       : path_(path), interrupt_(interrupt), visit_(visit) {}
 
   Result<void> enter(UniqueFd folder, std::string_view name) {
-    constexpr std::size_t kDeepest = 1000;  // each level holds a descriptor
-    if (levels_.size() == kDeepest)
-      return Error(ErrorCode::limit, path_below(name) + " is nested too deeply");
     std::unique_ptr<DIR, CloseFolder> entries(::fdopendir(folder.get()));
     if (!entries) return os_error(errno, "cannot read " + path_below(name));
     (void)folder.release();  // now the DIR's
-    levels_.push_back({std::move(entries), std::string(name)});
-    return {};
+    levels_.push_back({.entries = std::move(entries), .name = std::string(name)});
+    // The top stays open: all others can be found again from there.
+    return levels_.size() > kMostOpen ? close_level(levels_.size() - kMostOpen) : Result<void>();
   }
 
   Result<void> go() {
@@ -82,7 +111,7 @@ class FolderWalk {
       const dirent* next = ::readdir(entries);
       if (!next && errno != 0) return os_error(errno, "cannot read " + path_below({}));
       if (!next) {
-        levels_.pop_back();
+        if (auto left = leave(); !left) return left;
         continue;
       }
       const std::string_view name = next->d_name;
@@ -93,10 +122,52 @@ class FolderWalk {
   }
 
  private:
-  struct Level {
-    std::unique_ptr<DIR, CloseFolder> entries;
-    std::string name;
-  };
+  // Each open level holds a descriptor. Closed ones cost about a hundred bytes: the user who nests them runs
+  // out of disk before that matters.
+  static constexpr std::size_t kMostOpen = 100;
+
+  Result<void> close_level(std::size_t number) {
+    Level& level = levels_[number];
+    if (!level.entries) return {};
+    const auto identity = identity_of(::dirfd(level.entries.get()));
+    if (!identity) return os_error(errno, "cannot look at " + path_below({}));
+    level.identity = *identity;
+    level.position = ::telldir(level.entries.get());
+    level.entries.reset();
+    return {};
+  }
+
+  // Back to the level above, which is opened again if it was closed. One that was moved away meanwhile is
+  // left out like all that vanishes.
+  Result<void> leave() {
+    UniqueFd above;
+    if (levels_.size() > 1 && !levels_[levels_.size() - 2].entries)
+      above.reset(::openat(::dirfd(levels_.back().entries.get()), "..", kReadFolder));
+    levels_.pop_back();
+    while (!levels_.empty() && !levels_.back().entries) {
+      Level& level = levels_.back();
+      if (!above || identity_of(above.get()) != level.identity) above = find_from_top(levels_.size() - 1);
+      if (!above) {
+        levels_.pop_back();
+        continue;
+      }
+      level.entries.reset(::fdopendir(above.get()));
+      if (!level.entries) return os_error(errno, "cannot read " + path_below({}));
+      (void)above.release();
+      ::seekdir(level.entries.get(), level.position);
+    }
+    return {};
+  }
+
+  UniqueFd find_from_top(std::size_t number) {
+    UniqueFd at;
+    for (std::size_t i = 1; i <= number; ++i) {
+      const Level& level = levels_[i];
+      at = open_subfolder(at ? at.get() : ::dirfd(levels_.front().entries.get()), level.name.c_str());
+      if (!at || identity_of(at.get()) != level.identity) return {};
+    }
+    return at;
+  }
 
   Result<void> meet(int folder, const dirent& next) {
     WalkEntry entry;
@@ -124,10 +195,18 @@ class FolderWalk {
     return enter(std::move(below), next.d_name);
   }
 
+  // Of what is nested so deeply that no path leads there, the ends.
   std::string path_below(std::string_view name) const {
+    constexpr std::size_t kLongest = 4096;
     std::string path = path_ == "/" ? std::string() : path_;
-    for (const Level& level : levels_)
+    const std::size_t top = path.size();
+    for (const Level& level : levels_) {
       if (!level.name.empty()) path.append("/").append(level.name);
+      if (path.size() <= kLongest) continue;
+      path.resize(top);
+      path.append("/…/").append(levels_.back().name);
+      break;
+    }
     if (!name.empty()) path.append("/").append(name);
     return path;
   }

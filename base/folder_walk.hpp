@@ -40,7 +40,7 @@ using Visit = std::function<Result<void>(const WalkEntry&)>;
 
 // Visits all that is below a folder (an open descriptor, O_PATH will do), each folder before what is in it.
 // What vanishes meanwhile is left out. `path` is for messages and WalkEntry::path(). ErrorCode::cancelled
-// when interrupted, ErrorCode::limit when folders are nested too deeply.
+// when interrupted. Folders may be nested as deeply as the file system lets them.
 Result<void> walk_below(int folder, std::string_view path, Interrupt& interrupt, const Visit& visit);
 
 }  // namespace base

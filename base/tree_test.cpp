@@ -313,18 +313,4 @@ TEST_CASE("a walk ends with the visitor's error, and when it is interrupted") {
   CHECK(visits == 0);
 }
 
-TEST_CASE("a walk says where folders are nested too deeply") {
-  const ScratchFolder scratch;
-  UniqueFd at(::open(scratch.path().c_str(), O_PATH | O_DIRECTORY));
-  for (int i = 0; i < 1100; ++i) {
-    REQUIRE(::mkdirat(at.get(), "d", 0755) == 0);
-    at.reset(::openat(at.get(), "d", O_PATH | O_DIRECTORY));
-  }
-  Tree tree(scratch.path());
-  NoInterrupt never;
-  auto walked = walk_below(*tree.folder("/"), "/", never, [](const WalkEntry&) { return Result<void>(); });
-  REQUIRE_FALSE(walked);
-  CHECK(walked.error().message().find("/d/d/d") != std::string::npos);
-}
-
 }  // namespace base

@@ -1,13 +1,11 @@
 #include "base/tree_writer.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <memory>
-#include <vector>
+#include <utility>
 
 #include "base/file_read.hpp"
 #include "base/folder_walk.hpp"
@@ -15,6 +13,7 @@
 #include "base/others.hpp"
 #include "base/scratch_place.hpp"
 #include "base/text.hpp"
+#include "base/tree_removal.hpp"
 
 namespace base {
 
@@ -111,44 +110,6 @@ Result<void> own_new_link(int folder, const char* name, const std::string& desti
   if ((uid != st.st_uid || gid != st.st_gid) &&
       ::fchownat(link.get(), "", uid, gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0)
     return os_error(errno, "cannot set the owner");
-  return {};
-}
-
-Result<void> empty_folder(UniqueFd folder, const std::string& path, Interrupt& interrupt, int depth);
-
-Result<void> remove_entry(int folder, const char* name, const std::string& path, Interrupt& interrupt,
-                          int depth) {
-  const auto full = [&] { return path + "/" + name; };
-  if (::unlinkat(folder, name, 0) == 0 || errno == ENOENT) return {};
-  const int why = errno;
-  // Folders answer EISDIR, mount points EBUSY; EPERM is allowed by POSIX and said of immutable files, too.
-  if (why != EISDIR && why != EBUSY && why != EPERM) return os_error(why, "cannot remove " + full());
-  UniqueFd below = open_subfolder(folder, name);
-  if (!below && errno == EXDEV) return Error(ErrorCode::exists, full() + " is a mount point, not removed");
-  if (!below && errno == ENOTDIR) return os_error(why, "cannot remove " + full());
-  if (!below) return os_error(errno, "cannot open " + full());
-  if (auto emptied = empty_folder(std::move(below), full(), interrupt, depth + 1); !emptied) return emptied;
-  if (::unlinkat(folder, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
-    return os_error(errno, "cannot remove " + full());
-  return {};
-}
-
-Result<void> empty_folder(UniqueFd folder, const std::string& path, Interrupt& interrupt, int depth) {
-  constexpr int kDeepest = 1000;  // each level holds a descriptor
-  if (depth > kDeepest) return Error(ErrorCode::limit, path + " is nested too deeply");
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(folder.get()), ::closedir);
-  if (!entries) return os_error(errno, "cannot read " + path);
-  const int fd = folder.release();  // now the DIR's
-  while (true) {
-    errno = 0;
-    const dirent* entry = ::readdir(entries.get());
-    if (!entry) break;
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    if (interrupt.requested()) return Error(ErrorCode::cancelled, "cancelled while removing " + path);
-    if (auto removed = remove_entry(fd, entry->d_name, path, interrupt, depth); !removed) return removed;
-  }
-  if (errno != 0) return os_error(errno, "cannot read " + path);
   return {};
 }
 
@@ -370,7 +331,7 @@ Result<void> TreeWriter::remove_tree(std::string_view path, const Seen& seen, In
   struct stat st {};
   if (!top || ::fstat(top.get(), &st) != 0) return os_error(errno, "cannot open " + std::string(path));
   if (auto same = seen.check(&st, path); !same) return same;
-  if (auto emptied = empty_folder(std::move(top), std::string(path), interrupt, 0); !emptied) return emptied;
+  if (auto emptied = empty_folder(std::move(top), std::string(path), interrupt); !emptied) return emptied;
   if (::unlinkat(folder.get(), name.c_str(), AT_REMOVEDIR) != 0)
     return os_error(errno, "cannot remove " + std::string(path));
   return note_change(folder.get());

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/unique_fd.hpp"
 #include "states/state.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/state_harness.hpp"
@@ -296,4 +298,19 @@ TEST_CASE("linux.dir fails when its directory changes between plan and apply") {
   };
   fails(R"({"path": "/d", "mode": "0711"})");
   fails(R"({"path": "/d", "absent": true})");
+}
+
+TEST_CASE("linux.dir removes folders that somebody has nested thousands deep") {
+  StateHarness machine;
+  folder(machine, "/deep");
+  base::UniqueFd at(::open((machine.root() + "/deep").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  for (int i = 0; i < 1500; ++i) {
+    REQUIRE(::mkdirat(at.get(), "d", 0755) == 0);
+    at.reset(::openat(at.get(), "d", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  }
+  const auto closed = machine.converge(kState, R"({"path": "/deep", "mode": "0700", "recursive": true})");
+  CHECK_MESSAGE(closed.ok, closed.message);
+  const auto removed = machine.converge(kState, R"({"path": "/deep", "absent": true})");
+  CHECK_MESSAGE(removed.ok, removed.message);
+  CHECK_FALSE(machine.exists("/deep"));
 }
