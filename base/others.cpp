@@ -9,10 +9,6 @@ namespace base {
 
 namespace {
 
-bool is_root_or_us(uid_t uid) {
-  return uid == 0 || uid == ::geteuid();
-}
-
 // Where there is one, the mode's bits for the group are the most that it grants to anybody.
 bool has_access_list(int folder) {
   // Descriptors that are O_PATH have no attributes; their entries in /proc lead to the very same inode.
@@ -23,8 +19,12 @@ bool has_access_list(int folder) {
 
 }  // namespace
 
+bool is_other(uid_t uid) {
+  return uid != 0 && uid != ::geteuid();
+}
+
 std::string how_others_write_to(int folder, const struct stat& found) {
-  if (!is_root_or_us(found.st_uid)) return "belongs to uid " + std::to_string(found.st_uid);
+  if (is_other(found.st_uid)) return "belongs to uid " + std::to_string(found.st_uid);
   if ((found.st_mode & S_IWOTH) != 0) return "can be written to by everybody";
   if ((found.st_mode & S_IWGRP) == 0) return {};
   const bool is_our_group = found.st_gid == 0 || (::geteuid() != 0 && found.st_gid == ::getegid());
@@ -38,7 +38,7 @@ bool others_can_write_to(int folder) {
 }
 
 bool others_may_have_open(const struct stat& file) {
-  return !is_root_or_us(file.st_uid) || (file.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+  return is_other(file.st_uid) || (file.st_mode & (S_IWGRP | S_IWOTH)) != 0;
 }
 
 }  // namespace base

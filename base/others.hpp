@@ -9,6 +9,9 @@
 
 namespace base {
 
+// Whether a user is one of them.
+bool is_other(uid_t uid);
+
 // Whether others can put things into a folder (an open descriptor, O_PATH will do, and its fstat), or take
 // them away. In words, "belongs to uid 1000"; "" when they cannot. They can when
 //   - one of them owns it,

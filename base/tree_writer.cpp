@@ -19,9 +19,6 @@ namespace base {
 
 namespace {
 
-constexpr uid_t kSameUid = static_cast<uid_t>(-1);
-constexpr gid_t kSameGid = static_cast<gid_t>(-1);
-
 Result<void> write_all(int fd, std::string_view content) {
   while (!content.empty()) {
     const ssize_t written = ::write(fd, content.data(), content.size());
@@ -30,21 +27,6 @@ Result<void> write_all(int fd, std::string_view content) {
     content.remove_prefix(static_cast<std::size_t>(written));
   }
   return {};
-}
-
-// Answers the device that it is on.
-Result<dev_t> set_by_descriptor(int fd, const Attributes& attributes) {
-  struct stat st {};
-  if (::fstat(fd, &st) != 0) return os_error(errno, "fstat");
-  const uid_t uid = attributes.uid.value_or(kSameUid);
-  const gid_t gid = attributes.gid.value_or(kSameGid);
-  const bool other_owner = (attributes.uid && uid != st.st_uid) || (attributes.gid && gid != st.st_gid);
-  if (other_owner && ::fchown(fd, uid, gid) != 0) return os_error(errno, "cannot set the owner");
-  // After the owner: chown clears set-user-id bits.
-  if (attributes.mode && ((st.st_mode & 07777) != *attributes.mode || other_owner) &&
-      ::fchmod(fd, *attributes.mode) != 0)
-    return os_error(errno, "cannot set the mode");
-  return st.st_dev;
 }
 
 // Whether users can make hard links to files that are not theirs. Then a file in a user's folder may just as
@@ -58,38 +40,6 @@ Error may_be_elsewhere(const std::string& path) {
   return {ErrorCode::permission, path +
                                      " may be a hard link to a file elsewhere, because others can write to "
                                      "its folder and fs.protected_hardlinks is 0; not changed"};
-}
-
-// Whether a file would come to run with rights that somebody who may have written it does not have.
-bool lends_rights(const struct stat& found, const Attributes& wanted) {
-  const mode_t special = wanted.mode.value_or(0) & (S_ISUID | S_ISGID);
-  if (!S_ISREG(found.st_mode) || special == 0) return false;
-  const bool other_owner =
-      (wanted.uid && *wanted.uid != found.st_uid) || (wanted.gid && *wanted.gid != found.st_gid);
-  if (other_owner) return others_may_have_open(found);
-  const bool is_new = (special & ~found.st_mode) != 0;
-  return is_new && (found.st_mode & (S_IWGRP | S_IWOTH)) != 0;
-}
-
-Error lent_rights() {
-  return {ErrorCode::permission,
-          "it would run with rights that those who can write to it do not have: give its content, too, or "
-          "take the write permission of others away first"};
-}
-
-// Owner and mode of what an O_PATH descriptor stands for; no symlink.
-Result<void> set_by_path_descriptor(int fd, const struct stat& found, const Attributes& attributes) {
-  if (lends_rights(found, attributes)) return lent_rights();
-  const uid_t uid = attributes.uid.value_or(kSameUid);
-  const gid_t gid = attributes.gid.value_or(kSameGid);
-  if ((attributes.uid || attributes.gid) &&
-      ::fchownat(fd, "", uid, gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0)
-    return os_error(errno, "cannot set the owner");
-  // fchmod() does not take O_PATH descriptors; their entry in /proc leads to the very same inode.
-  const std::string by_descriptor = "/proc/self/fd/" + std::to_string(fd);
-  if (attributes.mode && ::chmod(by_descriptor.c_str(), *attributes.mode) != 0)
-    return os_error(errno, "cannot set the mode");
-  return {};
 }
 
 // The owner of a link that we have just made in a place where nobody else can touch it. That it is the one is
@@ -152,7 +102,7 @@ Result<void> TreeWriter::put_file(std::string_view path, const Seen& seen, std::
   IncomingFile file(*folder, scratch_name());
   if (auto opened = file.open(attributes.mode); !opened) return opened;
   if (auto written = write_all(file.fd(), content); !written) return written;
-  auto device = set_by_descriptor(file.fd(), attributes);
+  auto device = set_attributes_of_new(file.fd(), attributes);
   if (!device) return std::move(device).error();
   // What is new has no old content that a power cut could take: it is synced with its group. What replaces a
   // file is synced before the rename. (File systems that do not know how get the safe way, too.)
@@ -178,7 +128,7 @@ Result<void> TreeWriter::make_folder(std::string_view path, const Attributes& at
   const UniqueFd made(
       ::openat(place->folder(), place->name(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!made) return os_error(errno, "cannot open the new folder").with_context(context);
-  if (auto set = set_by_descriptor(made.get(), attributes); !set)
+  if (auto set = set_attributes_of_new(made.get(), attributes); !set)
     return std::move(set).error().with_context(context);
   int renamed = ::renameat2(place->folder(), place->name(), *folder, name.c_str(), RENAME_NOREPLACE);
   // File systems that do not know the flag: a plain rename takes the place of an empty folder at most.
@@ -242,7 +192,7 @@ Result<void> TreeWriter::set_attributes(std::string_view path, const Seen& seen,
   if (S_ISLNK(st.st_mode)) return Error(ErrorCode::exists, context + ": it is a symlink");
   if (!S_ISDIR(st.st_mode) && others_can_write_to(*folder) && hard_links_are_unsafe())
     return may_be_elsewhere(std::string(path));
-  if (auto set = set_by_path_descriptor(target.get(), st, attributes); !set)
+  if (auto set = set_attributes_of_found(target.get(), st, attributes); !set)
     return std::move(set).error().with_context(context);
   return note_change(*folder);
 }
@@ -255,7 +205,7 @@ Result<void> TreeWriter::set_folder_attributes(std::string_view path, const Seen
   struct stat st {};
   if (::fstat(*folder, &st) != 0) return os_error(errno, context);
   if (auto same = seen.check(&st, path); !same) return std::move(same).error().with_context(context);
-  if (auto set = set_by_path_descriptor(*folder, st, attributes); !set)
+  if (auto set = set_attributes_of_found(*folder, st, attributes); !set)
     return std::move(set).error().with_context(context);
   return note_change(*folder);
 }
@@ -269,6 +219,8 @@ Result<std::size_t> TreeWriter::set_attributes_below(std::string_view path, cons
   if (auto same = seen.check(&top, path); !same) return std::move(same).error();
   const bool unsafe_links = hard_links_are_unsafe();
   std::size_t changed = 0;
+  std::size_t refused = 0;
+  std::optional<Error> first_refusal;
   const auto visit = [&](const WalkEntry& entry) -> Result<void> {
     if (S_ISLNK(entry.info.st_mode) || entry.is_mount || !choose(entry.info)) return {};
     const UniqueFd target(::openat(entry.folder, entry.name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
@@ -280,14 +232,23 @@ Result<std::size_t> TreeWriter::set_attributes_below(std::string_view path, cons
     if (!wanted) return {};
     if (unsafe_links && !S_ISDIR(st.st_mode) && others_can_write_to(entry.folder))
       return may_be_elsewhere(entry.path());
-    if (auto set = set_by_path_descriptor(target.get(), st, *wanted); !set)
-      return std::move(set).error().with_context("setting owner and mode of " + entry.path());
-    ++changed;
+    auto set = set_attributes_of_found(target.get(), st, *wanted);
+    if (set) {
+      ++changed;
+      return {};
+    }
+    Error why = std::move(set).error().with_context("setting owner and mode of " + entry.path());
+    if (why.code() != ErrorCode::permission) return why;
+    // Who holds one file open does not keep us from the others.
+    if (refused++ == 0) first_refusal = std::move(why);
     return {};
   };
   auto walked = walk_below(*folder, path, interrupt, visit);
   if (auto noted = note_change(*folder); !noted) return std::move(noted).error();
   if (!walked) return std::move(walked).error();
+  if (refused > 1)
+    return std::move(*first_refusal).with_context(std::to_string(refused) + " were refused, the first");
+  if (refused == 1) return std::move(*first_refusal);
   return changed;
 }
 

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/attributes.hpp"
 #include "base/interrupt.hpp"
 #include "base/result.hpp"
 #include "base/seen.hpp"
@@ -23,12 +24,6 @@
 #include "base/tree.hpp"
 
 namespace base {
-
-struct Attributes {
-  std::optional<uid_t> uid;  // absent: left alone (ours for what is new)
-  std::optional<gid_t> gid;
-  std::optional<mode_t> mode;
-};
 
 class TreeWriter {
  public:
@@ -47,13 +42,14 @@ class TreeWriter {
                          const Attributes& attributes);
   // Owner and mode of a file or folder that is there. Refused for links: a new one is as good, and surely
   // leads where it should. Refused for files in folders that others can write to where the kernel lets users
-  // make hard links to files of others (fs.protected_hardlinks is 0): it may be anybody's. Set-user-id and
-  // set-group-id bits are refused for a file that others may have open for writing, unless it stays theirs.
+  // make hard links to files of others (fs.protected_hardlinks is 0): it may be anybody's. Refused, too, as
+  // set_attributes_of_found() does.
   Result<void> set_attributes(std::string_view path, const Seen& seen, const Attributes& attributes);
   // The same for the folder that the path leads to, through a link at its end that Tree follows.
   Result<void> set_folder_attributes(std::string_view path, const Seen& seen, const Attributes& attributes);
   // Owner and mode of all that is below that folder, as `choose` says for each (nothing: left alone). Links
-  // are left alone, other mounts are not entered. Answers how many were changed.
+  // are left alone, other mounts are not entered. Answers how many were changed. Files that somebody has open
+  // for writing, and who would lose that, are left as they are: an error in the end.
   using Choose = std::function<std::optional<Attributes>(const struct stat&)>;
   Result<std::size_t> set_attributes_below(std::string_view path, const Seen& seen, const Choose& choose,
                                            Interrupt& interrupt);

@@ -149,13 +149,11 @@ base::Result<bool> compare_content(const Params& params, const std::string& path
   return true;
 }
 
-// Whether a file with the right content is written anew all the same, because others may have it open: they
-// could go on changing it when it is another's, or runs with another's rights.
+// Whether a file with the right content is written anew all the same: others who have it open could go on
+// changing it when they no longer may, or when it runs with another's rights.
 bool must_be_new(const Params& params, const struct stat& found, const base::Attributes& wanted) {
-  if (!params.content || !base::others_may_have_open(found)) return false;
-  const bool other_owner =
-      wanted.uid.value_or(found.st_uid) != found.st_uid || wanted.gid.value_or(found.st_gid) != found.st_gid;
-  return other_owner || (wanted.mode.value_or(0) & (S_ISUID | S_ISGID) & ~found.st_mode) != 0;
+  return params.content &&
+         (base::takes_write_access(found, wanted) || base::adds_special_bits(found, wanted));
 }
 
 PlanWith<Steps> File::plan(const Params& params, Context& context) const {
