@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <string>
 
+#include "base/access_list.hpp"
 #include "base/others.hpp"
 #include "base/write_lease.hpp"
 
@@ -50,11 +51,14 @@ Error cannot_tell(int why) {
                   "remove it first");
 }
 
-Result<void> change(int fd, const struct stat&, const Attributes& wanted) {
+Result<void> change(int fd, const struct stat& found, const Attributes& wanted) {
   if ((wanted.uid || wanted.gid) &&
       ::fchownat(fd, "", wanted.uid.value_or(kSameUid), wanted.gid.value_or(kSameGid),
                  AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0)
     return os_error(errno, "cannot set the owner");
+  // After the owner, so that the old one cannot put them back.
+  if (has_other_owner(found, wanted) && is_other(found.st_uid))
+    if (auto dropped = drop_access_lists(fd, found); !dropped) return dropped;
   // fchmod() does not take O_PATH descriptors; their entry in /proc leads to the very same inode.
   const std::string by_descriptor = "/proc/self/fd/" + std::to_string(fd);
   if (wanted.mode && ::chmod(by_descriptor.c_str(), *wanted.mode) != 0)
@@ -104,6 +108,9 @@ bool adds_special_bits(const struct stat& found, const Attributes& wanted) {
 Result<dev_t> set_attributes_of_new(int fd, const Attributes& wanted) {
   struct stat st {};
   if (::fstat(fd, &st) != 0) return os_error(errno, "fstat");
+  // Before the mode: where there is a list, the bits for the group are the most that it grants to anybody.
+  if (auto dropped = drop_inherited_lists(fd, S_ISDIR(st.st_mode)); !dropped)
+    return std::move(dropped).error();
   const bool other_owner = has_other_owner(st, wanted) || has_other_group(st, wanted);
   if (other_owner && ::fchown(fd, wanted.uid.value_or(kSameUid), wanted.gid.value_or(kSameGid)) != 0)
     return os_error(errno, "cannot set the owner");

@@ -30,7 +30,8 @@ bool adds_special_bits(const struct stat& found, const Attributes& wanted);
 // (ACL) that it has from its folder's default list are taken away: the mode says all. Answers its device.
 Result<dev_t> set_attributes_of_new(int fd, const Attributes& wanted);
 
-// Sets those of a file or folder that is there, no symlink: an O_PATH descriptor and its fstat.
+// Sets those of a file or folder that is there, no symlink: an O_PATH descriptor and its fstat. What passes
+// from one of the others to another owner loses the access lists that he may have given it.
 //
 // ErrorCode::permission, and all is as before, when somebody has a regular file open for writing that is
 // taken from others or gets set-user-id bits; when it cannot be told (file systems without leases); and when

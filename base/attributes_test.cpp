@@ -1,4 +1,4 @@
-// Files that others may have open when root takes them over.
+// Files that others may have open, and access lists that they have given, when root takes them over.
 #include "base/attributes.hpp"
 
 #include <fcntl.h>
@@ -182,6 +182,72 @@ TEST_CASE("whoever opens a file while it is changed is noticed, and does not end
   const UniqueFd writer(::open((at / "f").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
   CHECK_FALSE(writer);
   CHECK_FALSE(lease->is_undisturbed());
+}
+
+TEST_CASE("what is new in a user's folder does not have the access list that he gave the folder" *
+          doctest::skip(kNotRoot)) {
+  Written at;
+  at.folder("his");
+  at.give("his", kOtherUser, kOtherUser, 0755);
+  if (!tests::give_list(at / "his", tests::kDefaultList)) {
+    MESSAGE("not looked at: no access lists here");
+    return;
+  }
+  CHECK(at.writer.write_file("/his/secret", Seen(), "x", {.uid = 0, .gid = 4, .mode = 0640}));
+  CHECK(at.writer.write_file("/his/run", Seen(), "x", {.uid = 0, .gid = 4, .mode = 0770}));
+  CHECK(at.writer.write_file("/his/run", Seen(**at.tree.look("/his/run")), "y", {.mode = 0770}));
+  CHECK(at.writer.make_folder("/his/dir", {.uid = 0, .gid = 4, .mode = 0770}));
+  CHECK(at.writer.write_file("/his/dir/below", Seen(), "x", {.uid = 0, .gid = 4, .mode = 0660}));
+  CHECK_FALSE(tests::other_user_can(at / "his/secret", R_OK));
+  CHECK_FALSE(tests::other_user_can(at / "his/run", W_OK));
+  CHECK_FALSE(tests::other_user_can(at / "his/dir", W_OK));
+  CHECK_FALSE(tests::other_user_can(at / "his/dir/below", R_OK));
+  CHECK(at.mode("his/secret") == 0640);
+  CHECK(at.mode("his/dir") == 0770);
+  CHECK_FALSE(tests::has_list(at / "his/dir", tests::kDefaultList));
+  CHECK(tests::has_list(at / "his", tests::kDefaultList));  // it is his
+}
+
+TEST_CASE("what passes from a user to root loses the access lists that he gave it" *
+          doctest::skip(kNotRoot)) {
+  Written at;
+  at.folder("d");
+  at.write("f", "good");
+  at.give("d", kOtherUser, kOtherUser, 0755);
+  at.give("f", kOtherUser, kOtherUser, 0644);
+  if (!tests::give_list(at / "d", tests::kDefaultList) || !tests::give_list(at / "d", tests::kAccessList) ||
+      !tests::give_list(at / "f", tests::kAccessList)) {
+    MESSAGE("not looked at: no access lists here");
+    return;
+  }
+  SUBCASE("with a mode") {
+    CHECK(at.set("/d", {.uid = 0, .gid = 4, .mode = 0770}));
+    CHECK(at.set("/f", {.uid = 0, .gid = 4, .mode = 0664}));
+    CHECK(at.mode("d") == 0770);
+    CHECK(at.mode("f") == 0664);
+  }
+  SUBCASE("without, the group keeps what it could do") {
+    CHECK(at.mode("f") == 0775);  // the most that the list grants
+    CHECK(at.set("/d", {.uid = 0}));
+    CHECK(at.set("/f", {.uid = 0}));
+    CHECK(at.mode("d") == 0745);
+    CHECK(at.mode("f") == 0745);
+  }
+  CHECK_FALSE(tests::other_user_can(at / "d", W_OK));
+  CHECK_FALSE(tests::other_user_can(at / "f", W_OK));
+  CHECK_FALSE(tests::has_list(at / "d", tests::kDefaultList));
+}
+
+TEST_CASE("an access list stays when its file does not change hands" * doctest::skip(kNotRoot)) {
+  Written at;
+  at.write("f", "good");
+  if (!tests::give_list(at / "f", tests::kAccessList)) {
+    MESSAGE("not looked at: no access lists here");
+    return;
+  }
+  CHECK(at.set("/f", {.mode = 0755}));
+  CHECK(at.set("/f", {.uid = kOtherUser}));  // root gives it
+  CHECK(tests::has_list(at / "f", tests::kAccessList));
 }
 
 }  // namespace base

@@ -94,3 +94,32 @@ TEST_CASE("a file that a group may no longer write to is a new one" * doctest::s
   CHECK(held.write_evil());
   CHECK(machine.read("/app/tool") == "good");
 }
+
+TEST_CASE("a default access list of a user's gives him no access to what root makes" *
+          doctest::skip(kNotRoot)) {
+  Machine machine("good");
+  if (!tests::give_list(machine.root() + "/app", tests::kDefaultList)) {
+    MESSAGE("not looked at: no access lists here");
+    return;
+  }
+  const auto make = [&] {
+    const auto is_made = [&](const states::StateType& type, const char* parameter) {
+      CHECK(machine.converge(type, parameter).ok);
+    };
+    is_made(kFile, R"({"path": "/app/secret", "content": "x", "user": "0", "group": "4", "mode": "0640"})");
+    is_made(kFile, R"({"path": "/app/run", "content": "x", "user": "0", "group": "4", "mode": "0770"})");
+    is_made(kDir, R"({"path": "/app/dir", "user": "0", "group": "4", "mode": "0770"})");
+    is_made(kFile, R"({"path": "/app/dir/f", "content": "x", "user": "0", "group": "4", "mode": "0660"})");
+  };
+  SUBCASE("in his folder") {
+    make();
+  }
+  SUBCASE("in what was his folder") {
+    CHECK(machine.converge(kDir, kTakeAll).ok);
+    make();
+    CHECK_FALSE(tests::has_list(machine.root() + "/app", tests::kDefaultList));
+  }
+  for (const char* path : {"/app/secret", "/app/run", "/app/dir", "/app/dir/f"})
+    for (const int how : {R_OK, W_OK})
+      CHECK_MESSAGE(!tests::other_user_can(machine.root() + path, how), std::string(path));
+}
