@@ -123,3 +123,42 @@ TEST_CASE("a default access list of a user's gives him no access to what root ma
     for (const int how : {R_OK, W_OK})
       CHECK_MESSAGE(!tests::other_user_can(machine.root() + path, how), std::string(path));
 }
+
+TEST_CASE("a secret is not written to a file that a user has put there beforehand" *
+          doctest::skip(kNotRoot)) {
+  Machine machine("", 0644);
+  const auto refused = [&](const char* parameter, const char* asks_for) {
+    const auto outcome = machine.converge(kFile, parameter);
+    CHECK_FALSE(outcome.ok);
+    CHECK_MESSAGE(outcome.message.find(asks_for) != std::string::npos, outcome.message);
+    CHECK(machine.read("/app/tool").empty());
+  };
+  refused(R"({"path": "/app/tool", "content": "secret", "mode": "0600"})", "give 'user', too");
+  refused(R"({"path": "/app/tool", "content": "secret", "mode": "0640", "user": "0"})", "give 'group', too");
+  SUBCASE("with all that was left to him it is") {
+    CHECK(machine
+              .converge(kFile, R"({"path": "/app/tool", "content": "secret", "mode": "0640",
+                                   "user": "0", "group": "0"})")
+              .ok);
+    CHECK_FALSE(tests::other_user_can(machine.root() + "/app/tool", R_OK));
+  }
+  SUBCASE("in a folder like /tmp nothing is left to him") {
+    machine.give("/app", 01777, 0, 0);
+    refused(R"({"path": "/app/tool", "content": "run me"})", "give 'user', too");
+    machine.give("/app/tool", 0666);
+    refused(R"({"path": "/app/tool", "content": "run me", "user": "0"})", "give 'group', too");
+    refused(R"({"path": "/app/tool", "content": "run me", "user": "0", "group": "0"})", "give 'mode', too");
+    CHECK(
+        machine.converge(kFile, R"({"path": "/app/tool", "content": "run me", "user": "0", "mode": "0755"})")
+            .ok);
+    CHECK(machine.owner("/app/tool") == 0);
+  }
+}
+
+TEST_CASE("a file in a program's own folder keeps its owner when its content is not hidden" *
+          doctest::skip(kNotRoot)) {
+  Machine machine("old", 0644);
+  CHECK(machine.converge(kFile, R"({"path": "/app/tool", "content": "new"})").ok);
+  CHECK(machine.converge(kFile, R"({"path": "/app/tool", "content": "newer", "mode": "0644"})").ok);
+  CHECK(machine.owner("/app/tool") == kOtherUser);
+}

@@ -156,6 +156,33 @@ bool must_be_new(const Params& params, const struct stat& found, const base::Att
          (base::takes_write_access(found, wanted) || base::adds_special_bits(found, wanted));
 }
 
+// What one of the others has chosen by putting a file there beforehand, and the recipe would keep: "user",
+// "group", "mode"; "" for nothing that matters.
+std::string_view left_to_him(const Params& params, mode_t mode) {
+  const bool group_matters = (mode & S_IWGRP) != 0 || ((mode & S_IRGRP) != 0 && (mode & S_IROTH) == 0);
+  if (!params.user) return "user";
+  if (!params.group && group_matters) return "group";
+  return !params.mode && (mode & (S_IWGRP | S_IWOTH)) != 0 ? "mode" : "";
+}
+
+// Why content is not written to a file as one of the others has left it; "" when it may be. It may be in a
+// folder that only root can write to, where root must have given him the file; and in his own folder as long
+// as the recipe does not hide the content from anybody: so do recipes that write into a program's folder.
+std::string why_not_his(const Params& params, const std::string& path, const struct stat& found, mode_t mode,
+                        Context& context) {
+  if (!params.content || !base::is_other(found.st_uid)) return {};
+  const std::string_view left = left_to_him(params, mode);
+  if (left.empty()) return {};
+  const auto folder = context.tree.folder(base::split_path(path).folder);
+  struct stat in {};
+  if (!folder || ::fstat(*folder, &in) != 0 || !base::others_can_write_to(*folder)) return {};
+  const bool is_public = !params.mode || (mode & S_IROTH) != 0;
+  if (is_public && in.st_uid == found.st_uid) return {};
+  return path + " was there already and belongs to " +
+         files::owner_text(found.st_uid, found.st_gid, context.accounts) +
+         ", who may have put it there to get at what is written: give '" + std::string(left) + "', too";
+}
+
 PlanWith<Steps> File::plan(const Params& params, Context& context) const {
   auto clean = base::clean_path(params.path);
   if (!clean) return Plan::fail(clean.error());
@@ -194,6 +221,8 @@ PlanWith<Steps> File::plan(const Params& params, Context& context) const {
   plan.effects = {{.kind = EffectKind::file, .name = path}};
   const bool is_written = *write || must_be_new(params, found, wanted);
   if (is_written) {
+    if (std::string why = why_not_his(params, path, found, mode, context); !why.empty())
+      return Plan::fail(std::move(why));
     wanted.mode = mode;
     if (!wanted.uid) wanted.uid = found.st_uid;
     if (!wanted.gid) wanted.gid = found.st_gid;
