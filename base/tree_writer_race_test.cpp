@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <thread>
@@ -136,6 +137,43 @@ TEST_CASE("owner and mode are set on what the plan has seen, whatever a user put
   CHECK(race.swaps > 0);
   CHECK(race.worked > 0);
   CHECK(race.refused > 0);
+}
+
+TEST_CASE("a file is not taken from a user who opens it just then and writes to it afterwards" *
+          doctest::skip(kNotRoot)) {
+  Race race;
+  Seen seen;
+  bool is_taken = false;
+  const auto open_and_write = [turn = 0U]() mutable {
+    const auto wait = [](unsigned turns) {
+      for (unsigned i = 0; i < turns * 1000; ++i)
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    };
+    wait(++turn % 32);  // it is closed most of the time: else it is never taken
+    const UniqueFd file(::open("t", O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+    wait(turn % 4);
+    return file && ::pwrite(file.get(), "evil", 4, 0) == 4;
+  };
+  CHECK(race.run(
+            {open_and_write},
+            [&] {
+              race.folder.give_file("t", "wanted");
+              seen = Seen(race.folder.look("home/t"));
+            },
+            [&] {
+              is_taken = bool(race.writer.set_attributes("/home/t", seen, {.uid = 0, .mode = 0644}));
+              // From here on it says what root wants.
+              if (is_taken) race.folder.write("home/t", "wanted");
+              return is_taken;
+            },
+            [&]() -> std::string {
+              const bool is_his = race.folder.look("home/t").st_uid == kRacer;
+              if (!is_taken) return is_his ? "" : "it was refused, and taken";
+              return race.folder.read("home/t") == "wanted" ? "" : "he wrote to root's file";
+            }) == "");
+  race.tell("set_attributes, opened just then");
+  CHECK(race.swaps > 0);
+  CHECK(race.worked > 0);
 }
 
 TEST_CASE("a tree is removed that the plan has seen, not root's own that a user puts in its place" *
