@@ -1,13 +1,16 @@
 #include "base/accounts.hpp"
 
+#include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <functional>
 #include <memory>
 
+#include "base/below_root.hpp"
 #include "base/text.hpp"
 
 namespace base {
@@ -46,11 +49,27 @@ std::optional<Record> look_up(Call call, Record (*convert)(const Entry&)) {
   return std::nullopt;
 }
 
+using File = std::unique_ptr<FILE, int (*)(FILE*)>;
+
+// <root>/etc/passwd or group; null when it cannot be read. Another root may be somebody's who puts a pipe
+// there, or a file without an end.
+File open_accounts(const std::string& root, std::string_view path) {
+  constexpr off_t kLargest = 256 * 1024 * 1024;  // millions of accounts
+  UniqueFd fd = open_below(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  struct stat st {};
+  if (!fd || ::fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > kLargest)
+    return {nullptr, std::fclose};
+  File file(::fdopen(fd.get(), "r"), std::fclose);
+  if (file) [[maybe_unused]]
+    const int given = fd.release();
+  return file;
+}
+
 // The first entry of <root>/etc/passwd or group that `is_it`.
 template <class Record, class Entry>
-std::optional<Record> scan(const std::string& path, Entry* (*next)(FILE*), Record (*convert)(const Entry&),
-                           const std::function<bool(const Entry&)>& is_it) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
+std::optional<Record> scan(const std::string& root, std::string_view path, Entry* (*next)(FILE*),
+                           Record (*convert)(const Entry&), const std::function<bool(const Entry&)>& is_it) {
+  const File file = open_accounts(root, path);
   if (!file) return std::nullopt;
   while (const Entry* entry = next(file.get()))
     if (is_it(*entry)) return convert(*entry);
@@ -74,7 +93,7 @@ const User* Accounts::user(std::string_view name) {
     auto looked_up =
         root_.empty()
             ? look_up<User, passwd>([&](auto... rest) { return getpwnam_r(key.c_str(), rest...); }, user_from)
-            : scan<User, passwd>(root_ + "/etc/passwd", fgetpwent, user_from,
+            : scan<User, passwd>(root_, "/etc/passwd", fgetpwent, user_from,
                                  [&](const passwd& entry) { return key == entry.pw_name; });
     found = users_.emplace(key, std::move(looked_up)).first;
   }
@@ -88,7 +107,7 @@ const Group* Accounts::group(std::string_view name) {
     auto looked_up = root_.empty()
                          ? look_up<Group, ::group>(
                                [&](auto... rest) { return getgrnam_r(key.c_str(), rest...); }, group_from)
-                         : scan<Group, ::group>(root_ + "/etc/group", fgetgrent, group_from,
+                         : scan<Group, ::group>(root_, "/etc/group", fgetgrent, group_from,
                                                 [&](const ::group& entry) { return key == entry.gr_name; });
     found = groups_.emplace(key, std::move(looked_up)).first;
   }
@@ -101,7 +120,7 @@ const User* Accounts::user_by_id(uid_t uid) {
     auto looked_up =
         root_.empty()
             ? look_up<User, passwd>([&](auto... rest) { return getpwuid_r(uid, rest...); }, user_from)
-            : scan<User, passwd>(root_ + "/etc/passwd", fgetpwent, user_from,
+            : scan<User, passwd>(root_, "/etc/passwd", fgetpwent, user_from,
                                  [&](const passwd& entry) { return uid == entry.pw_uid; });
     found = users_by_id_.emplace(uid, std::move(looked_up)).first;
   }
@@ -114,7 +133,7 @@ const Group* Accounts::group_by_id(gid_t gid) {
     auto looked_up =
         root_.empty()
             ? look_up<Group, ::group>([&](auto... rest) { return getgrgid_r(gid, rest...); }, group_from)
-            : scan<Group, ::group>(root_ + "/etc/group", fgetgrent, group_from,
+            : scan<Group, ::group>(root_, "/etc/group", fgetgrent, group_from,
                                    [&](const ::group& entry) { return gid == entry.gr_gid; });
     found = groups_by_id_.emplace(gid, std::move(looked_up)).first;
   }
@@ -150,8 +169,7 @@ std::vector<Group> Accounts::groups_of(std::string_view user) {
   };
   // The files are the truth for what useradd and usermod change; NSS sources beside them cannot be changed by
   // us.
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen((root_ + "/etc/group").c_str(), "re"),
-                                                   std::fclose);
+  const File file = open_accounts(root_, "/etc/group");
   while (const ::group* entry = file ? fgetgrent(file.get()) : nullptr) {
     Group candidate = group_from(*entry);
     if (is_member(candidate)) found.push_back(std::move(candidate));

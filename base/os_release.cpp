@@ -1,13 +1,11 @@
 #include "base/os_release.hpp"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 
+#include "base/below_root.hpp"
 #include "base/file_read.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
@@ -64,13 +62,9 @@ OsRelease parse_os_release(std::string_view text) {
 
 OsRelease read_os_release(const std::string& root) {
   constexpr std::size_t kLimit = 64 * 1024;
-  const UniqueFd top(::open(root.empty() ? "/" : root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   for (const char* path : {"/etc/os-release", "/usr/lib/os-release"}) {
     // One of them is a link as a rule; an absolute one must not lead out of the root.
-    open_how how{};
-    how.flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;
-    how.resolve = RESOLVE_IN_ROOT;
-    const UniqueFd file(static_cast<int>(::syscall(SYS_openat2, top.get(), path, &how, sizeof how)));
+    const UniqueFd file = open_below(root, path, O_RDONLY | O_NONBLOCK);
     if (!file) continue;
     if (auto text = read_all(file.get(), kLimit, path)) return parse_os_release(*text);
   }

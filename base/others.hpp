@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include <optional>
 #include <string>
 
 namespace base {
@@ -18,7 +19,9 @@ bool is_other(uid_t uid);
 //   - everybody may write to it; the sticky bit, as on /tmp, does not change that,
 //   - its group may write to it, unless that is the group root (0), or our own and we are not root,
 //   - its group may write to it and it has an access list (ACL), in which any of them may be named.
-std::string how_others_write_to(int folder, const struct stat& found);
+// `also`: somebody who is no other here, because it is done in his name.
+std::string how_others_write_to(int folder, const struct stat& found,
+                                std::optional<uid_t> also = std::nullopt);
 
 // The same for a descriptor alone; what cannot be looked at counts as theirs.
 bool others_can_write_to(int folder);

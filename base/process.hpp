@@ -39,9 +39,12 @@ struct Identity {
 enum class Stream { out, err };
 
 struct Command {
-  std::vector<std::string> argv;     // argv[0] is searched in PATH of `env` unless it has a slash
-  std::vector<std::string> env;      // complete, "NAME=value"; see clean_environment()
-  std::string cwd = "/";             // entered as the identity, so it must be open to it
+  std::vector<std::string> argv;  // argv[0] is searched in PATH of `env` unless it has a slash
+  std::vector<std::string> env;   // complete, "NAME=value"; see clean_environment()
+  std::string cwd = "/";          // entered as the identity, so it must be open to it
+  // `cwd`, opened before and known to be right (Tree::follow): the program starts there and nowhere else,
+  // whatever the name leads to by then. Borrowed until run() returns; -1: what the name leads to.
+  int cwd_folder = -1;
   std::optional<Identity> identity;  // absent: as we are
   std::string input;                 // written to stdin; empty: stdin is /dev/null
   bool private_tmp = false;  // with an empty /tmp in memory, where that can be had: base/private_tmp.hpp

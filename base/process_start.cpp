@@ -115,6 +115,9 @@ Error cwd_error(const Command& command, int error_number) {
   if (error_number == EACCES) {
     return Error(ErrorCode::permission, where + " is not accessible to " + person(command));
   }
+  if (error_number == ESTALE)
+    return Error(ErrorCode::permission, where + " is another folder for " + person(command) +
+                                            " than it was just now: somebody moves it about");
   return os_error(error_number, where);
 }
 
@@ -152,6 +155,8 @@ Result<StartedProgram> start(const Command& command) {
 
   auto null = open_null();
   if (!null) return std::move(null).error();
+  const UniqueFd cwd_folder(command.cwd_folder < 0 ? -1 : ::fcntl(command.cwd_folder, F_DUPFD_CLOEXEC, 3));
+  if (command.cwd_folder >= 0 && !cwd_folder) return os_error(errno, "moving a descriptor");
   Pipe pipes[5];
   auto& [input, output, error, control, report] = pipes;
   for (Pipe& pipe : pipes) {
@@ -172,6 +177,7 @@ Result<StartedProgram> start(const Command& command) {
   plan.argv = argv.data();
   plan.envp = envp.data();
   plan.cwd = command.cwd.c_str();
+  plan.cwd_folder = cwd_folder.get();
   if (command.identity) {
     plan.change_identity = true;
     plan.uid = command.identity->uid;

@@ -65,6 +65,20 @@ bool take_identity(const SupervisorPlan& plan) {
          ::syscall(SYS_setresuid, plan.uid, plan.uid, plan.uid) == 0;
 }
 
+// Another identity must find its own way there: a descriptor would let it in below folders that are closed to
+// it.
+bool enter_cwd(const SupervisorPlan& plan) {
+  if (plan.cwd_folder < 0) return ::chdir(plan.cwd) == 0;
+  if (!plan.change_identity) return ::fchdir(plan.cwd_folder) == 0;
+  struct stat wanted {};
+  struct stat entered {};
+  if (::chdir(plan.cwd) != 0 || ::fstat(plan.cwd_folder, &wanted) != 0 || ::stat(".", &entered) != 0)
+    return false;
+  if (wanted.st_dev == entered.st_dev && wanted.st_ino == entered.st_ino) return true;
+  errno = ESTALE;
+  return false;
+}
+
 [[noreturn]] void become_program(const SupervisorPlan& plan, pid_t supervisor) {
   using enum Report::What;
   ::setsid();
@@ -80,7 +94,7 @@ bool take_identity(const SupervisorPlan& plan) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != supervisor) ::_exit(kStartFailedCode);
 
-  if (::chdir(plan.cwd) != 0) fail(plan, cwd_failed);
+  if (!enter_cwd(plan)) fail(plan, cwd_failed);
   ::umask(022);
   sigset_t none;
   ::sigemptyset(&none);
@@ -117,7 +131,8 @@ void Supervisor::set_up() {
   default_signal_dispositions();
 
   // Whoever else waits for the end of one of our parent's pipes must not wait for us.
-  int keep[] = {plan_.null, plan_.input, plan_.output, plan_.error, plan_.control, plan_.report};
+  int keep[] = {plan_.null,    plan_.input,  plan_.output,    plan_.error,
+                plan_.control, plan_.report, plan_.cwd_folder};
   std::sort(std::begin(keep), std::end(keep));
   const int* first = std::upper_bound(std::begin(keep), std::end(keep), 2);
   bool ready = close_other_descriptors(first, static_cast<int>(std::end(keep) - first));
@@ -139,7 +154,7 @@ void Supervisor::start_program() {
   if (program_ < 0) fail(plan_, Report::What::fork_failed);
   if (program_ == 0) become_program(plan_, self);
   program_runs_ = true;
-  for (const int fd : {plan_.null, plan_.input, plan_.output, plan_.error}) {
+  for (const int fd : {plan_.null, plan_.input, plan_.output, plan_.error, plan_.cwd_folder}) {
     if (fd >= 0) ::close(fd);
   }
 }

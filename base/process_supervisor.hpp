@@ -17,6 +17,7 @@ struct SupervisorPlan {
   char* const* argv = nullptr;
   char* const* envp = nullptr;
   const char* cwd = nullptr;
+  int cwd_folder = -1;  // the folder that `cwd` must be; -1: whatever it is
 
   bool change_identity = false;
   uid_t uid = 0;

@@ -291,6 +291,25 @@ TEST_CASE("directory and program must be open to the user" * doctest::skip(::get
   CHECK(start_failure(command) == "program '" + program + "' is not executable for user 65534");
 }
 
+TEST_CASE("a program starts in the folder that was opened for it, whatever its name leads to by then") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path() + "/right");
+  const UniqueFd right(::open((folder.path() + "/right").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  std::filesystem::rename(folder.path() + "/right", folder.path() + "/moved");
+  std::filesystem::create_directory_symlink("/", folder.path() + "/right");
+  Command command = shell("pwd -P");
+  command.cwd = folder.path() + "/right";
+  command.cwd_folder = right.get();
+  CHECK(must_run(command).output == folder.path() + "/moved\n");
+  if (::geteuid() != 0) return;
+  // Another user would find his own way there, and finds another folder.
+  std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
+  command.identity = Identity{.uid = kNobody, .gid = kNobody};
+  CHECK(start_failure(command).find("is another folder for user 65534") != std::string::npos);
+  command.cwd = folder.path() + "/moved";
+  CHECK(must_run(command).output == folder.path() + "/moved\n");
+}
+
 // What a program with a /tmp of its own finds there, and who it is. Empty where nobody may have one.
 std::string seen_in_private_tmp(std::optional<Identity> identity) {
   Command command =

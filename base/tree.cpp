@@ -7,30 +7,26 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
-#include <deque>
 
 #include <climits>
 
 #include "base/file_read.hpp"
-#include "base/others.hpp"
-#include "base/text.hpp"
+#include "base/way.hpp"
 
 namespace base {
 
 namespace {
 
-constexpr int kFolderFlags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-constexpr int kMostLinks = 40;  // as the kernel
-
-int open_without_links(int at, const char* path) {
+int open_without_links(int root, std::string_view path, int flags) {
   open_how how{};
-  how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+  how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
   how.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  return static_cast<int>(::syscall(SYS_openat2, at, path, &how, sizeof how));
+  const std::string relative(path.substr(1));
+  return static_cast<int>(::syscall(SYS_openat2, root, relative.c_str(), &how, sizeof how));
 }
 
-// With an empty name: of the link that is open as `folder` itself.
 Result<std::string> read_link_at(int folder, const std::string& name, std::string_view path) {
   std::string target(PATH_MAX, '\0');
   const ssize_t size = ::readlinkat(folder, name.c_str(), target.data(), target.size());
@@ -74,8 +70,12 @@ Result<std::string> clean_path(std::string_view path) {
   return clean;
 }
 
-Tree::Tree(std::string root) : root_(std::move(root)) {
-  root_fd_.reset(::open(root_.empty() ? "/" : root_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+Tree::Tree(std::string root) : root_(std::move(root)), no_root_(missing(root_)) {
+  auto way = walk_way(root_.empty() ? "/" : root_);
+  if (way)
+    root_fd_ = std::move(way->end);
+  else
+    no_root_ = std::move(way).error();
 }
 
 void Tree::forget() {
@@ -83,7 +83,7 @@ void Tree::forget() {
 }
 
 Result<int> Tree::folder(std::string_view path) {
-  if (!root_fd_) return missing(root_);
+  if (!root_fd_) return no_root_;
   if (path == "/") return root_fd_.get();
   for (std::size_t i = known_.size(); i-- > 0;) {
     if (known_[i].path != path) continue;
@@ -99,74 +99,25 @@ Result<int> Tree::folder(std::string_view path) {
 }
 
 Result<UniqueFd> Tree::open_folder(std::string_view path) {
-  const std::string relative(path.substr(1));
-  UniqueFd fd(open_without_links(root_fd_.get(), relative.c_str()));
+  UniqueFd fd(open_without_links(root_fd_.get(), path, O_PATH | O_DIRECTORY));
   if (fd) return fd;
   if (errno == ENOENT) return missing(path);
   // A link on the way, something that is not a folder, or a kernel without openat2: look at each component.
-  return walk(path);
+  auto way = walk_way(root_fd_.get(), path);
+  if (!way) return std::move(way).error();
+  return std::move(way->end);
 }
 
-Result<UniqueFd> Tree::walk(std::string_view path) {
-  std::deque<std::string> rest;
-  for (std::string_view component : split(path.substr(1), '/'))
-    rest.emplace_back(component);
-  std::vector<UniqueFd> way;  // the folders from the root down, for ".." in links
-  std::string at;
-  int links = 0;
-  const auto current = [&] { return way.empty() ? root_fd_.get() : way.back().get(); };
-  while (!rest.empty()) {
-    const std::string name = std::move(rest.front());
-    rest.pop_front();
-    if (name.empty() || name == ".") continue;
-    if (name == "..") {
-      if (!way.empty()) way.pop_back();
-      at.resize(std::min(at.rfind('/'), at.size()));
-      continue;
-    }
-    const std::string here = at + "/" + name;
-    UniqueFd next(::openat(current(), name.c_str(), kFolderFlags));
-    if (next) {
-      way.push_back(std::move(next));
-      at = here;
-      continue;
-    }
-    if (errno != ELOOP && errno != ENOTDIR) return os_error(errno, here);
-    // The link is opened, so that the one that is judged is the one that is read, however fast it is swapped.
-    const UniqueFd link(::openat(current(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-    struct stat st {};
-    if (!link || ::fstat(link.get(), &st) != 0) return os_error(errno, here);
-    if (S_ISDIR(st.st_mode)) {  // swapped just now: look again, but not forever
-      if (++links > kMostLinks) return os_error(ELOOP, here);
-      rest.push_front(name);
-      continue;
-    }
-    if (!S_ISLNK(st.st_mode)) return Error(ErrorCode::exists, here + " is not a directory");
-    if (st.st_uid != 0 && st.st_uid != ::geteuid())
-      return Error(ErrorCode::permission, "not following the symlink " + here + ": it belongs to uid " +
-                                              std::to_string(st.st_uid) + ", who could point it anywhere");
-    struct stat in {};
-    if (::fstat(current(), &in) != 0) return os_error(errno, here);
-    if (const std::string how = how_others_write_to(current(), in); !how.empty())
-      return Error(ErrorCode::permission, "not following the symlink " + here + ": the folder it is in " +
-                                              how +
-                                              ", so that others could put another in its place; give the "
-                                              "path without it");
-    if (++links > kMostLinks) return os_error(ELOOP, here);
-    auto target = read_link_at(link.get(), {}, here);
-    if (!target) return std::move(target).error();
-    if (target->starts_with('/')) {
-      way.clear();
-      at.clear();
-    }
-    const auto parts = split(*target, '/');
-    for (auto part = parts.rbegin(); part != parts.rend(); ++part)
-      rest.emplace_front(*part);
+Result<UniqueFd> Tree::follow(std::string_view path, std::optional<uid_t> also) {
+  if (!root_fd_) return no_root_;
+  if (const auto clean = clean_path(path); clean && *clean != "/") {
+    UniqueFd fd(open_without_links(root_fd_.get(), *clean, O_PATH));
+    if (fd) return fd;
+    if (errno == ENOENT) return missing(path);
   }
-  if (!way.empty()) return std::move(way.back());
-  UniqueFd copy(::fcntl(root_fd_.get(), F_DUPFD_CLOEXEC, 0));
-  if (!copy) return os_error(errno, std::string(path));
-  return copy;
+  auto way = walk_way(root_fd_.get(), path, {.also = also, .may_end_in_file = true});
+  if (!way) return std::move(way).error();
+  return std::move(way->end);
 }
 
 Result<std::optional<struct stat>> Tree::look(std::string_view path) {

@@ -1,11 +1,12 @@
 // Tree: the file system below a root, reached without being led astray.
 //
 // Folders are opened component by component. A symlink on the way is followed only if it belongs to root or
-// to us, and lies in a folder that others cannot write to (others.hpp): a user who owns a folder cannot make
-// a privileged reader or writer end up somewhere else, not even with a link that came to belong to root. So
-// /var/run, /bin and other links in folders of root's are followed, links in /tmp, in home directories and in
-// folders that a group may write to are not. With another root, absolute links and ".." stay below it. The
-// last component is never followed.
+// to us, and lies in a folder that others cannot write to (way.hpp, others.hpp): a user who owns a folder
+// cannot make a privileged reader or writer end up somewhere else, not even with a link that came to belong
+// to root. So /var/run, /bin and other links in folders of root's are followed, links in /tmp, in home
+// directories and in folders that a group may write to are not. With another root, absolute links and ".."
+// stay below it. The last component is never followed, but by folder() and follow(), under the same rule. The
+// way to the root itself is walked by this rule, too.
 //
 // Descriptors of folders are kept for a while (most states of a recipe live in a few folders), so a look at a
 // file costs one system call. forget() drops them. One thread.
@@ -49,6 +50,11 @@ class Tree {
   // lstat. Nothing when it, or a folder on the way, is missing.
   Result<std::optional<struct stat>> look(std::string_view path);
 
+  // What a path leads to, links at its end followed under the rule of those on the way: O_PATH, whatever it
+  // is. `also`: somebody whose links count as ours, for what is done in his name. Errors as folder(). The
+  // path need not be clean, and ".." does not lead out of the root.
+  Result<UniqueFd> follow(std::string_view path, std::optional<uid_t> also = std::nullopt);
+
   // Whether the regular file holds exactly these bytes.
   Result<bool> has_content(std::string_view path, std::string_view content);
 
@@ -63,13 +69,13 @@ class Tree {
     UniqueFd fd;
   };
   Result<UniqueFd> open_folder(std::string_view path);
-  Result<UniqueFd> walk(std::string_view path);
   Result<UniqueFd> open_file(std::string_view path);
 
   static constexpr std::size_t kKeptFolders = 16;
 
   std::string root_;
   UniqueFd root_fd_;
+  Error no_root_;             // why there is no root_fd_
   std::vector<Known> known_;  // most recently used last
   std::vector<char> buffer_;  // for has_content
 };

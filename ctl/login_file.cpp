@@ -9,6 +9,7 @@
 
 #include "base/durable_file.hpp"
 #include "base/file_read.hpp"
+#include "base/private_folder.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
 #include "ctl/api.hpp"
@@ -68,11 +69,16 @@ std::string login_path() {
 
 Result<std::optional<Login>> read_login(const std::string& path) {
   if (path.empty()) return std::optional<Login>();
-  const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!fd && (errno == ENOENT || errno == ENOTDIR)) return std::optional<Login>();
   if (!fd) return base::os_error(errno, path);
   struct stat st {};
-  if (::fstat(fd.get(), &st) == 0 && (st.st_mode & 077) != 0)
+  if (::fstat(fd.get(), &st) != 0) return base::os_error(errno, path);
+  // Else somebody else says where tokens go, or whose they are.
+  if (st.st_uid != ::geteuid())
+    return Error(ErrorCode::permission, path + " belongs to uid " + std::to_string(st.st_uid) +
+                                            ", not to you; 'opsctl login' with a HOME of your own");
+  if ((st.st_mode & 077) != 0)
     return Error(ErrorCode::permission, path + ": others can read the access token in it; 'chmod 600 " +
                                             path + "', or 'opsctl login' again");
   auto text = base::read_all(fd.get(), kLargestLogin, path);
@@ -167,6 +173,32 @@ Result<std::string> read_token(const std::string& file) {
   return std::string(token);
 }
 
+namespace {
+
+// Whether ./opsbackend-data is there, and ours: who can write to it, or to this folder, could have us read
+// any file of ours as a token and send it to whoever listens here.
+Result<bool> has_local_backend() {
+  struct stat st {};
+  if (::lstat(std::string(kLocalFolder).c_str(), &st) != 0) return false;
+  const auto refuse = [](const std::string& why) {
+    return Error(ErrorCode::permission,
+                 "./opsbackend-data is not used: " + why + "; log in, or name the token (--token-file)");
+  };
+  const auto folder = base::open_guarded_folder(std::string(kLocalFolder));
+  if (!folder) return refuse(folder.error().message());
+  if (::fstat(folder->end.get(), &st) != 0 || st.st_uid != ::geteuid())
+    return refuse("it belongs to uid " + std::to_string(st.st_uid));
+  for (const std::string_view path : {kLocalToken, kLocalCa}) {
+    const std::string name(path.substr(kLocalFolder.size() + 1));
+    if (::fstatat(folder->end.get(), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (!S_ISREG(st.st_mode) || st.st_uid != ::geteuid())
+      return refuse(name + " in it is not a file of your own");
+  }
+  return true;
+}
+
+}  // namespace
+
 Result<Login> choose_login(const Options& options, const std::string& path) {
   auto stored = read_login(path);
   if (!stored) return std::move(stored).error();
@@ -184,6 +216,9 @@ Result<Login> choose_login(const Options& options, const std::string& path) {
   } else if (is_stored) {
     login.token = (*stored)->token;
   } else if (is_this_machine(login.server)) {
+    const auto has_backend = has_local_backend();
+    if (!has_backend) return has_backend.error();
+    if (!*has_backend) return login;
     // So that a backend that was started in this folder needs no further step. One that has an authority
     // speaks TLS: its token goes to nobody who does not.
     const bool has_authority = ::access(kLocalCa.data(), F_OK) == 0;

@@ -10,6 +10,7 @@
 namespace ctl {
 
 inline constexpr std::string_view kDefaultServer = "https://127.0.0.1:8963";
+inline constexpr std::string_view kLocalFolder = "opsbackend-data";
 inline constexpr std::string_view kLocalToken = "opsbackend-data/admin.token";
 inline constexpr std::string_view kLocalCa = "opsbackend-data/ca.crt";
 
@@ -24,7 +25,7 @@ struct Login {
 // $XDG_CONFIG_HOME/opsctl/config, or ~/.config/opsctl/config; empty without either.
 std::string login_path();
 
-// Nothing when there is no such file. Refused: a file that others can read.
+// Nothing when there is no such file. Refused: a file that others can read, or that is not ours.
 base::Result<std::optional<Login>> read_login(const std::string& path);
 // Replaces the file in one step; its folder is made.
 base::Result<void> write_login(const std::string& path, const Login& login);
@@ -45,7 +46,8 @@ base::Result<std::string> read_token(const std::string& file);
 
 // Which backend, and with which token: options and environment over what is stored over defaults. The stored
 // token and certificates are for the stored server only; what is in
-// ./opsbackend-data only for this machine. Refused: http to the machine of a stored https login, and the
+// ./opsbackend-data only for this machine, and only if it is all ours and nobody else can write to it or
+// above it (base/private_folder.hpp). Refused: http to the machine of a stored https login, and the
 // token of ./opsbackend-data over http when there is an authority beside it.
 base::Result<Login> choose_login(const Options& options, const std::string& path);
 

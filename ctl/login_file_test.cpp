@@ -141,6 +141,46 @@ TEST_CASE(
   std::filesystem::current_path(before);
 }
 
+TEST_CASE("in a user's folder, or with a user's files, no file of root's is taken for a token" *
+          doctest::skip(::geteuid() != 0)) {
+  const Files files;
+  const auto& scratch = files.scratch;
+  const std::string before = std::filesystem::current_path();
+  scratch.write("secret", "secret\n");
+  scratch.folder("home/opsbackend-data");
+  std::filesystem::current_path(scratch / "home");
+  const auto token = [&] {
+    const auto login = ctl::choose_login({}, files.path);
+    return login ? login->token : "refused: " + login.error().message();
+  };
+  constexpr uid_t kUser = 65534;
+  scratch.link("home/opsbackend-data/admin.token", "../../secret");
+  CHECK(token().starts_with("refused: ./opsbackend-data is not used: admin.token "));  // a link
+  std::filesystem::remove(scratch / "home/opsbackend-data/admin.token");
+  scratch.write("home/opsbackend-data/admin.token", "local\n");
+  CHECK(token() == "local");
+  REQUIRE(::chown("opsbackend-data/admin.token", kUser, kUser) == 0);
+  CHECK(token().starts_with("refused: "));
+  REQUIRE(::chown("opsbackend-data/admin.token", 0, 0) == 0);
+  REQUIRE(::chown("opsbackend-data", kUser, kUser) == 0);
+  CHECK(token().starts_with("refused: "));
+  REQUIRE(::chown("opsbackend-data", 0, 0) == 0);
+  REQUIRE(::chown(".", kUser, kUser) == 0);  // who can put another in its place
+  CHECK(token().starts_with("refused: "));
+  std::filesystem::remove_all("opsbackend-data");
+  CHECK(token().empty());  // nothing is there: nothing to complain of
+  std::filesystem::current_path(before);
+}
+
+TEST_CASE("a login that belongs to somebody else is not ours" * doctest::skip(::geteuid() != 0)) {
+  const Files files;
+  REQUIRE(ctl::write_login(files.path, {.server = "http://a:1", .token = "one", .ca = ""}));
+  REQUIRE(::chown(files.path.c_str(), 65534, 65534) == 0);
+  const auto login = ctl::read_login(files.path);
+  REQUIRE_FALSE(login);
+  CHECK(login.error().message().find("belongs to uid 65534") != std::string::npos);
+}
+
 TEST_CASE("an access token goes over https, or to this machine") {
   const auto problem = [](std::string server, std::string ca = {}) {
     const auto api = ctl::Api::make({.server = std::move(server), .token = "secret", .ca = std::move(ca)});

@@ -2,9 +2,11 @@
 // library for it.
 #include "terminal/log.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 
@@ -13,6 +15,7 @@
 #include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
+#include "base/private_folder.hpp"
 #include "base/redactor.hpp"
 #include "terminal/wrap.hpp"
 
@@ -23,6 +26,7 @@ namespace {
 constexpr std::size_t kLogFileSize = 10 * 1024 * 1024;
 constexpr std::size_t kLogFiles = 5;  // with the one that is being written
 constexpr mode_t kLogFileMode = 0640;
+constexpr mode_t kLogFolderMode = 0755;
 constexpr const char* kPattern = "%Y-%m-%dT%H:%M:%S.%e%z %-7l %v";
 
 spdlog::level::level_enum level_of(LogLevel level) {
@@ -52,6 +56,26 @@ class PriorityFlag final : public spdlog::custom_flag_formatter {
   }
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<PriorityFlag>(); }
 };
+
+// Before the file is opened, by its name, at the start and whenever it is rotated. Where others cannot write,
+// nobody puts a link or a file of his choice there meanwhile.
+base::Result<void> check_place(const std::string& file) {
+  const std::size_t slash = file.rfind('/');
+  const std::string name = slash == std::string::npos ? file : file.substr(slash + 1);
+  const auto folder = base::open_guarded_folder(slash == std::string::npos ? "."
+                                                : slash == 0               ? "/"
+                                                                           : file.substr(0, slash),
+                                                kLogFolderMode);
+  if (!folder) return folder.error();
+  struct stat st {};
+  if (::fstatat(folder->end.get(), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENOENT) return {};
+    return base::os_error(errno, file);
+  }
+  if (S_ISREG(st.st_mode) && st.st_uid == ::geteuid() && st.st_nlink == 1) return {};
+  return base::Error(base::ErrorCode::exists,
+                     "what is there is not a file of our own with one name; move it away, or name another");
+}
 
 std::unique_ptr<spdlog::formatter> journal_formatter() {
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
@@ -83,8 +107,13 @@ base::Result<Log> Log::open(LogLevel level, const std::string& file,
     console->set_pattern(kPattern);
   logger.sinks().push_back(std::move(console));
   if (!file.empty()) {
+    if (auto fine = check_place(file); !fine)
+      return std::move(fine).error().with_context("cannot log to " + file);
     try {
       spdlog::file_event_handlers handlers;
+      handlers.before_open = [](const spdlog::filename_t& name) {
+        if (auto fine = check_place(name); !fine) throw spdlog::spdlog_ex(fine.error().message());
+      };
       handlers.after_open = [](const spdlog::filename_t&, std::FILE* opened) {
         [[maybe_unused]] const int set = ::fchmod(::fileno(opened), kLogFileMode);
       };

@@ -28,8 +28,8 @@ std::optional<Target> load_target(const Options& options, terminal::Console& con
     return std::nullopt;
   }
   if (!options.root.empty()) {
-    auto root = absolute_path(options.root);
-    if (!root || *root != (plan->root.empty() ? "/" : plan->root)) {
+    auto root = root_path(options.root);
+    if (!root || *root != plan->root) {
       console.complain("the plan was made for the root '" + (plan->root.empty() ? "/" : plan->root) +
                        "'; leave --root out, or plan again");
       return std::nullopt;

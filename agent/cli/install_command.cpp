@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "agent/cli/commands.hpp"
+#include "agent/cli/recipe_input.hpp"
 #include "agent/install/install.hpp"
 #include "agent/install/uninstall.hpp"
 #include "terminal/wrap.hpp"
@@ -10,11 +11,10 @@ namespace agent::cli {
 
 namespace {
 
-install::Site site_of(const Options& options) {
-  std::string root = options.root;
-  while (root.ends_with('/'))  // "/" is this machine
-    root.pop_back();
-  return {.root = root, .prefix = options.prefix, .state_dir = options.state_dir};
+base::Result<install::Site> site_of(const Options& options) {
+  auto root = root_path(options.root);
+  if (!root) return std::move(root).error();
+  return install::Site{.root = std::move(*root), .prefix = options.prefix, .state_dir = options.state_dir};
 }
 
 // Of an image whoever may write to it can be the owner.
@@ -50,7 +50,9 @@ int install_command(const Options& options, terminal::Console& console) {
         "and run its bin/opsagent install");
     return kFailure;
   }
-  const auto installed = install::install({.site = site_of(options),
+  auto site = site_of(options);
+  if (!site) return fail(site.error(), console);
+  const auto installed = install::install({.site = std::move(*site),
                                            .release = *release,
                                            .sha256 = options.sha256,
                                            .start = !options.no_start,
@@ -63,7 +65,9 @@ int install_command(const Options& options, terminal::Console& console) {
 
 int uninstall_command(const Options& options, terminal::Console& console) {
   if (!may_proceed(options, console)) return kFailure;
-  const auto kept = install::uninstall({.site = site_of(options), .keep_state = options.keep_state},
+  auto site = site_of(options);
+  if (!site) return fail(site.error(), console);
+  const auto kept = install::uninstall({.site = std::move(*site), .keep_state = options.keep_state},
                                        progress(options, console));
   if (!kept) return fail(kept.error(), console);
   for (const std::string& each : *kept)
@@ -79,7 +83,9 @@ int clean_command(const Options& options, terminal::Console& console) {
   }
   if (options.argument().empty()) return uninstall_command(options, console);
   if (!may_proceed(options, console)) return kFailure;
-  const auto done = install::reinstall(site_of(options), !options.no_start, progress(options, console));
+  const auto site = site_of(options);
+  if (!site) return fail(site.error(), console);
+  const auto done = install::reinstall(*site, !options.no_start, progress(options, console));
   if (!done) return fail(done.error(), console);
   if (!options.quiet) console.out.line("installed anew");
   return kOk;

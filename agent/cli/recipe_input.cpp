@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "agent/cli/event_json.hpp"
+#include "base/way.hpp"
 #include "builtins/builtins.hpp"
 #include "terminal/wrap.hpp"
 
@@ -42,17 +43,27 @@ base::Result<std::string> absolute_path(const std::string& path) {
   return std::string(real.get());
 }
 
+base::Result<std::string> root_path(const std::string& root) {
+  if (root.find_first_not_of('/') == std::string::npos) return std::string();
+  auto way = base::walk_way(root);
+  if (!way) return std::move(way).error().with_context("--root");
+  struct stat there {};
+  struct stat top {};
+  if (::fstat(way->end.get(), &there) != 0 || ::stat("/", &top) != 0)
+    return base::os_error(errno, "--root: " + root);
+  if (there.st_dev == top.st_dev && there.st_ino == top.st_ino)
+    return base::Error(base::ErrorCode::invalid, "--root: " + root +
+                                                     " is this machine itself, under another name; leave "
+                                                     "--root out if that is meant");
+  return std::move(way->path);
+}
+
 base::Result<states::Host> make_host(const std::string& root, const std::string& state_dir) {
   states::Host host;
   host.state_dir = state_dir;
-  if (!root.empty()) {
-    auto real = absolute_path(root);
-    if (!real) return std::move(real).error().with_context("--root");
-    struct stat st {};
-    if (::stat(real->c_str(), &st) != 0 || !S_ISDIR(st.st_mode))
-      return base::Error(base::ErrorCode::invalid, "--root: " + root + " is not a folder");
-    if (*real != "/") host.root = std::move(*real);
-  }
+  auto path = root_path(root);
+  if (!path) return std::move(path).error();
+  host.root = std::move(*path);
   host.os = base::read_os_release(host.root);
   return host;
 }

@@ -24,6 +24,11 @@ void show_problems(const recipe::Loaded& loaded, const std::string& path, termin
 // The machine itself, or the files below `root`, which must be a folder.
 base::Result<states::Host> make_host(const std::string& root, const std::string& state_dir);
 
+// What --root means: "" for the running system, else the folder's path without links. Refused: a link on the
+// way that others could point elsewhere (base/way.hpp), and what turns out to be "/" though it says something
+// else.
+base::Result<std::string> root_path(const std::string& root);
+
 // The path as seen from "/", so that it means the same from every working folder.
 base::Result<std::string> absolute_path(const std::string& path);
 

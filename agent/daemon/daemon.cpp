@@ -55,7 +55,8 @@ class Daemon {
 
  private:
   base::Result<void> begin() {
-    if (auto made = base::make_private_folder(settings_.state_dir, kStateFolderMode); !made) return made;
+    if (auto made = base::make_private_folder(settings_.state_dir, kStateFolderMode); !made)
+      return std::move(made).error();
     auto pid_file = control::PidFile::acquire(control::pid_path(settings_.state_dir));
     if (!pid_file) return std::move(pid_file).error();
     pid_file_ = std::move(*pid_file);

@@ -190,12 +190,14 @@ StateResult Executor::execute(const Job& job) {
     return std::move(result);
   };
 
-  const Prepared prepared = prepare(state, kNothingPlanned, parts_.machine, parts_.watches, !job.begun);
+  const Prepared prepared =
+      prepare(state, kNothingPlanned, parts_.machine, parts_.watches, parts_.interrupt, !job.begun);
   if (prepared.next == Prepared::Next::skip) {
     if (job.expected_plan.empty() || job.expected_plan == kSkippedFingerprint)
       return finish(Outcome::skipped, "Skipped: its condition does not hold");
     return finish(Outcome::failed, not_as_planned("the condition of the state does not hold any more"));
   }
+  if (prepared.next == Prepared::Next::cancelled) return finish(Outcome::cancelled, prepared.problem);
   // Nothing is only planned here, so there is nothing to wait for.
   if (prepared.next != Prepared::Next::plan) return finish(Outcome::failed, prepared.problem);
 

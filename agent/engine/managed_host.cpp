@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/below_root.hpp"
-
 namespace agent::engine {
 
 namespace {
@@ -22,13 +20,19 @@ std::string_view family_name(base::OsRelease::Family family) {
 
 }  // namespace
 
-ManagedHost::Condition ManagedHost::check(const recipe::When& when, const states::Overlay& overlay) const {
+ManagedHost::Condition ManagedHost::check(const recipe::When& when, const states::Overlay& overlay) {
   Condition condition;
   const auto require = [&](std::string_view path, bool wanted) {
     const std::string clean = *base::clean_path(path);  // checked when the recipe was read
     const states::Overlay::Entry* planned = overlay.path(clean);
-    // Follows links, as `test -e` does.
-    const bool is_there = planned ? planned->effect.present : base::stat_below(host_.root, clean).has_value();
+    bool is_there = planned && planned->effect.present;
+    if (!planned) {
+      // Follows links, as `test -e` does, but none that a user could point anywhere.
+      const auto found = tree_.follow(clean);
+      is_there = bool(found);
+      if (!found && found.error().code() == base::ErrorCode::permission)
+        condition.problem = "Its condition cannot be told: " + found.error().message();
+    }
     const states::Overlay::Entry* provider =
         planned || is_there ? nullptr : overlay.provider(states::EffectKind::file, clean);
     if (provider)

@@ -25,9 +25,10 @@ class ManagedHost {
   // Whether a state is to run at all. `overlay`: what earlier states would have done, while planning.
   struct Condition {
     bool holds = true;
+    std::string problem{};  // why it cannot be told: a link on the way that is not to be followed
     const states::Overlay::Entry* depends_on = nullptr;  // who may yet make it hold, or not; in the overlay
   };
-  Condition check(const recipe::When& when, const states::Overlay& overlay) const;
+  Condition check(const recipe::When& when, const states::Overlay& overlay);
 
   // Why a state cannot work on this machine (wrong distribution, another root), if so.
   std::optional<std::string> refusal(const states::StateType& type) const;

@@ -26,7 +26,7 @@ class Planner {
 
   // Nothing: its condition does not hold.
   std::optional<states::Plan> plan(const recipe::State& state) {
-    Prepared prepared = prepare(state, overlay_, machine_, watches_);
+    Prepared prepared = prepare(state, overlay_, machine_, watches_, interrupt_);
     switch (prepared.next) {
       case Prepared::Next::skip:
         return std::nullopt;
@@ -34,6 +34,7 @@ class Planner {
         return states::Plan::unknown(std::move(prepared.depends_on),
                                      "Its condition depends on what an earlier state does");
       case Prepared::Next::impossible:
+      case Prepared::Next::cancelled:
         return states::Plan::fail(std::move(prepared.problem));
       case Prepared::Next::plan:
         break;

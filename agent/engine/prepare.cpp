@@ -29,19 +29,24 @@ states::Applied apply_failure(std::string text) {
 
 }  // namespace
 
-Prepared prepare(const recipe::State& state, const states::Overlay& overlay, const ManagedHost& machine,
-                 WatchStore& watches, bool condition_counts) {
+Prepared prepare(const recipe::State& state, const states::Overlay& overlay, ManagedHost& machine,
+                 WatchStore& watches, base::Interrupt& interrupt, bool condition_counts) {
   using Next = Prepared::Next;
   if (state.when && condition_counts) {
-    const ManagedHost::Condition condition = machine.check(*state.when, overlay);
+    ManagedHost::Condition condition = machine.check(*state.when, overlay);
+    if (!condition.problem.empty())
+      return {.next = Next::impossible, .problem = std::move(condition.problem)};
     if (condition.depends_on) return {.next = Next::wait, .depends_on = condition.depends_on->state_id};
     if (!condition.holds) return {.next = Next::skip};
   }
   if (auto refused = machine.refusal(*state.type))
     return {.next = Next::impossible, .problem = std::move(*refused)};
   if (!state.type->watches_files()) return {};
-  auto watch = watches.evaluate(state.id, state.type->watch_request(*state.params), machine.host().root);
-  if (!watch) return {.next = Next::impossible, .problem = watch.error().message()};
+  auto watch =
+      watches.evaluate(state.id, state.type->watch_request(*state.params), machine.tree(), interrupt);
+  if (!watch)
+    return {.next = watch.error().code() == base::ErrorCode::cancelled ? Next::cancelled : Next::impossible,
+            .problem = watch.error().message()};
   return {.watch = std::move(*watch)};
 }
 

@@ -24,18 +24,19 @@ struct Prepared {
     plan,
     skip,        // its condition does not hold
     wait,        // its condition depends on an earlier state, which is only planned
-    impossible,  // wrong system, or its watched files cannot be told
+    impossible,  // wrong system, or its condition or watched files cannot be told
+    cancelled,   // somebody asked to stop meanwhile
   };
   Next next = Next::plan;
-  std::string problem;     // impossible: why
+  std::string problem;     // impossible, cancelled: why
   std::string depends_on;  // wait: id of the earlier state
   WatchState watch;
 };
 
 // `overlay`: what earlier states would have done, while planning. `condition_counts`: false for a state that
 // was begun: its condition held then, and may be what the change has made untrue.
-Prepared prepare(const recipe::State& state, const states::Overlay& overlay, const ManagedHost& machine,
-                 WatchStore& watches, bool condition_counts = true);
+Prepared prepare(const recipe::State& state, const states::Overlay& overlay, ManagedHost& machine,
+                 WatchStore& watches, base::Interrupt& interrupt, bool condition_counts = true);
 
 // How long a state may take: what the recipe says, else its own parameters, else its type.
 std::chrono::seconds time_limit(const recipe::State& state);

@@ -11,7 +11,6 @@
 #include <ctime>
 #include <optional>
 
-#include "base/below_root.hpp"
 #include "base/file_read.hpp"
 #include "base/private_folder.hpp"
 #include "base/sha256.hpp"
@@ -19,15 +18,26 @@
 
 namespace agent::engine {
 
-namespace {
-
 using base::Result;
 using base::UniqueFd;
+
+// A watched file that is there.
+struct WatchStore::Found {
+  UniqueFd end;  // O_PATH
+  struct stat st {};
+};
+
+namespace {
+
+using Found = WatchStore::Found;
 
 constexpr std::size_t kMd5Digits = 32;
 constexpr std::size_t kLargestRecord = 4096;
 // An old record of a larger file counts as changed; only the first round after a migration asks.
 constexpr std::size_t kLargestMd5 = 256 * 1024 * 1024;
+// A second's work or two. A watched file may be a user's, and a sparse one of any size costs him nothing:
+// what is larger is known by its inode, size and time of change.
+constexpr off_t kLargestHashed = 1024 * 1024 * 1024;
 // A file changed so recently may change again without its times showing it (file systems count in steps of up
 // to 2 s), so its digest is not remembered.
 constexpr std::int64_t kSettledNs = 2'000'000'000;
@@ -37,27 +47,53 @@ std::int64_t nanoseconds(const timespec& time) {
   return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
-// Nothing unless it is a regular file. Only those are opened afterwards: opening a device or FIFO may do
+// Nothing unless it is a regular file. Only those are opened for reading: opening a device or FIFO may do
 // something.
-std::optional<struct stat> look(const std::string& root, std::string_view path) {
-  const auto found = base::stat_below(root, path);
-  return found && S_ISREG(found->st_mode) ? found : std::nullopt;
+Result<std::optional<Found>> look(base::Tree& tree, std::string_view path) {
+  auto end = tree.follow(path);
+  if (!end) {
+    const base::ErrorCode why = end.error().code();
+    if (why == base::ErrorCode::not_found || why == base::ErrorCode::exists) return std::optional<Found>();
+    return std::move(end).error().with_context("watching");
+  }
+  Found found{.end = std::move(*end)};
+  if (::fstat(found.end.get(), &found.st) != 0 || !S_ISREG(found.st.st_mode)) return std::optional<Found>();
+  return std::optional(std::move(found));
 }
 
-std::optional<std::string> hash(int fd) {
+// The very file that was found, whatever has its name by now.
+UniqueFd open_to_read(const Found& found) {
+  const std::string by_descriptor = "/proc/self/fd/" + std::to_string(found.end.get());
+  return UniqueFd(::open(by_descriptor.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
+// What a file that is too large to be read is known by, in the form of a digest.
+std::string rough_digest(const struct stat& st) {
+  return base::sha256_hex("large file " + std::to_string(st.st_ino) + " " + std::to_string(st.st_size) + " " +
+                          std::to_string(nanoseconds(st.st_mtim)));
+}
+
+// "" when it cannot be read. A file may grow while it is read, and for ever.
+Result<std::string> hash(int fd, const struct stat& st, base::Interrupt& interrupt) {
+  if (st.st_size > kLargestHashed) return rough_digest(st);
   base::Sha256 sha;
   std::array<char, 64 * 1024> buffer;
-  while (true) {
+  for (off_t done = 0; done <= kLargestHashed;) {
+    if (interrupt.requested())
+      return base::Error(base::ErrorCode::cancelled, "Cancelled while a watched file was read");
     const ssize_t got = ::read(fd, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return {};
+    if (got < 0) return std::string();
     if (got == 0) return sha.finish();
     sha.add({buffer.data(), static_cast<std::size_t>(got)});
+    done += got;
   }
+  return rough_digest(st);
 }
 
-bool has_md5(const std::string& root, std::string_view path, std::string_view digest) {
-  const UniqueFd fd = base::open_below(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+bool has_md5(const Found& found, std::string_view path, std::string_view digest) {
+  if (found.st.st_size > static_cast<off_t>(kLargestMd5)) return false;
+  const UniqueFd fd = open_to_read(found);
   if (!fd) return false;
   const auto bytes = base::read_all(fd.get(), kLargestMd5, std::string(path));
   return bytes && base::equal_ignoring_case(base::md5_hex(*bytes), digest);
@@ -111,33 +147,31 @@ WatchStore::Fingerprint WatchStore::fingerprint_of(const struct stat& st) {
   return {st.st_dev, st.st_ino, st.st_size, nanoseconds(st.st_mtim), nanoseconds(st.st_ctim)};
 }
 
-std::string WatchStore::digest_of(const std::string& root, std::string_view path) {
-  const std::string key = root + std::string(path);
-  const auto found = look(root, path);
+Result<std::string> WatchStore::digest_of(const Found& found, const std::string& key,
+                                          base::Interrupt& interrupt) {
   const auto known = known_.find(key);
-  if (found && known != known_.end() && known->second.fingerprint == fingerprint_of(*found))
+  if (known != known_.end() && known->second.fingerprint == fingerprint_of(found.st))
     return known->second.digest;
   if (known != known_.end()) known_.erase(known);
-  if (!found) return {};
 
-  const UniqueFd fd = base::open_below(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  const UniqueFd fd = open_to_read(found);
   struct stat before {};
   struct stat after {};
-  if (!fd || ::fstat(fd.get(), &before) != 0 || !S_ISREG(before.st_mode)) return {};
+  if (!fd || ::fstat(fd.get(), &before) != 0) return std::string();
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
-  const auto digest = hash(fd.get());
-  if (!digest || ::fstat(fd.get(), &after) != 0) return {};
+  auto digest = hash(fd.get(), before, interrupt);
+  if (!digest || digest->empty() || ::fstat(fd.get(), &after) != 0) return digest;
   const Fingerprint fingerprint = fingerprint_of(before);
   const bool settled =
       fingerprint == fingerprint_of(after) && nanoseconds(now) - fingerprint.changed_ns >= kSettledNs;
   if (known_.size() >= kMostKnown) known_.clear();
   if (settled) known_.insert_or_assign(key, Known{fingerprint, *digest});
-  return *digest;
+  return digest;
 }
 
 Result<WatchState> WatchStore::evaluate(std::string_view sid, const states::WatchRequest& request,
-                                        const std::string& root) {
+                                        base::Tree& tree, base::Interrupt& interrupt) {
   WatchState state;
   if (request.always) {
     state.triggered = true;
@@ -146,13 +180,18 @@ Result<WatchState> WatchStore::evaluate(std::string_view sid, const states::Watc
   for (std::size_t i = 0; i < request.paths.size(); ++i) {
     const std::string_view path = request.paths[i];
     if (std::ranges::find(request.paths.first(i), path) != request.paths.first(i).end()) continue;
-    Seen seen{.record = record_name(sid, path, state.seen), .digest = digest_of(root, path)};
+    const auto found = look(tree, path);
+    if (!found) return found.error();
+    auto digest =
+        *found ? digest_of(**found, tree.root() + std::string(path), interrupt) : Result<std::string>("");
+    if (!digest) return std::move(digest).error();
+    Seen seen{.record = record_name(sid, path, state.seen), .digest = std::move(*digest)};
     auto record = read_record(folder_ + "/" + seen.record);
     if (!record) return std::move(record).error();
     seen.is_recorded = record->value_or("") == seen.digest;
-    const bool same_as_before =
-        seen.is_recorded || (!*record && !request.first_counts) ||
-        (*record && (*record)->size() == kMd5Digits && !seen.digest.empty() && has_md5(root, path, **record));
+    const bool same_as_before = seen.is_recorded || (!*record && !request.first_counts) ||
+                                (*record && (*record)->size() == kMd5Digits && !seen.digest.empty() &&
+                                 has_md5(**found, path, **record));
     if (!same_as_before) state.changed.emplace_back(path);
     state.seen.push_back(std::move(seen));
   }

@@ -7,8 +7,9 @@
 // of the whole name>.cksum"; of paths of one state that come to the same name, all but the first get theirs
 // the same way.
 //
-// Only regular files count, symlinks followed. What is missing, unreadable or of another kind is "absent",
-// which equals an empty or missing record.
+// Only regular files count, symlinks followed as far as the agent follows any (base/tree.hpp). What is
+// missing, unreadable or of another kind is "absent", which equals an empty or missing record. Of a file that
+// is larger than 1 GiB the record holds the SHA-256 of its inode, size and time of change.
 //
 // A file that has not changed is not read again in later rounds: its digest is remembered with the size,
 // times and inode that it had. One thread.
@@ -22,7 +23,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/interrupt.hpp"
 #include "base/result.hpp"
+#include "base/tree.hpp"
 #include "base/unique_fd.hpp"
 #include "states/state.hpp"
 
@@ -46,14 +49,16 @@ class WatchStore {
   // The folder is made (0700) when something is stored first.
   explicit WatchStore(std::string folder) : folder_(std::move(folder)) {}
 
-  // Looks at the watched files, before their state runs. `root`: "" for the running system, else the folder
-  // that paths and links are resolved below. An Error: a record is there but cannot be read.
+  // Looks at the watched files, before their state runs. An Error: a record is there but cannot be read, a
+  // link on the way to a file is not to be followed, or ErrorCode::cancelled.
   base::Result<WatchState> evaluate(std::string_view sid, const states::WatchRequest& request,
-                                    const std::string& root);
+                                    base::Tree& tree, base::Interrupt& interrupt);
 
   // After the state has succeeded: remembers what was seen before it ran, so that a change made meanwhile is
   // found by the next round. On disk when this returns. Writes nothing when the records say so already.
   base::Result<void> store(std::string_view sid, const WatchState& state);
+
+  struct Found;
 
  private:
   // What must be equal for a file to be taken for unchanged.
@@ -72,7 +77,8 @@ class WatchStore {
   static constexpr std::size_t kMostKnown = 10'000;
 
   static Fingerprint fingerprint_of(const struct stat& st);
-  std::string digest_of(const std::string& root, std::string_view path);
+  // "" when it cannot be read. `key`: of known_.
+  base::Result<std::string> digest_of(const Found& found, const std::string& key, base::Interrupt& interrupt);
   base::Result<base::UniqueFd> open_folder();
 
   const std::string folder_;

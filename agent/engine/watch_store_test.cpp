@@ -74,7 +74,9 @@ class Opened {
 WatchState look(WatchStore& store, const std::vector<std::string>& paths, bool first_counts = true,
                 const std::string& root = {}, std::string_view sid = "s") {
   const std::vector<std::string_view> views(paths.begin(), paths.end());
-  auto state = store.evaluate(sid, {.paths = views, .first_counts = first_counts}, root);
+  base::Tree tree(root);
+  base::NoInterrupt interrupt;
+  auto state = store.evaluate(sid, {.paths = views, .first_counts = first_counts}, tree, interrupt);
   REQUIRE(state);
   return *state;
 }
@@ -229,7 +231,9 @@ TEST_CASE("where first sight does not count, only later changes trigger") {
 TEST_CASE("a state that always acts is triggered without any record") {
   const Scratch disk;
   WatchStore store(disk.watch_folder());
-  const auto state = store.evaluate("s", {.always = true}, {});
+  base::Tree tree;
+  base::NoInterrupt interrupt;
+  const auto state = store.evaluate("s", {.always = true}, tree, interrupt);
   REQUIRE(state);
   CHECK(state->triggered);
   CHECK(state->changed.empty());
@@ -342,8 +346,7 @@ TEST_CASE("a store that cannot be written says where") {
   disk.write("state", "in the way of the folder");
   const auto stored = store.store("s", state);
   REQUIRE_FALSE(stored);
-  CHECK(stored.error().message() ==
-        "storing what s watches: creating " + disk.watch_folder() + ": Not a directory");
+  CHECK(stored.error().message() == "storing what s watches: " + disk.path("state") + " is not a directory");
 }
 
 TEST_CASE("a record that is there but cannot be read is an error, not a reason to act") {
@@ -353,7 +356,9 @@ TEST_CASE("a record that is there but cannot be read is an error, not a reason t
   fs::create_directories(disk.path(disk.record("s", "a")));
   const std::string path = disk.path("a");
   const std::vector<std::string_view> paths{path};
-  const auto state = store.evaluate("s", {.paths = paths}, {});
+  base::Tree tree;
+  base::NoInterrupt interrupt;
+  const auto state = store.evaluate("s", {.paths = paths}, tree, interrupt);
   REQUIRE_FALSE(state);
   CHECK(state.error().message().starts_with("reading a watch record: "));
 }
@@ -366,4 +371,61 @@ TEST_CASE("what a killed run left behind does not stop the next one") {
   WatchStore store(disk.watch_folder());
   CHECK(round(store, {disk.path("a")}));
   CHECK(names_in(disk.watch_folder()).size() == 1);
+}
+
+TEST_CASE("a watched file of any size costs a moment, and still counts when it changes") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  disk.write("huge", "");
+  const off_t huge = off_t{8} << 40;
+  if (::truncate(disk.path("huge").c_str(), huge) != 0) {
+    MESSAGE("no file of 8 TiB can be had here");
+    return;
+  }
+  CHECK(round(store, {disk.path("huge")}));
+  CHECK_FALSE(round(store, {disk.path("huge")}));
+  REQUIRE(::truncate(disk.path("huge").c_str(), huge + 1) == 0);
+  CHECK(round(store, {disk.path("huge")}));
+  // A record of the original agent is told from it without reading it.
+  disk.write(disk.record("s", "huge"), std::string(32, 'a'));
+  CHECK(round(store, {disk.path("huge")}));
+}
+
+TEST_CASE("whoever reads a watched file stops when asked to") {
+  struct Asked final : base::Interrupt {
+    bool requested() override { return ++asked > 3; }
+    int wait_fd() const override { return -1; }
+    int asked = 0;
+  };
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  disk.write("large", "");
+  REQUIRE(::truncate(disk.path("large").c_str(), off_t{1} << 30) == 0);
+  const std::string path = disk.path("large");
+  const std::vector<std::string_view> paths{path};
+  base::Tree tree;
+  Asked interrupt;
+  const auto state = store.evaluate("s", {.paths = paths}, tree, interrupt);
+  REQUIRE_FALSE(state);
+  CHECK(state.error().code() == base::ErrorCode::cancelled);
+  CHECK(interrupt.asked == 4);
+}
+
+TEST_CASE("a user's link does not say which file is watched" * doctest::skip(::geteuid() != 0)) {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  disk.write("secret", "root's");
+  fs::create_directories(disk.path("home"));
+  fs::create_symlink("../secret", disk.path("home/link"));
+  fs::create_symlink("..", disk.path("home/up"));
+  REQUIRE(::chown(disk.path("home").c_str(), 65534, 65534) == 0);
+  base::Tree tree;
+  base::NoInterrupt interrupt;
+  for (const char* name : {"home/link", "home/up/secret"}) {
+    const std::string path = disk.path(name);
+    const std::vector<std::string_view> paths{path};
+    const auto state = store.evaluate("s", {.paths = paths}, tree, interrupt);
+    REQUIRE_FALSE(state);
+    CHECK(state.error().message().starts_with("watching: not following the symlink "));
+  }
 }

@@ -13,6 +13,7 @@
 #include "agent/install/service.hpp"
 #include "agent/updater/trust_file.hpp"
 #include "base/file_read.hpp"
+#include "base/private_folder.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "update/journal.hpp"
@@ -37,6 +38,13 @@ Result<void> check_path(std::string_view name, std::string_view path) {
   return Error(ErrorCode::invalid, std::string(name) +
                                        " must be an absolute path of letters, digits, '.', '_', '-': '" +
                                        std::string(path) + "' is not");
+}
+
+// Whoever can write to the prefix is root at the next start. What is missing is made, in folders of root's.
+Result<void> check_way(std::string_view name, const std::string& path) {
+  const auto way = base::open_guarded_folder(path);
+  if (way || way.error().code() == ErrorCode::not_found) return {};
+  return way.error().with_context(name);
 }
 
 Result<Manifest> verified(const std::string& release) {
@@ -179,6 +187,9 @@ Result<std::string> install(const InstallOptions& options, const Say& say) {
   const Site& site = options.site;
   if (auto fine = check_path("the prefix", site.prefix); !fine) return std::move(fine).error();
   if (auto fine = check_path("the state folder", site.state_dir); !fine) return std::move(fine).error();
+  if (auto fine = check_way("the prefix", site.layout().prefix()); !fine) return std::move(fine).error();
+  if (auto fine = check_way("the state folder", site.at(site.state_dir)); !fine)
+    return std::move(fine).error();
   const Service service(site, init_of(site));
   if (const std::string why = service.obstacle(); !why.empty()) return Error(ErrorCode::exists, why);
   say("checking the files of the release");

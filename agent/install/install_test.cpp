@@ -129,6 +129,23 @@ TEST_CASE("a release is installed into an image with systemd, by files and links
   CHECK(image.listing() == once);
 }
 
+TEST_CASE("nothing is installed where others could put another program in its place" *
+          doctest::skip(::geteuid() != 0)) {
+  Image image;
+  image.scratch.folder("image/home/prefix");
+  image.scratch.folder("image/root");
+  image.scratch.link("image/home/link", "../root");
+  REQUIRE(::chown((image.scratch / "image/home").c_str(), 65534, 65534) == 0);
+  image.before = image.listing();
+  for (const char* where : {"/home", "/home/prefix", "/home/new/prefix", "/home/link/prefix"}) {
+    image.site = {.root = image.site.root, .prefix = where};
+    CHECK_MESSAGE(has(image.install_problem(), "the prefix: "), where);
+    image.site = {.root = image.site.root, .state_dir = where};
+    CHECK_MESSAGE(has(image.install_problem(), "the state folder: "), where);
+  }
+  CHECK(image.listing() == image.before);
+}
+
 TEST_CASE("an image without systemd gets the script and its links") {
   Image image(false);
   CHECK(image.install_problem() == "");

@@ -10,6 +10,7 @@
 #include "backend/domain/operator_token.hpp"
 #include "base/durable_file.hpp"
 #include "base/file_read.hpp"
+#include "base/private_folder.hpp"
 #include "base/text.hpp"
 
 namespace backend::server {
@@ -23,26 +24,19 @@ using base::Result;
 constexpr std::size_t kShortestToken = 32;
 constexpr std::size_t kLongestToken = 4096;
 
+// By whatever way others cannot change, so that the name stays the folder that is looked at here.
 Result<void> make_folder(const std::string& path) {
-  for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
-    const std::string above = path.substr(0, slash);
-    if (::mkdir(above.c_str(), 0755) != 0 && errno != EEXIST)
-      return base::os_error(errno, "creating " + above);
-  }
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return base::os_error(errno, "creating " + path);
+  auto way = base::make_private_folder(path);
+  if (!way) return std::move(way).error().with_context("the data folder (--data)");
   struct stat st {};
-  if (::stat(path.c_str(), &st) != 0) return base::os_error(errno, path);
-  if (st.st_uid != ::geteuid())
-    return Error(ErrorCode::permission,
-                 path + " belongs to uid " + std::to_string(st.st_uid) +
-                     ", so what is in it cannot be trusted; choose another with --data");
-  // It holds tokens and everything about the fleet.
-  if ((st.st_mode & 077) != 0 && ::chmod(path.c_str(), 0700) != 0)
+  if (::fstat(way->end.get(), &st) != 0) return base::os_error(errno, path);
+  // It holds tokens and everything about the fleet. By descriptor: that folder and no other.
+  const std::string by_descriptor = "/proc/self/fd/" + std::to_string(way->end.get());
+  if ((st.st_mode & 077) != 0 && ::chmod(by_descriptor.c_str(), 0700) != 0)
     return base::os_error(errno, "chmod " + path);
   return {};
 }
 
-// The file appears whole or not at all.
 }  // namespace
 
 Result<DataFolder> DataFolder::open(std::string path) {

@@ -1,6 +1,7 @@
 #include "backend/server/data_folder.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <doctest/doctest.h>
 
@@ -27,6 +28,28 @@ TEST_CASE("a folder that others could read is closed to them") {
   ::chmod((scratch / "data").c_str(), 0755);
   REQUIRE(DataFolder::open(scratch / "data"));
   CHECK(scratch.mode("data") == 0700);
+}
+
+TEST_CASE("a data folder that a user leads to is refused, and nothing of root's is changed" *
+          doctest::skip(::geteuid() != 0)) {
+  const tests::ScratchFolder scratch;
+  scratch.folder("precious");
+  scratch.folder("home/real");
+  scratch.link("home/opsbackend-data", "../precious");
+  REQUIRE(::chown((scratch / "home").c_str(), 65534, 65534) == 0);
+  for (const uid_t owner : {uid_t{65534}, uid_t{0}}) {
+    REQUIRE(::lchown((scratch / "home/opsbackend-data").c_str(), owner, owner) == 0);
+    for (const char* path : {"home/opsbackend-data", "home/opsbackend-data/new", "home/real", "home/new"}) {
+      const auto folder = DataFolder::open(scratch / path);
+      REQUIRE_FALSE(folder);
+      CHECK(folder.error().code() == base::ErrorCode::permission);
+      CHECK(folder.error().message().starts_with("the data folder (--data): "));
+    }
+  }
+  CHECK(scratch.mode("precious") == 0755);
+  CHECK(scratch.count("precious") == 0);
+  CHECK(scratch.mode("home/real") == 0755);
+  CHECK_FALSE(scratch.exists("home/new"));
 }
 
 TEST_CASE("a second backend on the same data is refused, until the first has gone") {

@@ -16,7 +16,8 @@ base::Result<std::string> working_folder(ApplyContext& context) {
     if (*found) break;
     missing.emplace_back(folder);
   }
-  const base::Attributes attributes{.uid = ::geteuid(), .gid = ::getegid(), .mode = 0755};
+  // Commands that run as other users enter it; what is in it is for those who know its name.
+  const base::Attributes attributes{.uid = ::geteuid(), .gid = ::getegid(), .mode = 0711};
   for (; !missing.empty(); missing.pop_back())
     if (auto made = context.files.make_folder(missing.back(), attributes); !made)
       return std::move(made).error();

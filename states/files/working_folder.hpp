@@ -8,7 +8,7 @@
 
 namespace states::files {
 
-// <state directory>/tmp, made (root, 0755) when it is missing.
+// <state directory>/tmp, made (root, 0711) when it is missing.
 base::Result<std::string> working_folder(ApplyContext& context);
 
 }  // namespace states::files

@@ -1,9 +1,7 @@
 #include "states/linux_apt_package/applying.hpp"
 
 #include <algorithm>
-#include <filesystem>
 
-#include "base/file_read.hpp"
 #include "base/text.hpp"
 #include "states/linux_apt_package/choosing.hpp"
 #include "states/linux_apt_package/wording.hpp"
@@ -76,11 +74,8 @@ class Application {
     auto path = base::clean_path(*params_.deb_conf_file);
     if (!path) return std::move(path).error();
     if (auto checked = check_debconf_file(*path, context_); !checked) return checked;
-    // A FIFO would be waited for without end.
-    std::error_code ignored;
-    if (!std::filesystem::is_regular_file(*path, ignored))
-      return Error(ErrorCode::not_found, "debconf file " + *path + " cannot be read");
-    auto answers = base::read_file(*path, kMostAnswers);
+    // Not by name: what is there now may be a link, or a FIFO that would be waited for without end.
+    auto answers = context_.tree.read(*path, kMostAnswers);
     if (!answers) return std::move(answers).error().with_context("debconf file " + *path);
     // Not by its name: perl's <> takes a name that ends with a bar for a command.
     return apt_.run_program("debconf-set-selections", {"debconf-set-selections"}, std::move(*answers));

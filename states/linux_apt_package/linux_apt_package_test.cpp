@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <filesystem>
 
 #include <doctest/doctest.h>
@@ -188,6 +190,19 @@ TEST_CASE("linux.apt.package needs its debconf file only when something is insta
   CHECK(plan("nowhere").verdict == Verdict::change);
   machine.write("/etc/answers", "");
   CHECK(plan("nowhere").verdict == Verdict::change);
+}
+
+TEST_CASE("linux.apt.package takes no link, FIFO or folder for a debconf file") {
+  Machine machine;
+  machine.write("/srv/secret", "root's");
+  std::filesystem::create_symlink("secret", machine.root() + "/srv/link");
+  std::filesystem::create_directory(machine.root() + "/srv/folder");
+  REQUIRE(::mkfifo((machine.root() + "/srv/fifo").c_str(), 0600) == 0);
+  for (const std::string name : {"link", "folder", "fifo"}) {
+    const Plan plan = machine.plan(kState, R"({"name": "nowhere", "deb-conf-file": "/srv/)" + name + "\"}");
+    CHECK(plan.verdict == Verdict::fail);
+    CHECK(plan.message == "debconf file /srv/" + name + " cannot be read: it is not a regular file");
+  }
 }
 
 TEST_CASE("linux.apt.package fails when the package database cannot be read") {

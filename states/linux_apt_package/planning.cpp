@@ -182,8 +182,10 @@ const debian::DpkgPackage* find_package(const debian::DpkgStatus& status, const 
 
 Result<void> check_debconf_file(std::string_view path, Context& context) {
   const auto found = context.tree.look(path);
-  if (found && *found && !S_ISDIR((*found)->st_mode)) return {};
-  return base::Error(base::ErrorCode::not_found, "debconf file " + std::string(path) + " cannot be read");
+  if (!found) return found.error().with_context("debconf file " + std::string(path) + " cannot be read");
+  if (*found && S_ISREG((*found)->st_mode)) return {};
+  return base::Error(base::ErrorCode::not_found, "debconf file " + std::string(path) + " cannot be read" +
+                                                     (*found ? ": it is not a regular file" : ""));
 }
 
 PlanWith<Steps> plan_packages(const Params& params, Context& context) {

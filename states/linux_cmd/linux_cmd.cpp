@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/output_text.hpp"
 #include "base/text.hpp"
@@ -96,11 +97,24 @@ std::string shortened(std::string_view text) {
   return std::string(text.substr(0, end)) + (end < text.size() ? "…" : "");
 }
 
-// What stat() says of a path, links followed; nothing when it fails.
-std::optional<struct stat> found_at(std::string_view path, const Context& context) {
+// Whose links count as the agent's own: those of the user that the command runs as.
+std::optional<uid_t> whose(const Runner& runner) {
+  return runner.identity ? std::optional(runner.identity->uid) : std::nullopt;
+}
+
+// What is at a path, links followed as far as the agent follows any; nothing when it is not there.
+base::Result<std::optional<struct stat>> found_at(std::string_view path, std::optional<uid_t> whose,
+                                                  Context& context) {
+  auto found = context.tree.follow(path, whose);
+  if (!found) {
+    const base::ErrorCode why = found.error().code();
+    if (why == base::ErrorCode::not_found || why == base::ErrorCode::exists)
+      return std::optional<struct stat>();
+    return std::move(found).error();
+  }
   struct stat st {};
-  if (::stat((context.host.root + std::string(path)).c_str(), &st) != 0) return std::nullopt;
-  return st;
+  if (::fstat(found->get(), &st) != 0) return base::os_error(errno, path);
+  return std::optional(st);
 }
 
 // What an earlier state of the recipe would have done to this very path.
@@ -110,9 +124,11 @@ const Overlay::Entry* planned_at(std::string_view path, const Context& context) 
   return clean ? context.overlay.path(*clean) : nullptr;
 }
 
-bool exists(std::string_view path, const Context& context) {
+base::Result<bool> exists(std::string_view path, std::optional<uid_t> whose, Context& context) {
   if (const Overlay::Entry* planned = planned_at(path, context)) return planned->effect.present;
-  return found_at(path, context).has_value();
+  auto found = found_at(path, whose, context);
+  if (!found) return std::move(found).error();
+  return found->has_value();
 }
 
 // `message` as a failure, or as "unknown" when an earlier state may yet provide the path.
@@ -123,37 +139,45 @@ Plan not_there(std::string_view path, std::string message, const Context& contex
 }
 
 // The plan to do nothing, when a guard says so.
-std::optional<Plan> held_back(const Params& params, Context& context) {
+std::optional<Plan> held_back(const Params& params, std::optional<uid_t> whose, Context& context) {
   for (std::string_view path : params.if_path_present) {
-    if (exists(path, context)) continue;
+    const auto is_there = exists(path, whose, context);
+    if (!is_there) return Plan::fail("if-path-present: " + is_there.error().message());
+    if (*is_there) continue;
     const std::string message = std::string(path) + " is missing";
     const Overlay::Entry* provider = context.overlay.provider(EffectKind::file, path);
     if (provider && !planned_at(path, context)) return Plan::unknown(provider->state_id, message + " as yet");
     return Plan::kept("Skipped: " + message);
   }
-  for (std::string_view path : params.if_path_absent)
-    if (exists(path, context)) return Plan::kept("Skipped: " + std::string(path) + " exists");
+  for (std::string_view path : params.if_path_absent) {
+    const auto is_there = exists(path, whose, context);
+    if (!is_there) return Plan::fail("if-path-absent: " + is_there.error().message());
+    if (*is_there) return Plan::kept("Skipped: " + std::string(path) + " exists");
+  }
   return std::nullopt;
 }
 
 // Why the command could not be started, as far as can be seen beforehand.
-std::optional<Plan> obstacle(const Params& params, Context& context) {
+std::optional<Plan> obstacle(const Params& params, std::variant<Runner, Plan> runner, Context& context) {
   const std::string shell(params.shell);
   if (!base::find_program(shell) && !planned_at(shell, context))
     return not_there(shell, "Shell " + shell + " is not executable", context);
-  auto runner = run_as(params.user, params.group, context);
   if (auto* stop = std::get_if<Plan>(&runner)) return std::move(*stop);
   if (!params.cwd || planned_at(*params.cwd, context)) return std::nullopt;
   const std::string cwd(*params.cwd);
-  const auto folder = found_at(cwd, context);
-  if (!folder) return not_there(cwd, "Working directory " + cwd + " does not exist", context);
-  if (!S_ISDIR(folder->st_mode)) return Plan::fail("Working directory " + cwd + " is not a directory");
+  const auto folder = found_at(cwd, whose(std::get<Runner>(runner)), context);
+  if (!folder) return Plan::fail("Working directory: " + folder.error().message());
+  if (!*folder) return not_there(cwd, "Working directory " + cwd + " does not exist", context);
+  if (!S_ISDIR((*folder)->st_mode)) return Plan::fail("Working directory " + cwd + " is not a directory");
   return std::nullopt;
 }
 
 PlanWith<NoSteps> Cmd::plan(const Params& params, Context& context) const {
-  if (auto skipped = held_back(params, context)) return std::move(*skipped);
-  if (auto stop = obstacle(params, context)) return std::move(*stop);
+  auto runner = run_as(params.user, params.group, context);
+  const Runner* known = std::get_if<Runner>(&runner);
+  if (auto skipped = held_back(params, known ? whose(*known) : std::nullopt, context))
+    return std::move(*skipped);
+  if (auto stop = obstacle(params, std::move(runner), context)) return std::move(*stop);
   Plan plan{.verdict = Verdict::change, .message = "Run a command (runs every round)"};
   plan.changes = {{.what = "command", .before = "", .after = shortened(params.cmd)}};
   plan.effects = {{.kind = EffectKind::anything}};
@@ -199,11 +223,14 @@ Applied Cmd::apply(const Params& params, const Plan&, const NoSteps&, ApplyConte
   auto found = run_as(params.user, params.group, context);
   if (auto* stop = std::get_if<Plan>(&found)) return Applied::failed(stop->message);
   const Runner& runner = std::get<Runner>(found);
+  const auto folder = context.tree.follow(*cwd, whose(runner));
+  if (!folder) return Applied::failed(folder.error().with_context("working directory"));
 
   base::Command command;
   command.argv = {std::string(params.shell), "-c", std::string(params.cmd)};
   command.env = environment_for(params, runner);
   command.cwd = std::move(*cwd);
+  command.cwd_folder = folder->get();
   command.identity = runner.identity;
   command.timeout = context.commands.time_left();  // by time_limit(), or what the recipe says
   auto completed = context.commands.run(std::move(command));

@@ -81,7 +81,7 @@ TEST_CASE("linux.cmd shows at most 200 characters of a command, and no half char
 TEST_CASE("linux.cmd works in the default directory, which it creates, or in the given one") {
   Machine machine;
   CHECK(machine.run(R"({"cmd": "pwd"})").output == machine.root() + "/state/tmp\n");
-  CHECK(machine.mode("/state/tmp") == 0755);
+  CHECK(machine.mode("/state/tmp") == 0711);
   CHECK(machine.run(R"({"cmd": "pwd", "cwd": "@"})").output == machine.root() + "\n");
   CHECK(machine.run(R"({"cmd": "pwd", "cwd": "@/no"})").message ==
         "Working directory " + machine.root() + "/no does not exist");
@@ -182,6 +182,79 @@ TEST_CASE("linux.cmd runs only while all its guards hold") {
     CHECK_MESSAGE(outcome.ok, guards);
     CHECK_MESSAGE(outcome.changed == skipped.empty(), guards);
     if (!skipped.empty()) CHECK(outcome.message == skipped);
+  }
+}
+
+namespace {
+
+// A user's home with links to a folder of root's that he cannot enter.
+struct Lured : Machine {
+  static constexpr uid_t kUser = 65534;
+  Lured() {
+    fs::create_directories(root() + "/home");
+    fs::create_directories(root() + "/secret/open");
+    ::chmod((root() + "/secret").c_str(), 0700);
+    ::chown((root() + "/home").c_str(), kUser, kUser);
+    link("/home/app", "../secret");
+    link("/home/open", "../secret/open");
+    write("/home/own/file", "");
+    link("/home/current", "own");
+  }
+  void link(const std::string& path, const char* destination) {
+    fs::create_symlink(destination, root() + path);
+    ::lchown((root() + path).c_str(), kUser, kUser);
+  }
+  uid_t owner(const std::string& path) const {
+    struct stat st {};
+    ::lstat((root() + path).c_str(), &st);
+    return st.st_uid;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("linux.cmd does not work where a user's link leads root" * doctest::skip(kNotRoot)) {
+  Lured machine;
+  for (const char* folder : {"/home/app", "/home/app/open", "/home/open"}) {
+    const auto outcome =
+        machine.run(R"({"cmd": "chown -R nobody .", "cwd": "@)" + std::string(folder) + "\"}");
+    CHECK_FALSE(outcome.ok);
+    CHECK(outcome.message.starts_with("Working directory: not following the symlink " + machine.root() +
+                                      "/home/"));
+  }
+  CHECK(machine.owner("/secret") == 0);
+  CHECK(machine.owner("/secret/open") == 0);
+  // Not even one that came to belong to root: it is in his folder.
+  ::lchown((machine.root() + "/home/current").c_str(), 0, 0);
+  CHECK_FALSE(machine.run(R"({"cmd": "true", "cwd": "@/home/current"})").ok);
+  CHECK(machine.run(R"({"cmd": "true", "cwd": "@/home/own"})").ok);
+}
+
+TEST_CASE("linux.cmd follows the links of the user that it runs as, where he could go himself" *
+          doctest::skip(kNotRoot)) {
+  Lured machine;
+  const auto run = [&](const char* folder) {
+    return machine.run(R"({"cmd": "pwd -P", "user": "nobody", "cwd": "@/home/)" + std::string(folder) +
+                       "\"}");
+  };
+  CHECK(run("current").output == machine.root() + "/home/own\n");
+  for (const char* folder : {"app", "open"}) {
+    const auto outcome = run(folder);
+    CHECK_FALSE(outcome.ok);
+    CHECK(outcome.message.find("is not accessible to user 65534") != std::string::npos);
+  }
+}
+
+TEST_CASE("linux.cmd guards are not led astray by a user's links" * doctest::skip(kNotRoot)) {
+  Lured machine;
+  for (const char* guard : {"present", "absent"}) {
+    for (const char* path : {"/home/app/open", "/home/open"}) {
+      const std::string name = "if-path-" + std::string(guard);
+      const auto outcome =
+          machine.run(R"({"cmd": "true", ")" + name + R"(": "@)" + std::string(path) + "\"}");
+      CHECK_FALSE(outcome.ok);
+      CHECK(outcome.message.starts_with(name + ": not following the symlink "));
+    }
   }
 }
 

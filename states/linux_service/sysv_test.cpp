@@ -179,7 +179,7 @@ TEST_SUITE("system-sysv") {
     CHECK(outcome.ok);
     CHECK(outcome.message == "Action for web executed");
     CHECK(outcome.output == machine.host().state_dir + "/tmp\nroot");
-    CHECK(machine.mode("/state/tmp") == 0755);
+    CHECK(machine.mode("/state/tmp") == 0711);
   }
 
   TEST_CASE("linux.service tries all scripts before it fails") {

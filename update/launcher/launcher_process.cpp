@@ -15,6 +15,7 @@
 #include <ctime>
 
 #include "base/file_read.hpp"
+#include "base/private_folder.hpp"
 #include "base/text.hpp"
 
 namespace update::launcher {
@@ -97,7 +98,13 @@ int Launch::run() {
 }
 
 // One launcher per state folder. Where nothing can be written, there is no lock, and the agent still starts.
+// Where others can write, nothing is believed: the agent would not start there either.
 bool Launch::take_lock() {
+  const auto state = base::open_guarded_folder(options_.state_dir);
+  if (!state && state.error().code() == base::ErrorCode::permission) {
+    log_.error(state.error().message());
+    return false;
+  }
   const std::string path = options_.state_dir + "/launch.lock";
   lock_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!lock_ || ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return true;

@@ -72,6 +72,22 @@ TEST_CASE("a second launcher on the same state folder refuses") {
   CHECK(after.st_ino == before.st_ino);
 }
 
+TEST_CASE("a launcher does not believe a state folder that a user leads it to" *
+          doctest::skip(::geteuid() != 0)) {
+  LaunchBench bench;
+  const auto run = [&](const std::string& state) {
+    const std::string command = tests::launcher_path() + " --prefix " + (bench.folder() / "prefix") +
+                                " --state-dir " + state + " 2> /dev/null";
+    return WEXITSTATUS(std::system(command.c_str()));
+  };
+  bench.folder().folder("home");
+  bench.folder().link("home/state", "../state");
+  REQUIRE(::chown((bench.folder() / "home").c_str(), 65534, 65534) == 0);
+  CHECK(run(bench.folder() / "home/state") == 1);
+  CHECK(bench.starts("1-aa") == 0);
+  CHECK(bench.folder().count("state") == 0);
+}
+
 TEST_CASE(
     "a version that ends at once is started three times, each counted before, then the old one is back") {
   LaunchBench bench;
