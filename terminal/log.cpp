@@ -14,6 +14,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include "base/redactor.hpp"
+#include "base/text.hpp"
 #include "terminal/wrap.hpp"
 
 namespace terminal {
@@ -23,6 +24,9 @@ namespace {
 constexpr std::size_t kLogFileSize = 10 * 1024 * 1024;
 constexpr std::size_t kLogFiles = 5;  // with the one that is being written
 constexpr mode_t kLogFileMode = 0640;
+// No event needs more. Whoever quotes a peer cuts what it says much shorter; this is for what nobody thought
+// of.
+constexpr std::size_t kLongestLine = 16 * 1024;
 constexpr const char* kPattern = "%Y-%m-%dT%H:%M:%S.%e%z %-7l %v";
 
 spdlog::level::level_enum level_of(LogLevel level) {
@@ -101,11 +105,16 @@ base::Result<Log> Log::open(LogLevel level, const std::string& file,
   return Log(std::move(sinks));
 }
 
+bool Log::writes(LogLevel level) const {
+  return sinks_->logger.should_log(level_of(level));
+}
+
 void Log::write(LogLevel level, std::string_view text) {
-  if (!sinks_->logger.should_log(level_of(level))) return;
-  // One event is one line, whatever programs print and peers send.
+  if (!writes(level)) return;
+  // One event is one line, whatever programs print and peers send. Cut after the redactor, which needs
+  // secrets whole.
   const std::string safe = sinks_->redactor ? sinks_->redactor->redact(text) : std::string(text);
-  const std::string line = printable(join_lines(safe, "; "));
+  const std::string line = printable(join_lines(base::cut_text(safe, kLongestLine), "; "));
   sinks_->logger.log(level_of(level), spdlog::string_view_t(line));
 }
 
