@@ -124,6 +124,37 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
   return 0;
 }
 
+char32_t utf8_character(std::string_view sequence) {
+  const auto bits = [&](std::size_t at, unsigned mask) {
+    return at < sequence.size() ? static_cast<char32_t>(static_cast<unsigned char>(sequence[at]) & mask) : 0;
+  };
+  switch (sequence.size()) {
+    case 2:
+      return bits(0, 0x1F) << 6 | bits(1, 0x3F);
+    case 3:
+      return bits(0, 0x0F) << 12 | bits(1, 0x3F) << 6 | bits(2, 0x3F);
+    case 4:
+      return bits(0, 0x07) << 18 | bits(1, 0x3F) << 12 | bits(2, 0x3F) << 6 | bits(3, 0x3F);
+    default:
+      return bits(0, 0x7F);
+  }
+}
+
+bool changes_reading(char32_t character) {
+  return character == 0x061C || character == 0x200E || character == 0x200F ||
+         (character >= 0x2028 && character <= 0x202E) || (character >= 0x2066 && character <= 0x2069);
+}
+
+std::string cut_text(std::string_view text, std::size_t longest) {
+  if (text.size() <= longest) return std::string(text);
+  std::size_t end = longest;
+  // Back to where a character begins; what is not UTF-8 is cut where it is.
+  for (std::size_t back = 0; back < 4 && end > 0; ++back, --end)
+    if ((static_cast<unsigned char>(text[end]) & 0xC0) != 0x80) break;
+  if ((static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) end = longest;
+  return std::string(text.substr(0, end)) + "… (" + std::to_string(text.size()) + " bytes)";
+}
+
 bool is_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = utf8_length(text, at);

@@ -33,4 +33,21 @@ bool is_utf8(std::string_view text);
 // Reads one well-formed UTF-8 sequence at `at`; its length in bytes, 0 if there is none.
 std::size_t utf8_length(std::string_view text, std::size_t at);
 
+// The character that one well-formed UTF-8 sequence stands for.
+char32_t utf8_character(std::string_view sequence);
+
+// Whether a character is shown as nothing and changes how the text around it is read: the marks, embeddings,
+// overrides and isolates that set its direction, and the line separators that are not a newline. With one of
+// them a line can look like another, or like two.
+bool changes_reading(char32_t character);
+
+// The text if it is no longer than that; else its beginning, cut between two characters, and a mark that says
+// how long it was: "abc… (1000 bytes)". For what peers say and nobody needs whole.
+std::string cut_text(std::string_view text, std::size_t longest);
+// How much of a peer's text a line of a log has: enough to see what it is about.
+inline constexpr std::size_t kLongestQuote = 256;
+inline std::string quote_of(std::string_view text) {
+  return cut_text(text, kLongestQuote);
+}
+
 }  // namespace base

@@ -114,4 +114,31 @@ TEST_CASE("UTF-8 that is overlong, a surrogate, too large, cut off or out of ord
   }
 }
 
+TEST_CASE("a character is known by its number, whatever its length") {
+  CHECK(utf8_character("a") == U'a');
+  CHECK(utf8_character("\u00e4") == U'\u00e4');
+  CHECK(utf8_character("\u202e") == U'\u202e');
+  CHECK(utf8_character("\U0001F600") == U'\U0001F600');
+}
+
+TEST_CASE("characters that change how a line is read are known, and those of languages are not among them") {
+  for (const char32_t mark :
+       U"\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+    if (mark != 0) CHECK(changes_reading(mark));
+  for (const char32_t other : U"a\u00e4\u05d0\u0627\u200c\u200d\u2027\u202f\u2065\u206a\u20ac\U0001F600")
+    CHECK_FALSE(changes_reading(other));
+}
+
+TEST_CASE("a long text is cut between two characters, and says how long it was") {
+  CHECK(cut_text("short", 5) == "short");
+  CHECK(cut_text("longer", 5) == "longe… (6 bytes)");
+  CHECK(cut_text("ab\u20acd", 3) == "ab… (6 bytes)");
+  CHECK(cut_text("ab\u20acd", 4) == "ab… (6 bytes)");
+  CHECK(cut_text("ab\u20acd", 5) == "ab\u20ac… (6 bytes)");
+  CHECK(cut_text("\U0001F600", 3) == "… (4 bytes)");
+  CHECK(cut_text(std::string(100, '\x80'), 10) == std::string(10, '\x80') + "… (100 bytes)");
+  CHECK(is_utf8(quote_of(std::string(300, 'x'))));
+  CHECK(quote_of(std::string(300, 'x')).size() < kLongestQuote + 20);
+}
+
 }  // namespace base

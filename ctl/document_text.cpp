@@ -14,7 +14,7 @@ using base::Member;
 using base::Value;
 
 // A JSON string without anything that plays with a terminal or that YAML readers refuse: DEL, the second set
-// of control characters, line separators, byte order marks.
+// of control characters, what changes the direction of text, line separators, byte order marks.
 std::string in_quotes(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   const std::string json = base::json_quote(text);
@@ -22,12 +22,15 @@ std::string in_quotes(std::string_view text) {
   for (std::size_t at = 0; at < json.size();) {
     const std::size_t length = std::max<std::size_t>(base::utf8_length(json, at), 1);
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(json[at + i]); };
-    unsigned code = 0;
+    char32_t code = 0;
     if (length == 1 && byte(0) == 0x7f) code = 0x7f;
-    if (length == 2 && byte(0) == 0xc2 && byte(1) < 0xa0) code = byte(1);
+    if (length == 2) {
+      code = base::utf8_character(std::string_view(json).substr(at, length));
+      if (!base::changes_reading(code) && code >= 0xa0) code = 0;
+    }
     if (length == 3) {
-      code = (byte(0) & 0x0fU) << 12 | (byte(1) & 0x3fU) << 6 | (byte(2) & 0x3fU);
-      if (code != 0x2028 && code != 0x2029 && code != 0xfeff && code < 0xfffe) code = 0;
+      code = base::utf8_character(std::string_view(json).substr(at, length));
+      if (!base::changes_reading(code) && code != 0xfeff && code < 0xfffe) code = 0;
     }
     if (code == 0)
       out.append(json, at, length);

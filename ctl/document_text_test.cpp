@@ -58,6 +58,13 @@ TEST_CASE("YAML quotes what a reader could take for something else") {
   }
 }
 
+TEST_CASE("what changes the direction of text leaves neither JSON nor YAML as it is") {
+  const std::vector<base::Value> list{base::Value::string("a\u202Eb\u2066c\u061Cd")};
+  for (const std::string& text :
+       {ctl::pretty_json(base::Value::list(list)), ctl::yaml_text(base::Value::list(list))})
+    CHECK_MESSAGE(text.find("a\\u202eb\\u2066c\\u061cd") != std::string::npos, text);
+}
+
 TEST_CASE("control characters leave neither JSON nor YAML as they are") {
   const base::Value value = base::Value::string("\x7f\xc2\x9b\xe2\x80\xa8\x1b");
   const std::vector<base::Value> list{value};

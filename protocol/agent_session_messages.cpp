@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/sha256.hpp"
+#include "base/text.hpp"
 #include "base/utc_text.hpp"
 #include "protocol/agent_session.hpp"
 #include "protocol/lifetimes.hpp"
@@ -140,7 +141,8 @@ void AgentSession::on_message(AppNotReady& message, const Envelope&) {
   version_ = 0;
   const std::int64_t wait =
       std::clamp(message.retry_after_ms.value_or(kRepeatHandshakeMs), kSoonestRepeatMs, kLatestRepeatMs);
-  log(Level::info, "the app is not ready" + (message.reason.empty() ? "" : ": " + message.reason));
+  log(Level::info,
+      "the app is not ready" + (message.reason.empty() ? "" : ": " + base::quote_of(message.reason)));
   actions_.push_back(StartTimer{Timer::repeat_handshake, wait});
 }
 
@@ -236,12 +238,13 @@ void AgentSession::on_message(Ack& ack, const Envelope&) {
 }
 
 void AgentSession::on_message(Nack& nack, const Envelope& envelope) {
-  log(Level::warning,
-      "the backend refused " + (envelope.re.empty() ? "a message" : envelope.re) + ": " + nack.error);
+  log(Level::warning, "the backend refused " + (envelope.re.empty() ? "a message" : envelope.re) + ": " +
+                          base::quote_of(nack.error));
 }
 
 void AgentSession::on_message(Goodbye& goodbye, const Envelope&) {
-  log(Level::info, "the backend says goodbye" + (goodbye.reason.empty() ? "" : ": " + goodbye.reason));
+  log(Level::info,
+      "the backend says goodbye" + (goodbye.reason.empty() ? "" : ": " + base::quote_of(goodbye.reason)));
   actions_.push_back(Disconnect{goodbye.retry_after_ms, std::move(goodbye.alternatives)});
   phase_ = Phase::closed;
 }

@@ -396,6 +396,22 @@ TEST_CASE("a backend that never said Welcome cannot use version 2") {
   }
 }
 
+TEST_CASE("of what a backend says in many words a line has the beginning") {
+  const std::string long_text(4'000'000, 'x');
+  for (const BackendBody& body :
+       {BackendBody(Nack{.error = long_text}), BackendBody(AppNotReady{.reason = long_text}),
+        BackendBody(Goodbye{.reason = long_text})}) {
+    AgentSession session = welcomed();
+    int lines = 0;
+    for (const Action& action : session.step(Received{BackendMessage{body}}))
+      if (const auto* line = std::get_if<Log>(&action)) {
+        ++lines;
+        CHECK(line->text.size() < 400);
+      }
+    CHECK(lines >= 1);
+  }
+}
+
 TEST_CASE("the agent answers Test with its handshake, and an unknown code in version 2 with Nack") {
   AgentSession session = welcomed();
   CHECK(heard(session, Test{}, "m") == Actions{send_2(TestAnswer{offered()}, "m")});

@@ -69,6 +69,9 @@ void BackendSession::on_message(Handshake& handshake, const Envelope&) {
   if (version_ < policy_.protocol_min)
     return close(kClosePolicy, "protocol version 1 is not accepted here, and " + handshake.instance_id +
                                    " offers no other");
+  if (phase_ == Phase::not_ready && !is_certified_ &&
+      (handshake.app_id != app_id_ || handshake.instance_id != instance_id_))
+    return close(kClosePolicy, "one connection is for one machine: it was " + app_id_ + "/" + instance_id_);
   phase_ = Phase::judging;
   if (is_certified_) handshake.app_id = app_id_;  // it may have been left out
   app_id_ = handshake.app_id;

@@ -8,7 +8,7 @@
 //    nothing after it). Nothing else is handled for a peer that was not accepted.
 //  * The shell judges the handshake. Accepted: an agent that offers version 2 gets a Welcome, another one
 //  nothing.
-//    Not ready: AppNotReady, and the agent may repeat the handshake. Refused: closed.
+//    Not ready: AppNotReady, and the agent may repeat the handshake, in the same name. Refused: closed.
 //  * A report is stored once: numbers grow on a connection, and one that does not is a repetition and
 //  dropped. Gaps
 //    are accepted, since the agent's spool may drop. Version 1 has no numbers: the shell gives its own.

@@ -1,6 +1,7 @@
 // What the backend does about each message of an agent.
 #include <utility>
 
+#include "base/text.hpp"
 #include "protocol/backend_session.hpp"
 
 namespace protocol {
@@ -140,8 +141,8 @@ void BackendSession::on_message(Ack& answer, const Envelope& envelope) {
   if (!envelope.re.empty()) actions_.push_back(Answered{envelope.re, answer});
 }
 void BackendSession::on_message(Nack& answer, const Envelope& envelope) {
-  log(Level::info,
-      instance_id_ + ": refused " + (envelope.re.empty() ? "a message" : envelope.re) + ": " + answer.error);
+  log(Level::info, instance_id_ + ": refused " + (envelope.re.empty() ? "a message" : envelope.re) + ": " +
+                       base::quote_of(answer.error));
   if (!envelope.re.empty()) actions_.push_back(Answered{envelope.re, std::move(answer)});
 }
 

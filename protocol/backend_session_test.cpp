@@ -107,6 +107,30 @@ TEST_CASE("a backend that must not speak version 1 refuses such an agent, and sa
   CHECK(heard(other, hello(2)).size() == 2);
 }
 
+TEST_CASE("a connection is for one machine: after AppNotReady another name closes it") {
+  for (const bool other_app : {false, true}) {
+    BackendSession session(kTokensToo);
+    did(session, Opened{});
+    heard(session, hello());
+    did(session, NotReady{"wait", {}});
+    CHECK(heard(session, hello()).back() == Action{DecideHandshake{hello(), 2}});
+    did(session, NotReady{"wait", {}});
+    Handshake another = hello();
+    (other_app ? another.app_id : another.instance_id) = "x";
+    CHECK(heard(session, another) ==
+          Actions{Close{kClosePolicy, "one connection is for one machine: it was app/i-1"}});
+  }
+}
+
+TEST_CASE("of what an agent says in many words a line has the beginning") {
+  BackendSession session = accepted();
+  const auto actions =
+      session.step(Received{AgentMessage{Nack{.error = std::string(4'000'000, 'x')}, {.re = "m"}}});
+  REQUIRE(actions.size() == 2);
+  CHECK(std::get<Log>(actions[0]).text.size() < 400);
+  CHECK(std::get<Nack>(std::get<Answered>(actions[1]).answer).error.size() == 4'000'000);
+}
+
 TEST_CASE("a handshake may be repeated after AppNotReady") {
   BackendSession session(kTokensToo);
   did(session, Opened{});

@@ -8,21 +8,7 @@ namespace protocol {
 
 namespace {
 
-// The character that the UTF-8 sequence of `length` bytes stands for; 0 for those of four bytes, which hold
-// none that we look for.
-unsigned code_point(std::string_view sequence) {
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned>(sequence[at]) & 0xFF; };
-  switch (sequence.size()) {
-    case 2:
-      return (byte(0) & 0x1F) << 6 | (byte(1) & 0x3F);
-    case 3:
-      return (byte(0) & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
-    default:
-      return 0;
-  }
-}
-
-bool is_invisible(unsigned code) {
+bool is_invisible(char32_t code) {
   return (code >= 0x80 && code < 0xA0) ||       // C1 controls
          (code >= 0x200B && code <= 0x200F) ||  // zero width, left-to-right and right-to-left marks
          (code >= 0x2028 && code <= 0x202E) ||  // line and paragraph separators, embeddings, overrides
@@ -43,7 +29,7 @@ std::string_view problem_of_id(std::string_view id) {
     if (byte < 0x20 || byte == 0x7F) return "has a control character in it";
     const std::size_t length = byte < 0x80 ? 1 : base::utf8_length(id, at);
     if (length == 0) return "is not valid UTF-8";
-    if (length > 1 && is_invisible(code_point(id.substr(at, length))))
+    if (length > 1 && is_invisible(base::utf8_character(id.substr(at, length))))
       return "has an invisible character in it";
     at += length;
   }

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "terminal/wrap.hpp"
+
 namespace terminal {
 
 namespace {
@@ -83,13 +85,13 @@ Console::Console(ConsoleSettings settings, std::shared_ptr<base::Redactor> the_r
 
 void Console::complain(std::string_view text) {
   out.flush();
-  err.line(paint_errors(Style::red, program + ":") + " " + std::string(text));
+  err.line(paint_errors(Style::red, program + ":") + " " + printable(text, true));
   err.flush();
 }
 
 void Console::warn(std::string_view text) {
   out.flush();
-  err.line(paint_errors(Style::yellow, "warning:") + " " + std::string(text));
+  err.line(paint_errors(Style::yellow, "warning:") + " " + printable(text, true));
   err.flush();
 }
 

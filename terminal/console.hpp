@@ -56,7 +56,8 @@ struct ConsoleSettings {
 struct Console {
   Console(ConsoleSettings settings, std::shared_ptr<base::Redactor> the_redactor);
 
-  // "program: text" on standard error, in red where there are colours; with several lines, a line each.
+  // "program: text" on standard error, in red where there are colours; with several lines, a line each. What
+  // others have said may be in it: it is made printable().
   void complain(std::string_view text);
   void warn(std::string_view text);
 

@@ -17,6 +17,7 @@
 
 #include "base/private_folder.hpp"
 #include "base/redactor.hpp"
+#include "base/text.hpp"
 #include "terminal/wrap.hpp"
 
 namespace terminal {
@@ -27,6 +28,9 @@ constexpr std::size_t kLogFileSize = 10 * 1024 * 1024;
 constexpr std::size_t kLogFiles = 5;  // with the one that is being written
 constexpr mode_t kLogFileMode = 0640;
 constexpr mode_t kLogFolderMode = 0755;
+// No event needs more. Whoever quotes a peer cuts what it says much shorter; this is for what nobody thought
+// of.
+constexpr std::size_t kLongestLine = 16 * 1024;
 constexpr const char* kPattern = "%Y-%m-%dT%H:%M:%S.%e%z %-7l %v";
 
 spdlog::level::level_enum level_of(LogLevel level) {
@@ -130,11 +134,16 @@ base::Result<Log> Log::open(LogLevel level, const std::string& file,
   return Log(std::move(sinks));
 }
 
+bool Log::writes(LogLevel level) const {
+  return sinks_->logger.should_log(level_of(level));
+}
+
 void Log::write(LogLevel level, std::string_view text) {
-  if (!sinks_->logger.should_log(level_of(level))) return;
-  // One event is one line, whatever programs print and peers send.
+  if (!writes(level)) return;
+  // One event is one line, whatever programs print and peers send. Cut after the redactor, which needs
+  // secrets whole.
   const std::string safe = sinks_->redactor ? sinks_->redactor->redact(text) : std::string(text);
-  const std::string line = printable(join_lines(safe, "; "));
+  const std::string line = printable(join_lines(base::cut_text(safe, kLongestLine), "; "));
   sinks_->logger.log(level_of(level), spdlog::string_view_t(line));
 }
 

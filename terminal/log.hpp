@@ -1,8 +1,8 @@
 // Log: a daemon's lines, to standard error and, if wanted, to a file that is kept small.
 //
 // Connected to the journal, lines carry a priority ("<4>…") and no time, because the journal has its own.
-// Everything passes the redactor, and what peers and programs say is made printable: one event is one line.
-// Any thread.
+// Everything passes the redactor, and what peers and programs say is made printable: one event is one line,
+// of 16 KiB at the most. Any thread.
 #pragma once
 
 #include <memory>
@@ -30,6 +30,8 @@ class Log {
   Log(Log&&) noexcept;
   Log& operator=(Log&&) noexcept;
 
+  // Whether lines of this level are written at all.
+  bool writes(LogLevel level) const;
   void write(LogLevel level, std::string_view text);
   void debug(std::string_view text) { write(LogLevel::debug, text); }
   void info(std::string_view text) { write(LogLevel::info, text); }

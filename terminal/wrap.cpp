@@ -60,7 +60,12 @@ std::string printable(std::string_view text, bool keep_newlines) {
       out += "\uFFFD";
     } else if (is_fine(text[i]) && !is_c1) {
       const std::size_t length = std::max<std::size_t>(base::utf8_length(text, i), 1);
-      out += text.substr(i, length);
+      const char32_t character = base::utf8_character(text.substr(i, length));
+      if (base::changes_reading(character))
+        out.append("\\u").append({kDigits[character >> 12], kDigits[character >> 8 & 15],
+                                  kDigits[character >> 4 & 15], kDigits[character & 15]});
+      else
+        out += text.substr(i, length);
       i += length - 1;
     } else if (text[i] == '\n') {
       out += "\\n";

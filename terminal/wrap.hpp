@@ -14,7 +14,8 @@ std::size_t display_width(std::string_view text);
 std::string wrap(std::string_view text, std::string_view first, std::string_view rest, std::size_t width);
 
 // Control characters made visible ("\x1b" as "\\x1b"), so that no text of a file or program can play with the
-// terminal; what is not UTF-8 is U+FFFD. Tabs stay; newlines too with `keep_newlines`.
+// terminal; also those that change how a line is read ("\\u202e": base::changes_reading()). What is not UTF-8
+// is U+FFFD. Tabs stay; newlines too with `keep_newlines`.
 std::string printable(std::string_view text, bool keep_newlines = false);
 
 // The lines that are not empty, joined: "a\n\nb" with "; " is "a; b".

@@ -1,5 +1,6 @@
 #include "agent/connection/enrolment.hpp"
 
+#include "base/text.hpp"
 #include "protocol/codec.hpp"
 
 namespace agent::connection {
@@ -26,7 +27,7 @@ Result<protocol::CertIssued> read_answer(const std::string& text) {
   if (auto* issued = std::get_if<protocol::CertIssued>(&message->body)) return std::move(*issued);
   if (const auto* refused = std::get_if<protocol::Nack>(&message->body))
     return Error(refused->retryable ? ErrorCode::io : ErrorCode::permission,
-                 "the backend refused: " + refused->error);
+                 "the backend refused: " + base::quote_of(refused->error));
   return Error(ErrorCode::invalid,
                "the backend answered with " + std::string(protocol::code_of(message->body)));
 }

@@ -6,6 +6,7 @@
 #include "agent/reports/encoding.hpp"
 #include "agent/updater/request_rules.hpp"
 #include "base/durable_file.hpp"
+#include "base/text.hpp"
 
 namespace agent::updater {
 
@@ -85,7 +86,7 @@ void Updater::ask(const protocol::AgentUpdate& update) {
 }
 
 void Updater::log_repeated(const protocol::AgentUpdate& update) const {
-  log(Level::debug, "the backend repeats its request for an update to " + update.version);
+  log(Level::debug, "the backend repeats its request for an update to " + base::quote_of(update.version));
 }
 
 // The backend repeats what it has no answer to when we connect, and the answer is among the reports that it
@@ -99,7 +100,7 @@ bool Updater::is_answer_on_its_way() const {
 void Updater::answer(const protocol::AgentUpdate& update, Phase phase, const std::string& why) {
   const bool is_good = phase == Phase::confirmed;
   log(is_good ? Level::info : Level::warning,
-      "an update to " + update.version + " is " + std::string(name_of(phase)) + ": " + why);
+      "an update to " + base::quote_of(update.version) + " is " + std::string(name_of(phase)) + ": " + why);
   if (update.action_id.empty()) return;  // version 1 has no word for an answer
   reports::Spool::Entry entry = reports::to_entry(protocol::UpdateStatus{
       .action_id = update.action_id, .version = update.version, .phase = phase, .error = is_good ? "" : why});
@@ -113,7 +114,7 @@ void Updater::answer(const protocol::AgentUpdate& update, Phase phase, const std
 }
 
 void Updater::begin(const protocol::AgentUpdate& update) {
-  log(Level::info, "the backend asks for an update to " + update.version);
+  log(Level::info, "the backend asks for an update to " + base::quote_of(update.version));
   // What is noted about the update before may be all that leads away from a bad version.
   if (auto held = try_point_current_at_self(); !held)
     return answer(update, Phase::failed, held.error().message());

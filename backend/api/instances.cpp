@@ -343,7 +343,7 @@ Task<HttpResponse> revoke(Context& context, const Call& call) {
       });
   const auto revoked = co_await std::move(writing);
   if (!revoked) co_return problem_of(revoked.error());
-  context.fleet.revoke(revoked->instance.key, reason.empty() ? "revoked" : "revoked: " + reason);
+  context.fleet.revoke(revoked->instance.key, "this machine was revoked");
   context.fleet.forget(revoked->instance.key);  // nobody waits for it any more
   co_return instance_reply(context, *revoked);
 }

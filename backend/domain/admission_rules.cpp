@@ -73,7 +73,10 @@ std::optional<HandshakeRefusal> refuse_peer(const protocol::Handshake& handshake
     if (auto refusal = refuse_token(handshake, facts)) return refusal;
   } else if (std::string wrong = problem_of_certificate(*credential, facts.enrolment, facts.certificate, now);
              !wrong.empty()) {
-    return HandshakeRefusal{Verdict::revoked, std::move(wrong)};
+    auto enrolment = facts.enrolment;
+    if (enrolment) enrolment->why.clear();
+    return HandshakeRefusal{Verdict::revoked, std::move(wrong),
+                            problem_of_certificate(*credential, enrolment, facts.certificate, now)};
   }
   // It is who it says. Whether it is wanted is an operator's to say.
   const bool is_stranger = !facts.instance && !credential && facts.approves_strangers;
@@ -83,6 +86,22 @@ std::optional<HandshakeRefusal> refuse_peer(const protocol::Handshake& handshake
                                 "' waits until an operator approves it: opsctl agent approve " +
                                 handshake.app_id + "/" + handshake.instance_id};
   return std::nullopt;
+}
+
+WaitingRoom room_to_wait(const PendingCounts& counts) {
+  if (counts.of_network >= kMostPendingOfNetwork) return WaitingRoom::none;
+  if (counts.all < kMostPending) return WaitingRoom::there_is;
+  return counts.of_busiest > counts.of_network ? WaitingRoom::oldest_of_busiest_goes : WaitingRoom::none;
+}
+
+std::string told_to_strangers(const protocol::Handshake& handshake, WaitingRoom room) {
+  const std::string name = handshake.app_id + "/" + handshake.instance_id;
+  std::string text = "an operator has to let in " + name + ": opsctl agent approve " + name +
+                     ", or why not is in the backend's log";
+  if (room == WaitingRoom::none)
+    text += ". The list of machines that wait is full, in all or for this address (" +
+            std::to_string(kMostPendingOfNetwork) + "): one that is not in it comes in when others have left";
+  return text;
 }
 
 AdmittedVersions versions_after(const std::optional<KnownInstance>& instance, std::int64_t at_agent) {

@@ -13,10 +13,12 @@
 
 namespace backend::domain {
 
-// Why a peer is not admitted. The reason is for a person.
+// Why a peer is not admitted: the reason for an operator, and what the peer is told; "": the reason. What an
+// operator has said about a machine is not for whoever has its dead certificate.
 struct HandshakeRefusal {
   Admission::Verdict verdict = Admission::Verdict::invalid;
   std::string reason;
+  std::string told = {};
 };
 
 // What can be said without a look at what is stored. Nothing: the handshake may be looked at further.
@@ -38,6 +40,19 @@ struct AdmissionFacts {
 std::optional<HandshakeRefusal> refuse_peer(const protocol::Handshake& handshake,
                                             const std::optional<Credential>& credential,
                                             const AdmissionFacts& facts, Millis now);
+
+// Whether one more machine may wait to be approved.
+enum class WaitingRoom {
+  there_is,
+  oldest_of_busiest_goes,  // to make room: its network has more than this one
+  none,
+};
+WaitingRoom room_to_wait(const PendingCounts& counts);
+
+// What a peer without a certificate is told that is not admitted, where machines have to be approved: the
+// same for a name that waits, is enrolled, revoked or known with another token, and for an app that is not
+// there. `room` is that before this handshake.
+std::string told_to_strangers(const protocol::Handshake& handshake, WaitingRoom room);
 
 // Which versions an instance has after a handshake of an agent that says it has `at_agent`. No agent pushes
 // its own so far that there is no next one: above kLargestBelieved it counts as none, and the agent is told

@@ -216,6 +216,35 @@ TEST_CASE("no agent pushes the version of its recipe to where there is no next o
   CHECK(versions_after(pushed, 20).reported == 20);
 }
 
+TEST_CASE(
+    "whoever has a dead certificate hears that it is, and not what an operator said about the machine") {
+  AdmissionFacts facts = facts_of_member();
+  facts.enrolment->revoked = 5;
+  facts.enrolment->why = "stolen by Bob";
+  const auto refusal = refuse_peer(hello_of_web1(), kCredential, facts, kToday);
+  REQUIRE(refusal);
+  CHECK(refusal->reason == "the machine was revoked: stolen by Bob");
+  CHECK(refusal->told == "the machine was revoked");
+}
+
+TEST_CASE("a network has a few places to wait, and gives way to quieter ones when all are taken") {
+  struct Row {
+    PendingCounts counts;
+    WaitingRoom room;
+  };
+  const std::size_t few = kMostPendingOfNetwork;
+  const Row rows[] = {
+      {{.all = 0, .of_network = 0, .of_busiest = 0}, WaitingRoom::there_is},
+      {{.all = few, .of_network = few - 1, .of_busiest = few - 1}, WaitingRoom::there_is},
+      {{.all = few, .of_network = few, .of_busiest = few}, WaitingRoom::none},
+      {{.all = kMostPending, .of_network = 0, .of_busiest = 1}, WaitingRoom::oldest_of_busiest_goes},
+      {{.all = kMostPending, .of_network = 3, .of_busiest = few}, WaitingRoom::oldest_of_busiest_goes},
+      {{.all = kMostPending, .of_network = 3, .of_busiest = 3}, WaitingRoom::none},
+  };
+  for (const Row& row : rows)
+    CHECK(room_to_wait(row.counts) == row.room);
+}
+
 TEST_CASE("a machine that an operator has to approve waits, and only one that has proved who it is") {
   struct Row {
     const char* name;

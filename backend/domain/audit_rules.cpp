@@ -1,11 +1,14 @@
 #include "backend/domain/audit_rules.hpp"
 
 #include "backend/domain/audit_chain.hpp"
+#include "backend/domain/peer_network.hpp"
 #include "base/text.hpp"
 
 namespace backend::domain {
 
 namespace {
+
+constexpr std::size_t kMostPeersTold = 64;
 
 std::string presentable(std::string_view text) {
   std::string clean;
@@ -31,18 +34,36 @@ AuditRow next_audit_row(const AuditHead& head, AuditRow row) {
   return row;
 }
 
-std::optional<AuditRow> RefusalLimit::take(AuditRow row) {
+std::optional<AuditRow> RefusalLimit::take(AuditRow row, std::string_view peer) {
   if (row.result != kDenied) return row;
-  const std::string who = row.action + " by " + row.actor;
-  if (!limit_.take(who, row.at)) return std::nullopt;
-  if (const std::uint64_t missed = limit_.take_missed(who); missed > 0)
+  const bool is_peer = row.actor == kAgentActor;
+  std::string who = row.action + " by " + row.actor;
+  RateLimit& limit = is_peer ? peers_ : limit_;
+  const std::string all = who + "s";
+  if (is_peer) who += " " + (peer.empty() ? "from " + network_of(row.from) : std::string(peer));
+  if (!limit.take(who, row.at)) return std::nullopt;
+  if (is_peer && !all_peers_.take(all, row.at)) return std::nullopt;
+  if (const std::uint64_t missed = limit.take_missed(who); missed > 0)
     row.detail += (row.detail.empty() ? "(and " : " (and ") + std::to_string(missed) + " more before it)";
   return row;
 }
 
 std::vector<AuditRow> RefusalLimit::take_missed(Millis now) {
   std::vector<AuditRow> rows;
-  for (const auto& [who, missed] : limit_.take_all_missed()) {
+  std::vector<std::pair<std::string, std::uint64_t>> all = limit_.take_all_missed();
+  // Not a row for each of very many peers: those are the attack.
+  std::size_t told = 0;
+  std::uint64_t others = 0;
+  for (auto& each : peers_.take_all_missed()) {
+    if (++told > kMostPeersTold)
+      others += each.second;
+    else
+      all.push_back(std::move(each));
+  }
+  for (auto& each : all_peers_.take_all_missed())
+    all.push_back(std::move(each));
+  if (others > 0) all.emplace_back("other agents", others);
+  for (const auto& [who, missed] : all) {
     AuditRow row{.at = now, .actor = "opsbackend", .action = "refusals", .object = who};
     row.detail = std::to_string(missed) + " more that were not noted one by one";
     row.result = kDenied;

@@ -22,20 +22,29 @@ inline constexpr std::size_t kLongestAuditField = 4096;
 // be what everybody sees), its id and its chain.
 AuditRow next_audit_row(const AuditHead& head, AuditRow row);
 
-// Bounds refusals by who and what: some 4 MiB a day and key at the most. One thread.
+// Bounds refusals by who and what: some 4 MiB a day and key at the most. Agents are many, and what they say
+// of themselves proves nothing: each is counted by what it has proved or where it comes from, so that none
+// can use up what others' refusals are noted with; and all of them together have a bound too. One thread.
 //
 // In memory, so each process has a bound of its own (docs/architecture.md, "What assumes one process").
 class RefusalLimit {
  public:
   // The row as it is to be added; nothing: it is counted instead. A row after some that were counted says
   // how many.
-  std::optional<AuditRow> take(AuditRow row);
+  // `peer`: of rows about an agent, whom they are counted to; "": its network (peer_network.hpp).
+  std::optional<AuditRow> take(AuditRow row, std::string_view peer = {});
   // Rows about refusals that were counted and that no later row has told of.
   std::vector<AuditRow> take_missed(Millis now);
 
  private:
   RateLimit limit_{{.at_once = 100, .per_second = 0.1, .keys = 256}};
+  RateLimit peers_{{.at_once = 20, .per_second = 0.1, .keys = 1024}};
+  // Who has very many addresses gets no more than this: some 100 MiB a day.
+  RateLimit all_peers_{{.at_once = 2000, .per_second = 2, .keys = 16}};
 };
+
+// The actor of rows that are about agents.
+inline constexpr std::string_view kAgentActor = "agent";
 
 // Bounds rows about what was read: one for each token, thing and hour, and for each token so many things:
 // 200 at once and then one in 10 s. Beyond that they are counted, and the next row says how many. Whoever

@@ -33,6 +33,42 @@ TEST_CASE("what was done is always taken; of refusals as many as the bound, by w
   CHECK(limit.take_missed(5).empty());
 }
 
+TEST_CASE("no agent uses up what the refusals of others are noted with, whatever it calls itself") {
+  RefusalLimit limit;
+  const auto refused = [](const std::string& from) {
+    AuditRow row = denied_row("agent", 1000);
+    row.from = from;
+    return row;
+  };
+  int taken = 0;
+  for (int port = 0; port < 1000; ++port)  // one IPv6 network has as many addresses as it likes
+    taken += limit.take(refused("[2001:db8::" + std::to_string(port) + "]:1")) ? 1 : 0;
+  CHECK(taken == 20);
+  CHECK(limit.take(refused("[2001:db8:0:1::1]:1")));
+  CHECK(limit.take(refused("192.0.2.7:1")));
+  // Those with a certificate are counted by it, though they share an address.
+  for (int i = 0; i < 1000; ++i)
+    limit.take(refused("192.0.2.9:1"), "certificate 1");
+  CHECK_FALSE(limit.take(refused("192.0.2.9:1"), "certificate 1"));
+  CHECK(limit.take(refused("192.0.2.9:1"), "certificate 2"));
+  const auto rows = limit.take_missed(2000);
+  REQUIRE(rows.size() == 2);
+  CHECK((rows[0].object + rows[1].object).find("login by agent certificate 1") != std::string::npos);
+  CHECK((rows[0].object + rows[1].object).find("login by agent from 2001:db8::/64") != std::string::npos);
+}
+
+TEST_CASE("who has very many addresses fills neither the audit nor the memory") {
+  RefusalLimit limit;
+  int taken = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    AuditRow row = denied_row("agent", 1000);
+    row.from = "10." + std::to_string(i % 200) + "." + std::to_string(i / 200 % 200) + ".1:1";
+    taken += limit.take(row) ? 1 : 0;
+  }
+  CHECK(taken <= 2000);
+  CHECK(limit.take_missed(2000).size() < 100);
+}
+
 TEST_CASE("refusals that were counted are told of in the end") {
   RefusalLimit limit;
   for (int i = 0; i < 103; ++i)

@@ -134,8 +134,17 @@ struct KnownInstance {
   Millis pending = 0;  // 0: it is approved
 };
 
-// Machines without a certificate that wait to be approved: anybody can be one.
+// Machines without a certificate that wait to be approved: anybody can be one, and make up names. So one
+// network (peer_network.hpp) has a few places, and no network keeps a quieter one from being seen.
 inline constexpr std::size_t kMostPending = 1000;
+inline constexpr std::size_t kMostPendingOfNetwork = 20;
+
+struct PendingCounts {
+  std::size_t all = 0;
+  std::size_t of_network = 0;  // that was asked about
+  std::string busiest;         // the network with the most of them
+  std::size_t of_busiest = 0;
+};
 
 // What a handshake leaves in the row of its instance.
 struct ConnectedAgent {

@@ -124,7 +124,10 @@ struct Admission {
   // its certificate names. pending: an operator has to approve it.
   enum class Verdict { admitted, unknown_app, wrong_token, invalid, revoked, wrong_name, pending };
   Verdict verdict = Verdict::invalid;
-  std::string reason;  // when not admitted, for a person
+  std::string reason;  // when not admitted, for an operator: for the log and the audit
+  std::string told;    // when not admitted, for the peer
+  // Not admitted, and nothing that it said is proved: it is told the same whatever the reason is.
+  bool is_stranger = false;
   AgentSession session;
   std::uint64_t ack_seq = 0;
   bool is_new = false;        // the first handshake of this instance

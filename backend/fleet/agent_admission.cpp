@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "backend/domain/instants.hpp"
+#include "backend/domain/peer_network.hpp"
 #include "backend/fleet/agent_connection.hpp"
 #include "backend/store/admission.hpp"
 #include "backend/store/audit.hpp"
@@ -34,22 +35,25 @@ bool has_states(const protocol::Handshake& handshake, int version, const domain:
 base::Result<HandshakeDecision> decide_handshake(store::Store& store, const protocol::Handshake& handshake,
                                                  const std::optional<domain::Credential>& credential,
                                                  int version, const std::string& peer,
-                                                 bool approves_strangers) {
+                                                 const std::string& proved, bool approves_strangers) {
   const domain::Millis now = domain::now_millis();
-  auto admission = store::admit(store, handshake, credential, now, approves_strangers);
+  auto admission = store::admit(store, handshake, credential, now,
+                                {.approves = approves_strangers, .network = domain::network_of(peer)});
   if (!admission) return std::move(admission).error();
   HandshakeDecision decision{.admission = std::move(*admission)};
   const domain::Admission& admitted = decision.admission;
   using Verdict = domain::Admission::Verdict;
   if (admitted.verdict == Verdict::wrong_token || admitted.verdict == Verdict::revoked ||
       admitted.verdict == Verdict::wrong_name) {
-    auto noted = store::add_audit(store, {.at = now,
-                                          .actor = "agent",
-                                          .action = "agent.refused",
-                                          .object = handshake.app_id + "/" + handshake.instance_id,
-                                          .detail = admitted.reason,
-                                          .from = peer,
-                                          .result = std::string(domain::kDenied)});
+    auto noted = store::add_audit(store,
+                                  {.at = now,
+                                   .actor = std::string(domain::kAgentActor),
+                                   .action = "agent.refused",
+                                   .object = handshake.app_id + "/" + handshake.instance_id,
+                                   .detail = admitted.reason,
+                                   .from = peer,
+                                   .result = std::string(domain::kDenied)},
+                                  proved);
     if (!noted) return std::move(noted).error();
   }
   if (admitted.verdict != domain::Admission::Verdict::admitted) return decision;
@@ -108,10 +112,10 @@ transport::Task<> AgentConnection::answer_handshake(DecideHandshake asked, bool 
   // The agent's facts have messages of their own; the token is of use to the store only.
   auto handshake = std::make_shared<const protocol::Handshake>(std::move(asked.handshake));
   auto deciding = fleet_.store_.write(
-      [handshake, version = asked.version, peer = socket_->peer(),
+      [handshake, version = asked.version, peer = socket_->peer(), proved = proved_,
        approves = fleet_.settings_.approve_strangers,
        credential = credential_ ? std::optional(*credential_) : std::nullopt](store::Store& store) {
-        return decide_handshake(store, *handshake, credential, version, peer, approves);
+        return decide_handshake(store, *handshake, credential, version, peer, proved, approves);
       });
   const auto decision = co_await std::move(deciding);
   if (close_code_ != 0) co_return;
@@ -125,25 +129,26 @@ transport::Task<> AgentConnection::answer_handshake(DecideHandshake asked, bool 
                               .reason = "the handshake could not be stored: come again later"}));
     co_return;
   }
-  switch (decision->admission.verdict) {
-    case domain::Admission::Verdict::admitted:
-      welcome(*decision, *handshake);
-      break;
-    case domain::Admission::Verdict::pending:
-      fleet_.log_.info("agent " + handshake->app_id + "/" + handshake->instance_id + " from " +
-                       socket_->peer() + " waits to be approved");
-      [[fallthrough]];
-    case domain::Admission::Verdict::unknown_app:
-      perform(rules_.step(NotReady{.reason = decision->admission.reason, .retry_after_ms = kNotReadyMs}));
-      break;
-    case domain::Admission::Verdict::wrong_token:
-    case domain::Admission::Verdict::revoked:
-    case domain::Admission::Verdict::wrong_name:
-    case domain::Admission::Verdict::invalid:
-      fleet_.metrics_.handshakes_refused.add();
-      perform(rules_.step(Refused{decision->admission.reason}));
-      break;
-  }
+  if (decision->admission.verdict == domain::Admission::Verdict::admitted)
+    welcome(*decision, *handshake);
+  else
+    turn_away(decision->admission, *handshake);
+}
+
+// The peer hears what it may know; the log has the reason.
+void AgentConnection::turn_away(const domain::Admission& admission, const protocol::Handshake& handshake) {
+  using Verdict = domain::Admission::Verdict;
+  const bool waits = admission.verdict == Verdict::pending || admission.verdict == Verdict::unknown_app;
+  if (!waits) fleet_.metrics_.handshakes_refused.add();
+  // Of others that are refused there is a row of the audit, and the session's line.
+  if (waits || admission.is_stranger)
+    log(waits ? terminal::LogLevel::info : terminal::LogLevel::warning,
+        "agent " + handshake.app_id + "/" + handshake.instance_id + " from " + socket_->peer() +
+            " is not admitted: " + admission.reason);
+  if (waits || admission.is_stranger)
+    perform(rules_.step(NotReady{.reason = admission.told, .retry_after_ms = kNotReadyMs}));
+  else
+    perform(rules_.step(Refused{admission.told}));
 }
 
 void AgentConnection::welcome(const HandshakeDecision& decision, const protocol::Handshake& handshake) {
@@ -153,7 +158,9 @@ void AgentConnection::welcome(const HandshakeDecision& decision, const protocol:
   if (credential_) credential_->issuer = admission.issuer;
   session_ = admission.session;
   if (const auto place = std::exchange(place_, nullptr)) place->admit();
-  if (!limits_) limits_ = fleet_.limits_of(app_id(), instance_id());
+  // It is who it says: from here on all of its connections count together. Each enrolment has another uid.
+  proved_ = app_id() + "/" + instance_id() + (credential_ ? " " + credential_->uid : "");
+  limits_ = fleet_.limits_of(proved_);
   fleet_.connected(self, instance);
   if (close_code_ != 0) return;  // a newer connection was there before us
   const SharedAuthorities& authorities = fleet_.authorities_;
@@ -231,8 +238,8 @@ protocol::BackendBody AgentConnection::answer_to(const base::Result<Signed>& ask
     return protocol::Nack{.error = "the certificate could not be issued; try again later", .retryable = true};
   }
   if (!asked->refusal.empty()) {
-    fleet_.log_.write(asked->is_for_now ? terminal::LogLevel::debug : terminal::LogLevel::warning,
-                      "agent " + socket_->peer() + " gets no certificate: " + asked->refusal);
+    log(asked->is_for_now ? terminal::LogLevel::debug : terminal::LogLevel::warning,
+        "agent " + socket_->peer() + " gets no certificate: " + asked->refusal);
     return protocol::Nack{.error = asked->refusal, .retryable = asked->is_for_now};
   }
   fleet_.log_.info("agent " + asked->name + (credential_ ? " has a new certificate" : " is enrolled") +

@@ -1,6 +1,7 @@
 #include "backend/fleet/agent_connection.hpp"
 
 #include "backend/domain/instants.hpp"
+#include "backend/domain/peer_network.hpp"
 #include "backend/domain/report_cut.hpp"
 #include "backend/fleet/report_intake.hpp"
 #include "backend/store/audit.hpp"
@@ -61,7 +62,7 @@ struct AgentConnection::Perform {
   }
   void operator()(SignCertificate& action) const { errands.sign = std::move(action); }
   void operator()(AgentLeaves& action) const {
-    self.fleet_.log_.debug(self.instance_id() + " leaves: " + action.reason);
+    self.log(terminal::LogLevel::debug, self.instance_id() + " leaves: " + base::quote_of(action.reason));
   }
   void operator()(Impostor& action) const {
     self.add_audit("agent.impostor",
@@ -72,7 +73,7 @@ struct AgentConnection::Perform {
     const terminal::LogLevel level = action.level == Level::warning ? terminal::LogLevel::warning
                                      : action.level == Level::info  ? terminal::LogLevel::info
                                                                     : terminal::LogLevel::debug;
-    self.fleet_.log_.write(level, "agent " + self.socket_->peer() + ": " + action.text);
+    self.log(level, "agent " + self.socket_->peer() + ": " + action.text);
   }
 };
 
@@ -84,7 +85,13 @@ AgentConnection::AgentConnection(Fleet& fleet, std::shared_ptr<transport::WebSoc
       rules_({.protocol_min = fleet.settings_.allow_v1 ? 1 : 2,
               .accepts_tokens = fleet.settings_.accept_tokens}),
       credential_(credential ? std::make_unique<domain::Credential>(std::move(*credential)) : nullptr) {
-  if (credential_) limits_ = fleet_.limits_of(credential_->app_id, credential_->instance_id);
+  if (credential_) {
+    proved_ = "certificate " + credential_->serial;
+    limits_ = fleet_.limits_of(proved_);
+  } else {
+    proved_ = "from " + domain::network_of(socket_->peer());
+    limits_ = std::make_shared<domain::AgentLimits>();
+  }
 }
 
 AgentConnection::Errands AgentConnection::perform(std::vector<Action> actions) {
@@ -152,8 +159,8 @@ transport::Task<> AgentConnection::read_all() {
     }
     frame_bytes_ = text->size();
     text = std::string();  // not needed while we wait
-    domain::AgentLimits::Verdict limit;
-    if (limits_) limit = limits_->take(domain::kind_of(message->body), frame_bytes_, domain::steady_millis());
+    const domain::AgentLimits::Verdict limit =
+        limits_->take(domain::kind_of(message->body), frame_bytes_, domain::steady_millis());
     Errands errands;
     if (!is_over_and_done(*message, limit)) errands = perform(rules_.step(Received{std::move(*message)}));
     if (errands.handshake) {
@@ -212,14 +219,19 @@ void AgentConnection::end_pauses() {
 // Once on a connection.
 void AgentConnection::note_limit(std::string_view what) {
   if (std::exchange(has_noted_limit_, true)) return;
-  fleet_.log_.warning("agent " + app_id() + "/" + instance_id() + " " + socket_->peer() +
-                      " sends more than its limits allow; " + std::string(what));
+  log(terminal::LogLevel::warning, "agent " + app_id() + "/" + instance_id() + " " + socket_->peer() +
+                                       " sends more than its limits allow; " + std::string(what));
+}
+
+void AgentConnection::log(terminal::LogLevel level, const std::string& text) {
+  fleet_.peer_log_.write(level, proved_, text, domain::steady_millis());
 }
 
 void AgentConnection::malformed(const base::Error& error) {
   fleet_.metrics_.messages_malformed.add();
-  fleet_.log_.warning("agent " + (instance_id().empty() ? "" : instance_id() + " ") + socket_->peer() +
-                      ": malformed message: " + error.message());
+  log(terminal::LogLevel::warning, "agent " + (instance_id().empty() ? "" : instance_id() + " ") +
+                                       socket_->peer() +
+                                       ": malformed message: " + base::quote_of(error.message()));
 }
 
 // ---- what is said
@@ -230,8 +242,8 @@ void AgentConnection::send(transport::Text text, std::string_view slot) {
   fleet_.metrics_.messages_sent.add();
   const bool taken = slot.empty() ? queue_.push(std::move(text)) : queue_.replace(slot, std::move(text));
   if (taken) return;
-  fleet_.log_.warning("agent " + instance_id() + " " + socket_->peer() +
-                      " does not read what it is told; disconnected");
+  log(terminal::LogLevel::warning,
+      "agent " + instance_id() + " " + socket_->peer() + " does not read what it is told; disconnected");
   close_code_ = protocol::kClosePolicy;
   socket_->abort();
 }
@@ -312,7 +324,8 @@ bool AgentConnection::take_own_answer(const Answered& answered) {
   if (re.starts_with(kAuthoritiesMid)) {
     const auto number = base::parse_integer(re.substr(kAuthoritiesMid.size()));
     if (nack)
-      fleet_.log_.warning("agent " + instance_id() + " does not take the authorities: " + nack->error);
+      log(terminal::LogLevel::warning,
+          "agent " + instance_id() + " does not take the authorities: " + base::quote_of(nack->error));
     else if (number && *number > 0)
       trusts_ = static_cast<std::uint64_t>(*number);
     return true;
@@ -377,14 +390,15 @@ void AgentConnection::not_stored() {
 // Something that was refused.
 void AgentConnection::add_audit(std::string action, std::string detail) {
   domain::AuditRow row{.at = domain::now_millis(),
-                       .actor = "agent",
+                       .actor = std::string(domain::kAgentActor),
                        .action = std::move(action),
                        .object = app_id() + "/" + instance_id(),
                        .detail = std::move(detail)};
   row.from = socket_->peer();
   row.result = domain::kDenied;
-  auto writing = fleet_.store_.write(
-      [row = std::move(row)](store::Store& store) { return store::add_audit(store, row); });
+  auto writing = fleet_.store_.write([row = std::move(row), proved = proved_](store::Store& store) {
+    return store::add_audit(store, row, proved);
+  });
   transport::spawn(socket_->executor(), [](transport::Task<base::Result<void>> task) -> transport::Task<> {
     [[maybe_unused]] const auto noted = co_await std::move(task);
   }(std::move(writing)));

@@ -45,6 +45,10 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   const std::string& app_id() const { return rules_.app_id(); }
   const std::string& instance_id() const { return rules_.instance_id(); }
   bool is_admitted() const { return session_.instance != 0; }
+  // Who this is as far as it is proved, for limits, the log and the audit. A certificate that TLS lets in may
+  // be dead, of a machine that was revoked and enrolled anew since: until the store has said that it is alive
+  // it stands for itself and for nobody else. Without one: where it comes from, until its token was good.
+  const std::string& proved() const { return proved_; }
 
   // Something to say. False when this agent cannot be told that, or cannot be told anything any more.
   bool tell(protocol::BackendBody body, std::string mid = {});
@@ -88,6 +92,8 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   // What the machine's limits say about a message. True: nothing more is to be done about it.
   bool is_over_and_done(const protocol::AgentMessage& message, const domain::AgentLimits::Verdict& verdict);
   void note_limit(std::string_view what);
+  // A line of the log that this peer causes.
+  void log(terminal::LogLevel level, const std::string& text);
   // What a delay waits on: it ends with the connection.
   std::shared_ptr<transport::Wake> pause();
   void end_pauses();
@@ -98,6 +104,7 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   transport::Task<> store_facts(std::vector<protocol::Facts> facts);
   transport::Task<> sign(protocol::at_backend::SignCertificate request);
   protocol::BackendBody answer_to(const base::Result<Signed>& asked);
+  void turn_away(const domain::Admission& admission, const protocol::Handshake& handshake);
   void welcome(const struct HandshakeDecision& decision, const protocol::Handshake& handshake);
   void take(domain::Report report);
   void malformed(const base::Error& error);
@@ -121,7 +128,9 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   protocol::BackendSession rules_;
   std::unique_ptr<domain::Credential> credential_;  // the newest that it has; null: there is no certificate
   std::unique_ptr<domain::Credential> shown_;       // the one that it came with, if that is another by now
-  std::shared_ptr<domain::AgentLimits> limits_;     // null until we know who is there
+  std::string proved_;
+  std::shared_ptr<domain::AgentLimits>
+      limits_;  // of proved_; of this connection alone, without a certificate
   domain::AgentSession session_;
   std::vector<domain::Report> reports_;  // not yet handed to the store
   std::size_t frame_bytes_ = 0;          // of the message that is being handled

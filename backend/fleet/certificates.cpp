@@ -85,7 +85,7 @@ Result<Signed> renew_certificate(store::Store& store, const CertificateTerms& te
   // Who asks too early is no stranger, and gets no row of the audit, of which none is ever removed.
   if (renewal->is_for_now) return Signed{.refusal = std::move(renewal->reason), .is_for_now = true};
   domain::AuditRow row{.at = domain::now_millis(),
-                       .actor = "agent",
+                       .actor = std::string(domain::kAgentActor),
                        .action = "agent.renew",
                        .object = credential.app_id + "/" + credential.instance_id};
   row.from = peer;
@@ -95,7 +95,8 @@ Result<Signed> renew_certificate(store::Store& store, const CertificateTerms& te
   if (!issued) return issued;
   row.detail = renewal->allowed ? "serial " + issued->serial : renewal->reason;
   if (!renewal->allowed) row.result = domain::kDenied;
-  if (auto noted = store::add_audit(store, row); !noted) return std::move(noted).error();
+  if (auto noted = store::add_audit(store, row, "certificate " + credential.serial); !noted)
+    return std::move(noted).error();
   return issued;
 }
 

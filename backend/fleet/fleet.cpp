@@ -4,6 +4,7 @@
 #include <random>
 
 #include "backend/domain/instants.hpp"
+#include "backend/domain/peer_network.hpp"
 #include "backend/domain/report_json.hpp"
 #include "backend/fleet/agent_connection.hpp"
 #include "backend/fleet/report_intake.hpp"
@@ -75,6 +76,7 @@ Fleet::Fleet(transport::Loop& loop, store::StoreThread& store, telemetry::EventL
       events_(events),
       metrics_(metrics),
       log_(log),
+      peer_log_(log),
       settings_(settings),
       condition_(log),
       authorities_(settings_.certificates.authorities),
@@ -112,7 +114,8 @@ transport::Task<> Fleet::serve(transport::HttpRequest request, std::shared_ptr<t
   request = {};  // headers and certificate: nobody needs them while the connection lasts
   if (!credential) {
     metrics_.handshakes_refused.add();
-    log_.warning("agent " + socket->peer() + ": " + credential.error().message());
+    peer_log_.write(terminal::LogLevel::warning, "from " + domain::network_of(socket->peer()),
+                    "agent " + socket->peer() + ": " + credential.error().message(), domain::steady_millis());
     auto closing = socket->close(transport::close_code::kPolicy, credential.error().message());
     co_await std::move(closing);
     co_return;
@@ -139,9 +142,8 @@ void Fleet::publish(std::string_view type, std::string app_id, std::string insta
 
 // ---- limits
 
-std::shared_ptr<domain::AgentLimits> Fleet::limits_of(const std::string& app_id,
-                                                      const std::string& instance_id) {
-  auto& limits = limits_[app_id + "/" + instance_id];
+std::shared_ptr<domain::AgentLimits> Fleet::limits_of(const std::string& key) {
+  auto& limits = limits_[key];
   if (!limits) limits = std::make_shared<domain::AgentLimits>();
   return limits;
 }
@@ -155,6 +157,7 @@ transport::Task<> Fleet::look_after() {
   const domain::Millis now = domain::steady_millis();
   std::erase_if(limits_,
                 [&](const auto& each) { return each.second.use_count() == 1 && each.second->is_idle(now); });
+  peer_log_.tell_missed();
   if (!condition_.is_down()) co_return;
   auto writing = store_.write([](store::Store& store) { return store.probe_room(domain::now_millis()); });
   const auto written = co_await std::move(writing);

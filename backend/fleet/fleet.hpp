@@ -18,6 +18,7 @@
 #include "backend/fleet/certificates.hpp"
 #include "backend/fleet/delivery.hpp"
 #include "backend/fleet/inquiries.hpp"
+#include "backend/fleet/peer_log.hpp"
 #include "backend/fleet/store_condition.hpp"
 #include "backend/store/store_thread.hpp"
 #include "backend/telemetry/event_log.hpp"
@@ -133,8 +134,8 @@ class Fleet {
                                             domain::InstanceKey instance, protocol::BackendBody question,
                                             std::chrono::milliseconds time);
   std::shared_ptr<AgentConnection> find(domain::InstanceKey instance) const;
-  // What a machine has used of its limits, whichever connection it has.
-  std::shared_ptr<domain::AgentLimits> limits_of(const std::string& app_id, const std::string& instance_id);
+  // What has been used of its limits by whoever has proved to be `key`, whichever connection it has.
+  std::shared_ptr<domain::AgentLimits> limits_of(const std::string& key);
   // When an agent that cannot be served now is to come again: each at another moment.
   std::int64_t come_again_ms();
   void publish(std::string_view type, std::string app_id, std::string instance_id, std::string data);
@@ -144,9 +145,11 @@ class Fleet {
   telemetry::EventLog& events_;
   telemetry::Metrics& metrics_;
   terminal::Log& log_;
+  PeerLog peer_log_;
   const FleetSettings settings_;
   StoreCondition condition_;
-  std::unordered_map<std::string, std::shared_ptr<domain::AgentLimits>> limits_;  // by "app/instance"
+  std::unordered_map<std::string, std::shared_ptr<domain::AgentLimits>>
+      limits_;  // by AgentConnection::proved()
   std::mt19937 random_{std::random_device{}()};
   SharedAuthorities authorities_;
   Inquiries inquiries_;

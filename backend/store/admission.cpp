@@ -16,20 +16,40 @@ using base::Result;
 namespace {
 
 // A machine that comes for the first time, and has to be approved: its row binds its name to its token.
-Result<void> note_stranger(Store& store, const protocol::Handshake& handshake, domain::Millis now) {
-  auto waiting = store.count_pending();
-  if (!waiting) return std::move(waiting).error();
-  if (*waiting >= domain::kMostPending) return {};
+Result<void> note_stranger(Store& store, const protocol::Handshake& handshake,
+                           const domain::PendingCounts& counts, const std::string& network,
+                           domain::Millis now) {
+  const domain::WaitingRoom room = domain::room_to_wait(counts);
+  if (room == domain::WaitingRoom::none) return {};
+  if (room == domain::WaitingRoom::oldest_of_busiest_goes)
+    if (auto gone = store.remove_oldest_pending(counts.busiest); !gone) return gone;
   auto added = store.add_instance(handshake.app_id, handshake.instance_id,
                                   base::sha256_hex(handshake.instance_token), now);
   if (!added) return std::move(added).error();
-  return store.set_pending(*added, now);
+  return store.set_pending(*added, now, network);
 }
 
 domain::Admission refused(domain::HandshakeRefusal refusal) {
   domain::Admission admission;
   admission.verdict = refusal.verdict;
+  admission.told = refusal.told.empty() ? refusal.reason : std::move(refusal.told);
   admission.reason = std::move(refusal.reason);
+  return admission;
+}
+
+// One without a certificate, where such have to be approved. It learns nothing about names that are not its
+// own.
+Result<domain::Admission> turn_away(Store& store, const protocol::Handshake& handshake,
+                                    domain::HandshakeRefusal refusal, bool is_known,
+                                    const std::string& network, domain::Millis now) {
+  auto counts = store.count_pending(network);
+  if (!counts) return std::move(counts).error();
+  refusal.told = domain::told_to_strangers(handshake, domain::room_to_wait(*counts));
+  if (refusal.verdict == domain::Admission::Verdict::pending && !is_known)
+    if (auto noted = note_stranger(store, handshake, *counts, network, now); !noted)
+      return std::move(noted).error();
+  domain::Admission admission = refused(std::move(refusal));
+  admission.is_stranger = true;
   return admission;
 }
 
@@ -119,16 +139,17 @@ Result<domain::Admission> note_admission(Store& store, const protocol::Handshake
 
 Result<domain::Admission> admit(Store& store, const protocol::Handshake& handshake,
                                 const std::optional<domain::Credential>& credential, domain::Millis now,
-                                bool approves_strangers) {
+                                const StrangerTerms& strangers) {
   if (auto refusal = domain::refuse_form(handshake, credential)) return refused(std::move(*refusal));
   return in_transaction(store, [&]() -> Result<domain::Admission> {
     domain::App app;
     auto facts = read_admission_facts(store, handshake, credential, app);
     if (!facts) return std::move(facts).error();
-    facts->approves_strangers = approves_strangers;
+    facts->approves_strangers = strangers.approves;
     if (auto refusal = domain::refuse_peer(handshake, credential, *facts, now)) {
-      if (refusal->verdict == domain::Admission::Verdict::pending && !facts->instance)
-        if (auto noted = note_stranger(store, handshake, now); !noted) return std::move(noted).error();
+      if (!credential && strangers.approves)
+        return turn_away(store, handshake, std::move(*refusal), facts->instance.has_value(),
+                         strangers.network, now);
       return refused(std::move(*refusal));
     }
     auto admission = note_admission(store, handshake, *facts, now);

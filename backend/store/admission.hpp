@@ -3,16 +3,23 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "backend/domain/identity.hpp"
 #include "backend/store/store.hpp"
 
 namespace backend::store {
 
+// How those without a certificate are received.
+struct StrangerTerms {
+  bool approves = false;     // who comes for the first time waits for an operator
+  std::string network = {};  // where this one comes from: domain::network_of()
+};
+
 // Who it is, epoch, what the agent says of itself. A refusal is a verdict, not an error, and changes nothing,
-// but that a stranger who has to be approved is noted, as far as there is room (domain::kMostPending).
+// but that a stranger who has to be approved is noted, as far as there is room (domain::room_to_wait()).
 base::Result<domain::Admission> admit(Store& store, const protocol::Handshake& handshake,
                                       const std::optional<domain::Credential>& credential, domain::Millis now,
-                                      bool approves_strangers = false);
+                                      const StrangerTerms& strangers = {});
 
 }  // namespace backend::store

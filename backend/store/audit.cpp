@@ -18,8 +18,8 @@ Result<void> append_row(Store& store, const domain::AuditRow& row) {
 
 }  // namespace
 
-Result<void> add_audit(Store& store, const domain::AuditRow& row) {
-  const auto taken = store.refusals().take(row);
+Result<void> add_audit(Store& store, const domain::AuditRow& row, std::string_view peer) {
+  const auto taken = store.refusals().take(row, peer);
   return taken ? append_row(store, *taken) : Result<void>();
 }
 

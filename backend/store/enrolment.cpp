@@ -103,7 +103,7 @@ Result<domain::Enrolled> carry_out(Store& store, const Decided& decided, const d
   if (!instance) return std::move(instance).error();
   // One that asks again because the answer was lost may have been approved meanwhile.
   if (!decided.decision.repeats)
-    if (auto set = store.set_pending(instance->key, decided.token.needs_approval ? now : 0); !set)
+    if (auto set = store.set_pending(instance->key, decided.token.needs_approval ? now : 0, ""); !set)
       return std::move(set).error();
   return domain::Enrolled{.verdict = domain::Enrolled::Verdict::enrolled,
                           .reason = "",
@@ -119,8 +119,8 @@ Result<domain::Enrolled> refuse(Store& store, const domain::EnrolmentDecision& d
   row.object = request.app_id + "/" + request.instance_id;
   row.detail = decision.detail;
   row.result = domain::kDenied;
-  // A flood of made-up ids is one peer to the audit.
-  if (decision.is_bad_token) row.actor = "agent";
+  // A flood of made-up ids is one peer to the audit: that of its address.
+  if (decision.is_bad_token) row.actor = domain::kAgentActor;
   if (auto noted = add_audit(store, row); !noted) return std::move(noted).error();
   domain::Enrolled answer;
   answer.reason = decision.refusal;

@@ -49,11 +49,14 @@ class InstanceStore {
   // Its token is gone and its epoch grows, as above.
   virtual base::Result<void> revoke_instance(domain::InstanceKey instance, std::string_view why,
                                              domain::Millis now) = 0;
-  // It waits to be approved since then; 0: it is approved.
-  virtual base::Result<void> set_pending(domain::InstanceKey instance, domain::Millis since) = 0;
+  // It waits to be approved since then; 0: it is approved. `from`: its network, of one without a certificate.
+  virtual base::Result<void> set_pending(domain::InstanceKey instance, domain::Millis since,
+                                         std::string_view from) = 0;
   virtual base::Result<void> set_token_hash(domain::InstanceKey instance, std::string_view token_hash) = 0;
   // Those that wait and have no certificate.
-  virtual base::Result<std::size_t> count_pending() = 0;
+  virtual base::Result<domain::PendingCounts> count_pending(std::string_view network) = 0;
+  // The one of this network that has waited longest.
+  virtual base::Result<void> remove_oldest_pending(std::string_view network) = 0;
   virtual base::Result<void> remove_pending(domain::Millis before) = 0;
   // That it asked for and was not given; "": none.
   virtual base::Result<void> set_wished_name(std::string_view app_id, std::string_view instance_id,

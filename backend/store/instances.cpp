@@ -78,7 +78,7 @@ Result<domain::Instance> expect_instance(Store& store, const std::string& app_id
     }
     const domain::InstanceKey key = (*known)->key;
     if (auto set = store.set_token_hash(key, token_hash); !set) return std::move(set).error();
-    if (auto set = store.set_pending(key, 0); !set) return std::move(set).error();
+    if (auto set = store.set_pending(key, 0, ""); !set) return std::move(set).error();
     return store.find_instance(key);
   });
 }
@@ -94,7 +94,7 @@ Result<domain::Instance> approve_instance(Store& store, domain::InstanceKey key,
     if (!token_prefix.empty() && !instance->token_prefix.starts_with(token_prefix.substr(0, 16)))
       return Error(ErrorCode::exists, "instance '" + instance->instance_id + "' waits with another token, " +
                                           instance->token_prefix + "…");
-    if (auto set = store.set_pending(key, 0); !set) return std::move(set).error();
+    if (auto set = store.set_pending(key, 0, ""); !set) return std::move(set).error();
     return store.find_instance(key);
   });
 }

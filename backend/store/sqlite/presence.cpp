@@ -55,18 +55,39 @@ Result<void> SqliteStore::revoke_instance(domain::InstanceKey instance, std::str
       now, why, instance);
 }
 
-Result<void> SqliteStore::set_pending(domain::InstanceKey instance, domain::Millis since) {
-  return write("UPDATE instances SET pending=?, edit=edit+1 WHERE id=?", since, instance);
+Result<void> SqliteStore::set_pending(domain::InstanceKey instance, domain::Millis since,
+                                      std::string_view from) {
+  return write("UPDATE instances SET pending=?, pending_from=?, edit=edit+1 WHERE id=?", since, from,
+               instance);
 }
 
 Result<void> SqliteStore::set_token_hash(domain::InstanceKey instance, std::string_view token_hash) {
   return write("UPDATE instances SET token_hash=?, edit=edit+1 WHERE id=?", token_hash, instance);
 }
 
-Result<std::size_t> SqliteStore::count_pending() {
-  Query row(database_, "SELECT count(*) FROM instances WHERE pending<>0 AND token_hash<>''");
-  if (auto found = expect_row(row, "instances"); !found) return std::move(found).error();
-  return row.count(0);
+Result<domain::PendingCounts> SqliteStore::count_pending(std::string_view network) {
+  Query row(database_,
+            "SELECT pending_from, count(*) FROM instances WHERE pending<>0 AND token_hash<>'' GROUP BY "
+            "pending_from");
+  domain::PendingCounts counts;
+  while (true) {
+    auto found = row.next();
+    if (!found) return std::move(found).error();
+    if (!*found) return counts;
+    const std::size_t count = row.count(1);
+    counts.all += count;
+    if (row.view(0) == network) counts.of_network = count;
+    if (count <= counts.of_busiest) continue;
+    counts.of_busiest = count;
+    counts.busiest = row.text(0);
+  }
+}
+
+Result<void> SqliteStore::remove_oldest_pending(std::string_view network) {
+  return write(
+      "DELETE FROM instances WHERE id=(SELECT id FROM instances WHERE pending<>0 AND token_hash<>'' AND "
+      "pending_from=? ORDER BY pending, id LIMIT 1)",
+      network);
 }
 
 Result<void> SqliteStore::remove_pending(domain::Millis before) {

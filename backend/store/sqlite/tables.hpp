@@ -52,9 +52,11 @@ class SqliteStore final : public Store {
   base::Result<void> set_all_offline() override;
   base::Result<void> set_last_seen(std::span<const domain::InstanceKey> instances,
                                    domain::Millis now) override;
-  base::Result<void> set_pending(domain::InstanceKey instance, domain::Millis since) override;
+  base::Result<void> set_pending(domain::InstanceKey instance, domain::Millis since,
+                                 std::string_view from) override;
   base::Result<void> set_token_hash(domain::InstanceKey instance, std::string_view token_hash) override;
-  base::Result<std::size_t> count_pending() override;
+  base::Result<domain::PendingCounts> count_pending(std::string_view network) override;
+  base::Result<void> remove_oldest_pending(std::string_view network) override;
   base::Result<void> remove_pending(domain::Millis before) override;
   base::Result<void> set_wished_name(std::string_view app_id, std::string_view instance_id,
                                      std::string_view name) override;
