@@ -278,6 +278,7 @@ Task<HttpResponse> approve(Context& context, const Call& call) {
                            scope = call.caller.scope](store::Store& store) -> base::Result<Patched> {
         auto found = find_covered(store, scope, app, id);
         if (!found) return std::move(found).error();
+        if (auto fine = check_nothing_new(store, scope, *found); !fine) return std::move(fine).error();
         auto approved = store::approve_instance(store, found->key, prefix);
         if (!approved) return std::move(approved).error();
         auto placed = fleet::place_instance(store, found->key);

@@ -107,6 +107,7 @@ struct InstanceFilter {
   std::string app_id;  // "": all
   std::optional<bool> online;
   bool only_pending = false;
+  bool without_out = false;  // not those of which Instance::is_out()
 };
 
 // ---- handshake
