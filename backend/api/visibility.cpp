@@ -164,26 +164,6 @@ Result<domain::Revision> find_readable(store::Store& store, const Scope& scope, 
                                          std::to_string(*readable.numbers.rbegin()) + ", which is");
 }
 
-Result<void> check_assignments_stay(store::Store& store, const Scope& scope, const domain::Instance& before,
-                                    const domain::Instance& after) {
-  if (!scope) return {};
-  auto assignments = store.assignments_in_order(before.app_id);
-  if (!assignments) return std::move(assignments).error();
-  for (const domain::Assignment& each : *assignments) {
-    const auto parsed = domain::Selector::parse(each.selector);
-    if (!parsed) continue;
-    const domain::Selector selector = parsed->strict();
-    if (selector.is_within(*scope)) continue;
-    const bool was_matched = selector.matches(before);
-    if (was_matched != selector.matches(after))
-      return Error(ErrorCode::permission,
-                   "these tags would change what somebody with a wider reach has assigned to the machine" +
-                       (was_matched ? " (assignment " + std::to_string(each.id) + ")" : std::string()) +
-                       ": it needs a token without a scope");
-  }
-  return {};
-}
-
 Result<void> check_nothing_new(store::Store& store, const Scope& scope, const domain::Instance& instance) {
   if (!scope) return {};
   auto assignments = store.assignments_in_order(instance.app_id);

@@ -22,6 +22,7 @@ SchemaStep owner_step();      // whose recipes are (schema_owners.cpp)
 SchemaStep limits_step();     // what reports take (schema_limits.cpp)
 SchemaStep authority_step();  // who has issued what (schema_authorities.cpp)
 SchemaStep trust_step();      // what machines are relied on for (schema_trust.cpp)
+SchemaStep scope_step();      // whose tags, assignments and rollouts are (schema_scopes.cpp)
 
 // Brings the file to the present version, each step in a transaction. A file of a newer one is refused.
 base::Result<void> migrate(Database& database, std::span<const SchemaStep> steps = schema_steps());
