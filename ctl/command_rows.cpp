@@ -180,13 +180,15 @@ constexpr std::array kMostCommands{
                .least = 1,
                .most = 2,
                .argument_kind = ValueKind::file,
-               .options = "wait timeout",
+               .options = "owner wait timeout",
                .summary = "upload a new revision of a recipe",
                .description = "The backend checks the recipe as agents do and lists all problems with line "
                               "and column. Machines that "
                               "follow the newest revision get it at once. Without NAME the recipe is called "
                               "as the file is. FILE may "
-                              "be - for standard input, with a NAME.",
+                              "be - for standard input, with a NAME. A recipe that belongs to another scope "
+                              "than yours is pushed only with --owner, which says whose it is: all who have "
+                              "that scope read what you push.",
                .examples = "opsctl recipe push web.yaml\n"
                            "opsctl recipe push web site/web.yaml --wait",
                .run = with_server<recipe_push_command>},

@@ -333,7 +333,7 @@ constexpr std::array kOwnOptions{
     OptionRow{.name = "owner",
               .kind = ValueKind::text,
               .placeholder = "SCOPE",
-              .doc = "the scope that it is to belong to; none: tokens without a scope",
+              .doc = "the scope that it belongs to (push), or is to; none: tokens without a scope",
               .store = store_text<&Options::owner>},
     OptionRow{.name = "markdown",
               .doc = "print the reference of all commands as Markdown",

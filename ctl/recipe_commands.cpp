@@ -100,9 +100,11 @@ Result<int> recipe_push_command(Session& session) {
       session.options.arguments.size() == 2 ? session.options.arguments.front() : name_of_file(file);
   auto text = read_recipe(file);
   if (!text) return std::move(text).error();
+  const std::string& owner = session.options.owner;
   auto reply =
       session.api.send({.method = "POST",
                         .path = path_of(name) + "/revisions",
+                        .parameters = owner.empty() ? Parameters() : Parameters{{"owner", owner}},
                         .body = *text,
                         .content_type = is_json(file, *text) ? "application/json" : "application/yaml",
                         .source = file == "-" ? "<stdin>" : file});

@@ -186,7 +186,7 @@ base::Result<std::vector<Dependence>> find_dependences(store::Store& store, cons
   for (Dependence& each : all) {
     auto selector = domain::Selector::parse(each.selector);
     if (!selector) return std::move(selector).error();
-    auto effect = study(store, app_id, *selector);
+    auto effect = study(store, {}, app_id, *selector);
     if (!effect) return std::move(effect).error();
     each.effect = std::move(*effect);
     const bool depends = !each.effect.loses.empty() || !each.effect.gains.empty() ||

@@ -32,6 +32,7 @@ void begin_assignment(base::JsonText& json, const domain::Assignment& assignment
   json.member("on_change", assignment.kill_on_change ? "kill" : "finish");
   add_optional("round_delay_s", assignment.round_delay_s);
   domain::add_instant(json, "created", assignment.created);
+  add_owner(json, assignment.owner);
 }
 
 std::string describe(const domain::Assignment& assignment) {
@@ -49,8 +50,9 @@ domain::Assignment read_assignment(Fields& fields, const Scope& scope) {
   assignment.kill_on_change = fields.one_of("on_change", "finish kill", "finish") == "kill";
   assignment.round_delay_s = fields.integer("round_delay_s", 1, 30LL * 24 * 3600);
   // As they were read; not to be changed.
-  for (const std::string_view read_only :
-       {"id", "created", "matched", "changed", "pinned", "notice", "rejected", "rejections", "warnings"})
+  assignment.owner = scope ? scope->text() : "";
+  for (const std::string_view read_only : {"id", "created", "owner", "matched", "changed", "pinned", "notice",
+                                           "rejected", "rejections", "warnings"})
     fields.value(read_only);
   return assignment;
 }
@@ -69,13 +71,13 @@ base::Result<domain::Assignment> find_seen(store::Store& store, const Scope& sco
   return assignment;
 }
 
-// What somebody with a wider reach has assigned is not theirs to change.
+// It belongs to the scope of whoever has written it last, whatever its selector says.
 base::Result<domain::Assignment> find_own(store::Store& store, const Scope& scope, std::int64_t id) {
   auto assignment = find_seen(store, scope, id);
-  if (!assignment || is_narrowed(scope, assignment->selector)) return assignment;
-  return base::Error(
-      base::ErrorCode::permission,
-      "assignment " + std::to_string(id) + " reaches machines outside of the scope " + scope->text());
+  if (!assignment || domain::owns(scope, assignment->owner)) return assignment;
+  return base::Error(base::ErrorCode::permission, "assignment " + std::to_string(id) + " belongs to " +
+                                                      domain::describe_owner(assignment->owner) +
+                                                      ", and is changed with such a token");
 }
 
 // Whose recipe it may be: one that the caller may read, or assigning it would be a way to. One that does not
@@ -92,8 +94,8 @@ base::Result<std::string> settle_revision(store::Store& store, const Scope& scop
   if (!selector) return std::move(selector).error();
   if (!domain::is_to_pin(scope, *owner, *selector)) return std::string();
   wanted.revision = revision->revision;
-  const std::string whose = owner->empty() ? "tokens without a scope" : "the scope " + *owner;
-  return "pinned to revision " + std::to_string(revision->revision) + ": the recipe belongs to " + whose +
+  return "pinned to revision " + std::to_string(revision->revision) + ": the recipe belongs to " +
+         domain::describe_owner(*owner) +
          ", and what is pushed there later must not run here unseen; look at a later revision, then edit the "
          "assignment to it";
 }
@@ -107,15 +109,15 @@ struct Assigned {
 };
 
 // The end of every change of an assignment, on the writer thread.
-base::Result<Assigned> place_and_note(store::Store& store, domain::Assignment assignment, const Actor& actor,
-                                      std::string action, std::string notice = {}) {
+base::Result<Assigned> place_and_note(store::Store& store, const Scope& scope, domain::Assignment assignment,
+                                      const Actor& actor, std::string action, std::string notice = {}) {
   auto placed = fleet::place_app(store, assignment.app_id, {.assignment = assignment.id, .recipe = ""});
   if (!placed) return as_conflict(std::move(placed).error());
   auto selector = domain::Selector::parse(assignment.selector);
   if (!selector) return std::move(selector).error();
   auto app = store.find_app(assignment.app_id);
   if (!app) return std::move(app).error();
-  auto effect = study(store, assignment.app_id, *selector);
+  auto effect = study(store, scope, assignment.app_id, *selector);
   if (!effect) return std::move(effect).error();
   auto warnings = domain::self_report_warnings(*selector, *app, *effect);
   auto delivery = fleet::prepare_delivery(store, std::move(*placed));
@@ -200,16 +202,16 @@ Task<HttpResponse> add(Context& context, const Call& call) {
   Fields fields(std::get<JsonBody>(body).root());
   domain::Assignment wanted = read_assignment(fields, call.caller.scope);
   if (auto refused = fields.problems()) co_return std::move(*refused);
-  auto writing =
-      context.store.write([wanted = std::move(wanted), actor = call.actor,
-                           scope = call.caller.scope](store::Store& store) -> base::Result<Assigned> {
-        domain::Assignment settled = wanted;
-        auto notice = settle_revision(store, scope, settled);
-        if (!notice) return std::move(notice).error();
-        auto added = store::add_assignment(store, settled, domain::now_millis());
-        if (!added) return std::move(added).error();
-        return place_and_note(store, std::move(*added), actor, "assignment.create", std::move(*notice));
-      });
+  auto writing = context.store.write([wanted = std::move(wanted), actor = call.actor,
+                                      scope =
+                                          call.caller.scope](store::Store& store) -> base::Result<Assigned> {
+    domain::Assignment settled = wanted;
+    auto notice = settle_revision(store, scope, settled);
+    if (!notice) return std::move(notice).error();
+    auto added = store::add_assignment(store, settled, domain::now_millis());
+    if (!added) return std::move(added).error();
+    return place_and_note(store, scope, std::move(*added), actor, "assignment.create", std::move(*notice));
+  });
   const auto assigned = co_await std::move(writing);
   if (!assigned) co_return refused_change(assigned.error(), false, true);
   HttpResponse response = assigned_reply(context, kCreated, *assigned);
@@ -242,7 +244,7 @@ Task<HttpResponse> edit(Context& context, const Call& call) {
         if (!notice) return std::move(notice).error();
         auto edited = store::edit_assignment(store, settled, seen);
         if (!edited) return std::move(edited).error();
-        return place_and_note(store, std::move(*edited), actor, "assignment.edit", std::move(*notice));
+        return place_and_note(store, scope, std::move(*edited), actor, "assignment.edit", std::move(*notice));
       });
   const auto assigned = co_await std::move(writing);
   if (!assigned) co_return refused_change(assigned.error(), seen.has_value(), false);
@@ -261,7 +263,7 @@ Task<HttpResponse> remove(Context& context, const Call& call) {
     if (!before) return std::move(before).error();
     auto removed = store::remove_assignment(store, wanted, seen);
     if (!removed) return std::move(removed).error();
-    return place_and_note(store, std::move(*before), actor, "assignment.remove");
+    return place_and_note(store, scope, std::move(*before), actor, "assignment.remove");
   });
   const auto assigned = co_await std::move(writing);
   if (!assigned) co_return refused_change(assigned.error(), seen.has_value(), false);

@@ -1,10 +1,13 @@
 #include "backend/store/instances.hpp"
 
+#include <algorithm>
+
 #include "backend/api/changes.hpp"
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
 #include "backend/api/visibility.hpp"
+#include "backend/domain/name_rules.hpp"
 #include "backend/store/certificates.hpp"
 #include "base/sha256.hpp"
 
@@ -43,6 +46,7 @@ void begin_instance(base::JsonText& json, const domain::Instance& instance, bool
   domain::add_instant(json, "connected_at", instance.connected_at);
   domain::add_instant(json, "last_seen", instance.last_seen);
   add_tags(json, "tags", instance.tags());
+  add_tags(json, "tag_scopes", instance.tag_scopes);
   add_tags(json, "self_tags", instance.agent_tags);
   if (!instance.wished_name.empty()) json.member("wished_name", instance.wished_name);
   json.member("os", instance.os).member("arch", instance.arch);
@@ -184,8 +188,16 @@ Task<HttpResponse> patch(Context& context, const Call& call) {
                                       detail = call.http.body](store::Store& store) -> base::Result<Patched> {
     auto found = find_covered(store, scope, app, id);
     if (!found) return std::move(found).error();
-    auto patched = store::patch_tags(store, app, id, tags, edit);
+    auto patched = store::patch_tags(store, app, id, tags, edit, scope);
     if (!patched) return std::move(patched).error();
+    if (patched->edit == found->edit) {  // it is so already: nothing to place, and nothing to note
+      auto same = read_shown(store, std::move(patched));
+      if (!same) return std::move(same).error();
+      return Patched{std::move(*same), {}};
+    }
+    const bool adds = std::ranges::any_of(tags, [](const auto& each) { return each.second.has_value(); });
+    if (std::string wrong = domain::problem_of_tags(patched->operator_tags); adds && !wrong.empty())
+      return base::Error(base::ErrorCode::invalid, std::move(wrong));
     auto placed = fleet::place_instance(store, patched->key);
     if (!placed) return std::move(placed).error();
     auto delivery = fleet::prepare_delivery(store, std::move(*placed), {patched->key});
@@ -197,8 +209,6 @@ Task<HttpResponse> patch(Context& context, const Call& call) {
     if (!covers(scope, after->instance))
       return base::Error(base::ErrorCode::permission,
                          "these tags would take the machine out of the scope " + scope->text());
-    if (auto same = check_assignments_stay(store, scope, *found, after->instance); !same)
-      return std::move(same).error();
     return Patched{std::move(*after), std::move(*delivery)};
   });
   const auto patched = co_await std::move(writing);
@@ -246,6 +256,11 @@ Task<HttpResponse> set_excluded(Context& context, const Call& call, bool is_excl
        actor = call.actor, scope = call.caller.scope](store::Store& store) -> base::Result<Patched> {
         auto found = find_covered(store, scope, app, id);
         if (!found) return std::move(found).error();
+        if (is_excluded ? found->excluded != 0 && found->excluded_why == reason : found->excluded == 0) {
+          auto same = read_shown(store, std::move(found));
+          if (!same) return std::move(same).error();
+          return Patched{std::move(*same), {}};
+        }
         auto set = store.set_excluded(found->key, is_excluded ? domain::now_millis() : 0,
                                       is_excluded ? reason : std::string());
         if (!set) return std::move(set).error();
@@ -278,6 +293,7 @@ Task<HttpResponse> approve(Context& context, const Call& call) {
                            scope = call.caller.scope](store::Store& store) -> base::Result<Patched> {
         auto found = find_covered(store, scope, app, id);
         if (!found) return std::move(found).error();
+        if (auto fine = check_nothing_new(store, scope, *found); !fine) return std::move(fine).error();
         auto approved = store::approve_instance(store, found->key, prefix);
         if (!approved) return std::move(approved).error();
         auto placed = fleet::place_instance(store, found->key);

@@ -4,6 +4,7 @@
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
 #include "backend/domain/enrolment_rules.hpp"
+#include "backend/domain/name_rules.hpp"
 #include "backend/store/enrolment.hpp"
 #include "pki/join_token.hpp"
 
@@ -69,6 +70,8 @@ domain::JoinToken read_join_token(Fields& fields) {
       else
         fields.complain("tags." + name, "must be text");
     }
+    if (std::string wrong = domain::problem_of_tags(token.tags); !wrong.empty())
+      fields.complain("tags", std::move(wrong));
   }
   token.uses_total = token.uses_left = fields.integer_or("uses", 1, 1, kMostUses);
   token.needs_approval = fields.flag_or("approve", false);

@@ -39,6 +39,9 @@ inline TagPatch read_tags(Fields& fields, const base::Value& tags) {
       patch.emplace(member.key, std::nullopt);
     else if (!member.value.is_text() || member.value.text().size() > kLongestTag)
       fields.complain(name, "must be null or text of 256 bytes at most");
+    // They stand on screens and in logs, beside what others have written.
+    else if (const auto hidden = protocol::problem_of_id(member.value.text()); !hidden.empty())
+      fields.complain(name, std::string(hidden));
     else
       patch.emplace(member.key, std::string(member.value.text()));
   }

@@ -23,15 +23,6 @@ void begin_revision(base::JsonText& json, const domain::Revision& revision) {
   json.member("states", revision.state_count).member("syntax", revision.syntax);
 }
 
-// null: of tokens without a scope.
-void add_owner(base::JsonText& json, std::string_view owner) {
-  json.key("owner");
-  if (owner.empty())
-    json.null();
-  else
-    json.value(owner);
-}
-
 // As the caller may know it: of a recipe that is not the caller's the newest revision that is.
 base::Result<std::optional<domain::RecipeSummary>> as_seen(store::Store& store,
                                                            const ReadableRecipes& recipes,
@@ -172,21 +163,37 @@ base::Result<fleet::Delivery> place_followers(store::Store& store, const std::st
   return fleet::prepare_delivery(store, std::move(all));
 }
 
-// Whether the caller may push another revision, if there is one already.
-base::Result<void> check_owned(store::Store& store, const Scope& scope, const std::string& recipe) {
-  if (!scope) return {};
-  auto known = store.find_revision_row(recipe, std::nullopt);
-  if (!known && known.error().code() == base::ErrorCode::not_found) return {};
-  if (!known) return std::move(known).error();
-  auto owner = store.recipe_owner(recipe);
-  if (!owner) return std::move(owner).error();
-  if (domain::owns(scope, *owner)) return {};
-  return base::Error(base::ErrorCode::permission,
-                     "the recipe '" + recipe + "' belongs to others: push it under another name");
+// Whose the recipe is that is about to be pushed, if the caller may. Who owns a recipe reads all of it: of
+// one that is not the caller's very own, `confirmed` has to say whose it is. Somebody else may have made it
+// before, and waits for what is pushed into it.
+base::Result<std::string> check_owner(store::Store& store, const Scope& scope, const std::string& recipe,
+                                      const std::string& confirmed) {
+  const std::string own = scope ? scope->text() : "";
+  std::string owner = own;
+  if (auto known = store.find_revision_row(recipe, std::nullopt)) {
+    auto present = store.recipe_owner(recipe);
+    if (!present) return present;
+    owner = std::move(*present);
+  } else if (known.error().code() != base::ErrorCode::not_found) {
+    return std::move(known).error();
+  }
+  if (owner != own && !domain::owns(scope, owner))
+    return base::Error(base::ErrorCode::permission,
+                       "the recipe '" + recipe + "' belongs to others: push it under another name");
+  if (owner == (confirmed.empty() ? own : confirmed)) return owner;
+  return base::Error(
+      base::ErrorCode::exists,
+      "the recipe '" + recipe + "' belongs to " + domain::describe_owner(owner) +
+          (owner.empty() ? ": push it without an owner"
+                         : ", whose tokens read every revision of it: push it under another "
+                           "name, take it over first ('opsctl recipe owner'), or confirm whose "
+                           "it is: --owner '" +
+                               owner + "' (owner=… in the query)"));
 }
 
 struct Pushed {
   domain::PutRevision put;
+  std::string owner;
   fleet::Delivery delivery;
 };
 
@@ -216,18 +223,20 @@ Task<HttpResponse> push(Context& context, const Call& call) {
                                .owner = call.caller.scope ? call.caller.scope->text() : ""};
   auto writing =
       context.store.write([revision = std::move(revision), actor = call.actor,
+                           confirmed = std::string(call.http.parameter("owner")),
                            scope = call.caller.scope](store::Store& store) -> base::Result<Pushed> {
-        if (auto own = check_owned(store, scope, revision.name); !own) return std::move(own).error();
+        auto owner = check_owner(store, scope, revision.name, confirmed);
+        if (!owner) return std::move(owner).error();
         if (auto own = check_followers(store, scope, revision.name); !own) return std::move(own).error();
         auto put = store::put_revision(store, revision, domain::now_millis());
         if (!put) return std::move(put).error();
-        if (!put->is_new) return Pushed{std::move(*put), {}};
+        if (!put->is_new) return Pushed{std::move(*put), std::move(*owner), {}};
         auto delivery = place_followers(store, revision.name);
         if (!delivery) return std::move(delivery).error();
         auto noted = audit(store, actor, "recipe.push", revision.name,
                            "revision " + std::to_string(put->revision.revision) + " " + revision.digest);
         if (!noted) return std::move(noted).error();
-        return Pushed{std::move(*put), std::move(*delivery)};
+        return Pushed{std::move(*put), std::move(*owner), std::move(*delivery)};
       });
   const auto pushed = co_await std::move(writing);
   if (!pushed) co_return problem_of(pushed.error());
@@ -237,6 +246,7 @@ Task<HttpResponse> push(Context& context, const Call& call) {
   base::JsonText json;
   begin_revision(json, stored);
   json.member("name", stored.name).member("affected", pushed->delivery.changed.size());
+  add_owner(json, pushed->owner);
   add_rejected(json, pushed->delivery);
   json.key("warnings").begin_list();
   for (const recipe::Problem& warning : checked->warnings)
@@ -267,6 +277,9 @@ Task<HttpResponse> set_owner(Context& context, const Call& call) {
   auto writing = context.store.write(
       [name = call.captured[0], owner, actor = call.actor](store::Store& store) -> base::Result<void> {
         if (auto known = store.find_revision_row(name, std::nullopt); !known) return std::move(known).error();
+        auto present = store.recipe_owner(name);
+        if (!present) return std::move(present).error();
+        if (*present == owner) return {};
         if (auto set = store.set_recipe_owner(name, owner); !set) return set;
         return audit(store, actor, "recipe.owner", name, owner.empty() ? "without a scope" : owner);
       });
@@ -298,7 +311,8 @@ constexpr Route kRoutes[] = {
      .summary = "Upload a recipe; instances that follow the newest get it",
      .role = Role::operator_,
      .body = Body::recipe,
-     .handler = push},
+     .handler = push,
+     .queries = "owner"},
     {.method = "PUT",
      .pattern = "/recipes/{name}/owner",
      .summary = "Hand a recipe to another scope",

@@ -261,6 +261,9 @@ Task<HttpResponse> cancel(Context& context, const Call& call) {
   auto finding = find_targets(context, call.caller.scope, app_id, std::move(selector));
   const auto targets = co_await std::move(finding);
   if (!targets) co_return problem_of(targets.error());
+  base::JsonText json;
+  if (targets->connected.empty())  // it reaches nobody: nothing to note
+    co_return json_reply(kOk, json.begin_object().member("sent", 0).end_object());
   auto writing =
       context.store.write([id = app_id + "/" + call.captured[0], actor = call.actor](store::Store& store) {
         return audit(store, actor, "run.cancel", id, {}, domain::kBegun);
@@ -270,7 +273,6 @@ Task<HttpResponse> cancel(Context& context, const Call& call) {
   std::size_t sent = 0;
   for (const Target& target : targets->connected)
     if (context.fleet.tell(target.key, protocol::Cancel{.run_id = call.captured[0], .force = force})) ++sent;
-  base::JsonText json;
   co_return json_reply(kOk, json.begin_object().member("sent", sent).end_object());
 }
 

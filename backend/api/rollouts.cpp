@@ -7,6 +7,7 @@
 #include "backend/api/names.hpp"
 #include "backend/api/self_reports.hpp"
 #include "backend/api/visibility.hpp"
+#include "backend/domain/ownership.hpp"
 #include "backend/domain/report_json.hpp"
 #include "backend/domain/rollout_rules.hpp"
 #include "backend/rollouts/rollout_step.hpp"
@@ -119,6 +120,7 @@ std::variant<RolloutRequest, HttpResponse> read_rollout_request(const Call& call
   rollout.canary = fields.text_or("canary", "");
   if (!rollout.canary.empty()) {
     auto canary = domain::Selector::parse(rollout.canary);
+    if (canary) canary = narrowed(call.caller.scope, *canary);
     if (canary)
       request.canary = canary->strict();
     else
@@ -130,6 +132,7 @@ std::variant<RolloutRequest, HttpResponse> read_rollout_request(const Call& call
   rollout.timeout_s = fields.integer_or("timeout_s", rollout.timeout_s, 1, 30 * kDay);
   rollout.created = domain::now_millis();
   rollout.created_by = call.actor.name;
+  rollout.owner = call.caller.scope ? call.caller.scope->text() : "";
   if (const auto wrong = protocol::problem_of_name(rollout.version); !wrong.empty())
     fields.complain("version", std::string(wrong));
   if (auto refused = fields.problems()) return std::move(*refused);
@@ -191,7 +194,7 @@ base::Result<Started> start_rollout(store::Store& store, RolloutRequest request,
       return std::move(fine).error().with_context("canary");
   auto app = store.find_app(rollout.app_id);
   if (!app) return std::move(app).error();
-  auto effect = study(store, rollout.app_id, request.selector);
+  auto effect = study(store, scope, rollout.app_id, request.selector);
   if (!effect) return std::move(effect).error();
   auto found = find_machines(store, request);
   if (!found) return std::move(found).error();
@@ -381,9 +384,11 @@ Task<HttpResponse> command(Context& context, const Call& call, rollouts::Rollout
                               store::Store& store) -> base::Result<rollouts::Commanded> {
         auto found = find_seen(store, scope, id);
         if (!found) return std::move(found).error();
-        if (!is_narrowed(scope, found->selector))
+        if (!domain::owns(scope, found->owner))
           return base::Error(base::ErrorCode::permission,
-                             "the rollout reaches machines outside of the scope " + scope->text());
+                             "the rollout belongs to " + domain::describe_owner(found->owner) +
+                                 ", and such a token decides how it goes on; single machines are excluded "
+                                 "from it with 'opsctl rollout exclude'");
         auto done = rollouts::command_rollout(store, id, what, actor.name, domain::now_millis());
         if (!done) return done;
         auto noted = audit(store, actor, "rollout." + name, found->app_id + "/" + id, found->version);

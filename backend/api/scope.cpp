@@ -7,8 +7,10 @@ using base::ErrorCode;
 using base::Result;
 
 base::Result<domain::Selector> narrowed(const Scope& scope, const domain::Selector& selector) {
-  if (!scope || is_narrowed(scope, selector.text())) return selector;
-  if (selector.text() == "*") return *scope;
+  if (!scope) return selector;
+  if (selector.text() == "*" || selector.text() == scope->text()) return *scope;
+  // It has the scope's text, and not how strict the scope is: a machine that only claims to be in it is not.
+  if (is_narrowed(scope, selector.text())) return selector.inside(*scope);
   return domain::Selector::both(*scope, selector);
 }
 

@@ -6,15 +6,25 @@
 
 #include "backend/api/caller.hpp"
 #include "backend/store/store.hpp"
+#include "base/json_text.hpp"
 
 namespace backend::api {
 
-// The machines of both, "(scope) and (selector)"; the selector as it is without a scope, or when it has that
-// form already. Fails when it gets too long.
+// The machines of both, "(scope) and (selector)"; the selector as it is without a scope. One that has that
+// form already keeps its text. Fails when it gets too long.
 base::Result<domain::Selector> narrowed(const Scope& scope, const domain::Selector& selector);
 
 // Whether a selector is one that narrowed() has made for this scope, and so reaches nobody else.
 bool is_narrowed(const Scope& scope, std::string_view selector);
+
+// Whose something is, as a member of a JSON object. null: of tokens without a scope.
+inline void add_owner(base::JsonText& json, std::string_view owner) {
+  json.key("owner");
+  if (owner.empty())
+    json.null();
+  else
+    json.value(owner);
+}
 
 inline bool covers(const Scope& scope, const domain::Instance& instance) {
   return !scope || scope->matches(instance);

@@ -232,7 +232,7 @@ const std::vector<Row>& rows() {
        kNo,
        {201, 403},
        {201, 403},
-       {201, 201}},
+       {409, 201}},  // whose it is was not confirmed
       {"PUT /recipes/{name}/owner",
        [](World& world, Side side) {
          return Made{"/recipes/" + world.own_recipe(side) + "/owner", R"({"owner":"role=web"})"};

@@ -4,12 +4,13 @@ namespace backend::api {
 
 using base::Result;
 
-Result<domain::SelfReportEffect> study(store::Store& store, const std::string& app_id,
+Result<domain::SelfReportEffect> study(store::Store& store, const Scope& scope, const std::string& app_id,
                                        const domain::Selector& selector) {
   domain::SelfReportStudy studied(selector);
   domain::PageRequest page{.limit = domain::kLargestPage};
   do {
-    auto some = store.list_instances({.app_id = app_id}, nullptr, page, selector.uses_facts());
+    auto some =
+        store.list_instances({.app_id = app_id}, scope ? &*scope : nullptr, page, selector.uses_facts());
     if (!some) return std::move(some).error();
     for (const domain::Instance& instance : some->items)
       studied.add(instance);

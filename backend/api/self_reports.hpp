@@ -4,15 +4,16 @@
 #include <string>
 #include <vector>
 
+#include "backend/api/caller.hpp"
 #include "backend/domain/self_report_rules.hpp"
 #include "backend/store/store.hpp"
 #include "base/json_text.hpp"
 
 namespace backend::api {
 
-// All machines of an app through a study.
-base::Result<domain::SelfReportEffect> study(store::Store& store, const std::string& app_id,
-                                             const domain::Selector& selector);
+// All machines of an app that are in the scope, through a study: of others nobody is told.
+base::Result<domain::SelfReportEffect> study(store::Store& store, const Scope& scope,
+                                             const std::string& app_id, const domain::Selector& selector);
 
 // An error (`invalid`) when the app does not rely on what the selector asks for, or is not there.
 base::Result<void> check_self_report(store::Store& store, const std::string& app_id,

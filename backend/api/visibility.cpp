@@ -35,7 +35,9 @@ Result<void> decide_by_machines(store::Store& store, const domain::Selector& sco
                                 std::vector<Undecided> undecided, std::vector<bool>& visible) {
   domain::PageRequest page{.after = "", .limit = domain::kLargestPage};
   do {
-    auto some = store.list_instances({.app_id = app_id}, &scope, page, uses_facts(undecided));
+    // One that is given nothing shows nothing: whoever waits to be approved has chosen its name itself.
+    auto some =
+        store.list_instances({.app_id = app_id, .without_out = true}, &scope, page, uses_facts(undecided));
     if (!some) return std::move(some).error();
     for (const domain::Instance& instance : some->items) {
       decide(instance, undecided, visible);
@@ -97,7 +99,8 @@ Result<bool> is_app_visible(store::Store& store, const Scope& scope, const std::
   if (!scope) return true;
   const auto whole = domain::Selector::parse("app=\"" + app_id + "\"");
   if (whole && whole->strict().is_within(*scope)) return true;
-  auto one = store.list_instances({.app_id = app_id}, &*scope, {.after = "", .limit = 1});
+  auto one =
+      store.list_instances({.app_id = app_id, .without_out = true}, &*scope, {.after = "", .limit = 1});
   if (!one) return std::move(one).error();
   return !one->items.empty();
 }
@@ -161,24 +164,21 @@ Result<domain::Revision> find_readable(store::Store& store, const Scope& scope, 
                                          std::to_string(*readable.numbers.rbegin()) + ", which is");
 }
 
-Result<void> check_assignments_stay(store::Store& store, const Scope& scope, const domain::Instance& before,
-                                    const domain::Instance& after) {
+Result<void> check_nothing_new(store::Store& store, const Scope& scope, const domain::Instance& instance) {
   if (!scope) return {};
-  auto assignments = store.assignments_in_order(before.app_id);
+  auto assignments = store.assignments_in_order(instance.app_id);
   if (!assignments) return std::move(assignments).error();
-  for (const domain::Assignment& each : *assignments) {
-    const auto parsed = domain::Selector::parse(each.selector);
-    if (!parsed) continue;
-    const domain::Selector selector = parsed->strict();
-    if (selector.is_within(*scope)) continue;
-    const bool was_matched = selector.matches(before);
-    if (was_matched != selector.matches(after))
-      return Error(ErrorCode::permission,
-                   "these tags would change what somebody with a wider reach has assigned to the machine" +
-                       (was_matched ? " (assignment " + std::to_string(each.id) + ")" : std::string()) +
-                       ": it needs a token without a scope");
-  }
-  return {};
+  std::vector<MachineSet> given;
+  for (const domain::Assignment& each : *assignments)
+    if (const auto selector = domain::Selector::parse(each.selector);
+        selector && selector->strict().matches(instance))
+      given.push_back({each.app_id, each.selector});
+  auto visible = visible_sets(store, scope, given);
+  if (!visible) return std::move(visible).error();
+  if (std::ranges::find(*visible, false) == visible->end()) return {};
+  return Error(ErrorCode::permission, "'" + instance.instance_id +
+                                          "' would be given what no machine in the scope " + scope->text() +
+                                          " has: somebody with a token without a scope has to approve it");
 }
 
 }  // namespace backend::api

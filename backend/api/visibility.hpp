@@ -1,5 +1,6 @@
 // What a token with a scope sees of what is not a machine: apps, recipes, assignments, rollouts. The rule for
-// all of them: what reaches a machine in the scope, or reaches nobody outside. Without a scope: everything.
+// all of them: what reaches a machine in the scope, or reaches nobody outside. A machine that is revoked or
+// not approved is reached by nothing. Without a scope: everything.
 //
 // For a store's thread; fails when the database does.
 #pragma once
@@ -79,10 +80,10 @@ class ReadableRecipes {
 base::Result<domain::Revision> find_readable(store::Store& store, const Scope& scope,
                                              const std::string& recipe, std::optional<std::int64_t> revision);
 
-// Tags that are about to be set must not change which assignments of others reach the machine: with a tag
-// that somebody else's assignment asks for, one would be given what it holds. `before` and `after` are the
-// machine as it was and as it would be.
-base::Result<void> check_assignments_stay(store::Store& store, const Scope& scope,
-                                          const domain::Instance& before, const domain::Instance& after);
+// A machine that is about to be approved must not be given what the scope does not see yet: whoever has the
+// scope could have sent it themselves, under a name that somebody else's assignment asks for. Call it before
+// the machine is let in.
+base::Result<void> check_nothing_new(store::Store& store, const Scope& scope,
+                                     const domain::Instance& instance);
 
 }  // namespace backend::api

@@ -73,6 +73,7 @@ struct Instance {
   std::uint64_t epoch = 0;
   Tags agent_tags;                   // what it says of itself
   Tags operator_tags;                // set by operators, and by its join token
+  Tags tag_scopes;                   // of those that a token with a scope has set: name -> that scope
   SelfTrust trust = SelfTrust::off;  // its app's
   std::string wished_name;           // that it asked for and was not given; "": none
   std::string facts_hash;
@@ -107,6 +108,7 @@ struct InstanceFilter {
   std::string app_id;  // "": all
   std::optional<bool> online;
   bool only_pending = false;
+  bool without_out = false;  // not those of which Instance::is_out()
 };
 
 // ---- handshake
@@ -181,6 +183,7 @@ struct Assignment {
   std::optional<std::int64_t> round_delay_s;
   Millis created = 0;
   Edit edit = 0;
+  std::string owner = {};  // the scope of whoever has written it last; "": a token without one
 };
 
 // What one or many instances run: each distinct one is stored once.
@@ -253,6 +256,8 @@ struct InstanceProgress {
   Tags tags;       // Instance::tags()
   Tags self_tags;  // what it says of itself
   bool trusts_self_reported = false;
+  bool takes_self_tags = false;  // SelfTrust::all
+  Tags tag_scopes;               // as Instance has them
   std::int64_t recipe_version = 0;
   PlacementKey placement = 0;
   bool is_out = false;                 // revoked, or not approved: it is not there for waits

@@ -9,6 +9,10 @@ bool owns(const std::optional<Selector>& scope, std::string_view owner) {
   return owners && owners->strict().is_within(*scope);
 }
 
+std::string describe_owner(std::string_view owner) {
+  return owner.empty() ? "tokens without a scope" : "the scope " + std::string(owner);
+}
+
 bool may_follow(std::string_view owner, const Selector& selector) {
   if (owner.empty()) return true;
   const auto owners = Selector::parse(owner);

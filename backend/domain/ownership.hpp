@@ -1,4 +1,5 @@
-// Who owns a recipe, and what follows from it. docs/backend.md, "Recipes and their owners", has the rules.
+// Who owns a recipe, an assignment, a rollout or a tag, and what follows from it. docs/backend.md, "Recipes
+// and their owners", has the rules.
 //
 // A recipe belongs to the scope of the token that made it; "" is everybody's machines: a token without a
 // scope. Scopes and what assignments match do not rest on the word of machines (Selector::strict()). Pure;
@@ -16,6 +17,9 @@ namespace backend::domain {
 // it push: a narrower one would write what the owner's next assignment runs on machines that it does not
 // reach.
 bool owns(const std::optional<Selector>& scope, std::string_view owner);
+
+// "the scope role=web", "tokens without a scope".
+std::string describe_owner(std::string_view owner);
 
 // Whether everybody who may push the recipe reaches every machine of the selector anyway. Only then may an
 // assignment follow the newest revision: otherwise a push would run where its author reaches nothing.

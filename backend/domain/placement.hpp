@@ -53,6 +53,8 @@ struct PlacedInstance {
   std::shared_ptr<const StateList> states;  // null: nothing
   Tags self_tags = {};                      // what it says of itself
   bool trusts_self_reported = false;        // its app does
+  Tags tag_scopes = {};                     // as Instance has them
+  bool takes_self_tags = false;             // SelfTrust::all
 };
 
 // Checks the waits of one app: a cycle, a wait for a state that its instance does not have, or, when the

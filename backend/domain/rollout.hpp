@@ -69,6 +69,7 @@ struct Rollout {
   Millis created = 0, ended = 0;
   Millis next_at = 0;  // when the next ring begins; 0: this one is not through yet
   std::string created_by;
+  std::string owner = {};  // the scope of whoever has started it; "": a token without one
 
   bool is_active() const { return state == RolloutState::running || state == RolloutState::paused; }
 };

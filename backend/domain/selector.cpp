@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
+#include <mutex>
 #include <vector>
 
 #include "backend/domain/text_pattern.hpp"
@@ -15,6 +17,18 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
+namespace {
+
+// The scopes whose tags count for a selector: found once, and asked for each machine. Any thread.
+struct KnownScopes {
+  std::mutex mutex;
+  std::map<std::string, bool> counts;
+};
+// More different scopes than a backend has tokens: then it begins anew.
+constexpr std::size_t kMostKnownScopes = 1000;
+
+}  // namespace
+
 struct Selector::Node {
   enum class Kind { everything, any, all, none, strict, app, instance, tag, self_tag, fact };
   Kind kind = Kind::everything;
@@ -22,6 +36,7 @@ struct Selector::Node {
   std::string key;                                 // tag, self_tag
   std::vector<std::string> path;                   // fact
   std::vector<TextPattern> values;                 // one of them
+  std::unique_ptr<KnownScopes> known_scopes;       // strict
 };
 
 namespace {
@@ -72,13 +87,17 @@ Truth contrary(Truth of) {
   return of == Truth::unknown ? of : truth(of == Truth::no);
 }
 
-Truth evaluate(const Node& node, const SelectorSubject& subject, bool is_strict);
+// `strict`: the part that is, and holds this node; null: none does.
+Truth evaluate(const Node& node, const SelectorSubject& subject, const Node* strict);
+
+// Whether a tag that a token with this scope has set counts for a strict selector.
+bool counts_for(const Node& strict, const std::string& scope);
 
 // The least or the greatest of the parts; it stops where that cannot change any more.
-Truth evaluate_parts(const Node& node, const SelectorSubject& subject, bool is_strict, bool all) {
+Truth evaluate_parts(const Node& node, const SelectorSubject& subject, const Node* strict, bool all) {
   Truth found = truth(all);
   for (const NodePtr& part : node.parts) {
-    const Truth each = evaluate(*part, subject, is_strict);
+    const Truth each = evaluate(*part, subject, strict);
     found = all ? std::min(found, each) : std::max(found, each);
     if (found == truth(!all)) break;
   }
@@ -91,31 +110,40 @@ Truth tag_is(const Tags* tags, const Node& node) {
   return truth(tag != tags->end() && is_one_of(node.values, tag->second));
 }
 
+Truth operator_tag_is(const SelectorSubject& subject, const Node& node, const Node* strict) {
+  if (strict && subject.tag_scopes) {
+    const auto scope = subject.tag_scopes->find(node.key);
+    if (scope != subject.tag_scopes->end() && !counts_for(*strict, scope->second))
+      return subject.takes_self_tags ? tag_is(subject.self_tags, node) : Truth::no;
+  }
+  return tag_is(&subject.tags, node);
+}
+
 Truth fact_is(const base::Value* fact, const Node& node) {
   for (const std::string& name : node.path)
     if (fact) fact = fact->find(name);
   return truth(fact && fact_matches(*fact, node.values));
 }
 
-Truth evaluate(const Node& node, const SelectorSubject& subject, bool is_strict) {
-  const bool is_believed = !is_strict || subject.trusts_self_reported;
+Truth evaluate(const Node& node, const SelectorSubject& subject, const Node* strict) {
+  const bool is_believed = !strict || subject.trusts_self_reported;
   switch (node.kind) {
     case Node::Kind::everything:
       return Truth::yes;
     case Node::Kind::any:
-      return evaluate_parts(node, subject, is_strict, false);
+      return evaluate_parts(node, subject, strict, false);
     case Node::Kind::all:
-      return evaluate_parts(node, subject, is_strict, true);
+      return evaluate_parts(node, subject, strict, true);
     case Node::Kind::none:
-      return contrary(evaluate_parts(node, subject, is_strict, false));
+      return contrary(evaluate_parts(node, subject, strict, false));
     case Node::Kind::strict:
-      return truth(evaluate(*node.parts.front(), subject, true) == Truth::yes);
+      return truth(evaluate(*node.parts.front(), subject, &node) == Truth::yes);
     case Node::Kind::app:
       return truth(is_one_of(node.values, subject.app_id));
     case Node::Kind::instance:
       return truth(is_one_of(node.values, subject.instance_id));
     case Node::Kind::tag:
-      return tag_is(&subject.tags, node);
+      return operator_tag_is(subject, node, strict);
     case Node::Kind::self_tag:
       return is_believed ? tag_is(subject.self_tags, node) : Truth::unknown;
     case Node::Kind::fact:
@@ -329,6 +357,25 @@ class Parser {
   std::size_t problem_at_ = 0;
 };
 
+NodePtr strict_node(NodePtr part) {
+  auto node = std::make_shared<Node>();
+  node->kind = Node::Kind::strict;
+  node->parts.push_back(std::move(part));
+  node->known_scopes = std::make_unique<KnownScopes>();
+  return node;
+}
+
+bool counts_for(const Node& strict, const std::string& scope) {
+  KnownScopes& known = *strict.known_scopes;
+  const std::lock_guard lock(known.mutex);
+  if (const auto found = known.counts.find(scope); found != known.counts.end()) return found->second;
+  if (known.counts.size() == kMostKnownScopes) known.counts.clear();
+  auto parsed = Parser(scope).parse();
+  const bool counts = parsed && Containment().holds(strict, *strict_node(std::move(*parsed)));
+  known.counts.emplace(scope, counts);
+  return counts;
+}
+
 }  // namespace
 
 Selector::Selector() : root_(std::make_shared<Node>()), text_("*") {}
@@ -347,11 +394,19 @@ Result<Selector> Selector::parse(std::string_view text) {
 }
 
 Selector Selector::strict() const {
+  Selector selector = *this;
+  selector.root_ = strict_node(root_);
+  return selector;
+}
+
+Selector Selector::inside(const Selector& outer) const {
   auto node = std::make_shared<Node>();
-  node->kind = Node::Kind::strict;
-  node->parts.push_back(root_);
+  node->kind = Node::Kind::all;
+  node->parts = {outer.root_, root_};
   Selector selector = *this;
   selector.root_ = std::move(node);
+  selector.uses_facts_ = uses_facts_ || outer.uses_facts_;
+  selector.uses_self_tags_ = uses_self_tags_ || outer.uses_self_tags_;
   return selector;
 }
 
@@ -367,7 +422,7 @@ Result<Selector> Selector::both(const Selector& one, const Selector& other) {
 }
 
 bool Selector::matches(const SelectorSubject& subject) const {
-  return evaluate(*root_, subject, false) == Truth::yes;
+  return evaluate(*root_, subject, nullptr) == Truth::yes;
 }
 
 bool Selector::is_within(const Selector& outer) const {
@@ -384,7 +439,9 @@ bool Selector::matches_under(const Instance& instance, SelfTrust trust) const {
                           .instance_id = instance.instance_id,
                           .tags = tags,
                           .self_tags = &instance.agent_tags,
-                          .trusts_self_reported = trust != SelfTrust::off};
+                          .trusts_self_reported = trust != SelfTrust::off,
+                          .tag_scopes = &instance.tag_scopes,
+                          .takes_self_tags = trust == SelfTrust::all};
   if (!uses_facts_ || instance.facts.empty()) return matches(subject);
   base::Arena arena;
   const auto facts = base::parse_json(instance.facts, arena);

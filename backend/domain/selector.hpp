@@ -12,6 +12,10 @@
 // on such words only if it would whatever the machine said, "not fact.os.id=debian" no more than
 // "fact.os.id=debian".
 //
+// A tag that a token with a scope has set counts for a strict selector only when every machine that this can
+// mean is in that scope (is_within()); for others it is not there. So whoever may tag some machines does not
+// decide what others give to theirs, or who reaches them: not now, and not with a selector that comes later.
+//
 // A parsed selector is immutable and may be shared between threads.
 #pragma once
 
@@ -33,6 +37,8 @@ struct SelectorSubject {
   const base::Value* facts = nullptr;
   const Tags* self_tags = nullptr;    // may be null, too
   bool trusts_self_reported = false;  // its app does
+  const Tags* tag_scopes = nullptr;   // Instance::tag_scopes; null: none has one
+  bool takes_self_tags = false;       // its own tags stand in for those of the operator's that do not count
 };
 
 class Selector {
@@ -47,6 +53,8 @@ class Selector {
   Selector strict() const;
   // "(one) and (other)", each as strict as it is. Fails when that gets too long.
   static base::Result<Selector> both(const Selector& one, const Selector& other);
+  // The same text, for those of its machines that `outer` matches, too.
+  Selector inside(const Selector& outer) const;
 
   bool matches(const SelectorSubject& subject) const;
   // With the facts that the instance was read with.

@@ -188,3 +188,51 @@ TEST_CASE("whether one selector is inside another is answered in bounded time, w
   for (int i = 0; i < 200; ++i)
     CHECK_FALSE(is_within(inner, outer));
 }
+
+TEST_CASE("a tag that was set with a scope counts for selectors inside of it, and is not there for others") {
+  backend::domain::Instance machine;
+  machine.app_id = "default";
+  machine.instance_id = "web1";
+  machine.agent_tags = {{"tier", "own"}};
+  machine.operator_tags = {{"team", "a"}, {"zone", "eu"}, {"tier", "pci"}};
+  machine.tag_scopes = {{"tier", "team=a"}};
+  const auto matches = [&](std::string_view text) {
+    return Selector::parse(text)->strict().matches(machine);
+  };
+  struct Row {
+    const char* selector;
+    bool expected;
+  };
+  for (const Row& row : {
+           Row{"tier=pci", false},
+           {"not tier=pci", true},
+           {"tier!=pci", true},
+           {"tier in (pci, x)", false},
+           {"instance=web1 and tier=pci", false},
+           {"team=a and tier=pci", true},
+           {"(team=a) and (tier=pci)", true},
+           {"team=a and not tier=pci", false},
+           {"team=a and zone=eu and tier=pci", true},
+           {"team in (a, b) and tier=pci", false},
+           {"team=a or tier=pci", true},  // by its team
+           {"zone=eu or tier=pci", true},
+           {"zone=us or tier=pci", false},
+           {"team=a", true},
+           {"self.tier=own", false},
+       })
+    CHECK_MESSAGE(matches(row.selector) == row.expected, row.selector);
+  // A look sees all.
+  CHECK(Selector::parse("tier=pci")->matches(machine));
+  // Each part of two is as strict as it is; a scope that somebody looks within stays what it is.
+  CHECK(Selector::both(Selector::parse("team=a")->strict(), *Selector::parse("tier=pci"))->matches(machine));
+  CHECK_FALSE(
+      Selector::both(Selector::parse("tier=pci")->strict(), *Selector::parse("team=a"))->matches(machine));
+  CHECK_FALSE(Selector::parse("team=a")->inside(Selector::parse("tier=pci")->strict()).matches(machine));
+  // Where the app takes a machine's own tags, they are as if this one had not been set.
+  machine.trust = backend::domain::SelfTrust::all;
+  CHECK(matches("tier=own"));
+  CHECK_FALSE(matches("tier=pci"));
+  // What is no selector is nobody's scope.
+  machine.tag_scopes = {{"tier", "team="}};
+  CHECK_FALSE(matches("team=a and tier=pci"));
+}

@@ -44,6 +44,10 @@ void SelfReportStudy::add(const Instance& instance) {
   if (now && !if_off) add_name(effect_.loses, instance);
   if (!now && if_off) add_name(effect_.gains, instance);
   if (!now && if_all) add_name(effect_.claims, instance);
+  if (now || instance.tag_scopes.empty()) return;
+  Instance without_scopes = instance;
+  without_scopes.tag_scopes.clear();
+  if (selector_.matches(without_scopes)) add_name(effect_.scoped, instance);
 }
 
 std::vector<std::string> self_report_warnings(const Selector& selector, const App& app,
@@ -62,6 +66,12 @@ std::vector<std::string> self_report_warnings(const Selector& selector, const Ap
                        names_text(effect.claims, effect.claims.size()) +
                        ") would by tags that they set themselves, which do not count: set them with 'opsctl "
                        "agent tag', or on the join token");
+  if (!effect.scoped.empty())
+    warnings.push_back(
+        "not meant: " + names_text(effect.scoped, effect.scoped.size()) +
+        (effect.scoped.size() == kMostNamed ? " and perhaps more" : "") +
+        ". Their tags were set by tokens with a scope, and count where the selector names that "
+        "scope, too; or set them with a token without a scope ('opsctl agent tag')");
   return warnings;
 }
 

@@ -22,6 +22,7 @@ struct SelfReportEffect {
   std::vector<std::string> loses;   // matched now, and not if it trusted nothing
   std::vector<std::string> gains;   // the contrary: "not role=db"
   std::vector<std::string> claims;  // not matched now, and would be if it trusted everything
+  std::vector<std::string> scoped;  // not matched now, and would be if tags of tokens with a scope counted
 };
 inline constexpr std::size_t kMostNamed = 20;
 

@@ -98,7 +98,8 @@ class WaitGraph {
     for (const PlacedInstance& instance : instances_) {
       if (!instance.states || seen.contains(instance.states.get())) continue;
       if (!target.selector->matches({app_id_, instance.instance_id, instance.tags, nullptr,
-                                     &instance.self_tags, instance.trusts_self_reported}))
+                                     &instance.self_tags, instance.trusts_self_reported, &instance.tag_scopes,
+                                     instance.takes_self_tags}))
         continue;
       seen.insert(instance.states.get());
       any = add_edges(from, instance, target.state_id) || any;

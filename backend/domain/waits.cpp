@@ -45,8 +45,9 @@ struct WaitApp {
 struct Machine {
   WaitApp* app = nullptr;
   std::string app_id, instance_id;
-  Tags tags, self_tags;
+  Tags tags, self_tags, tag_scopes;
   bool trusts_self_reported = false;
+  bool takes_self_tags = false;
   std::int64_t version = 0;
   std::shared_ptr<const StateList> states;
   bool is_excluded = false;  // nobody is to wait for it
@@ -102,7 +103,8 @@ struct WaitIndex::Impl {
     const bool is_named =
         target.spec->selector
             ? target.spec->selector->matches({machine.app_id, machine.instance_id, machine.tags, nullptr,
-                                              &machine.self_tags, machine.trusts_self_reported})
+                                              &machine.self_tags, machine.trusts_self_reported,
+                                              &machine.tag_scopes, machine.takes_self_tags})
             : target.spec->instance_id == machine.instance_id;
     if (!is_named) return forget(target, key);
     if (machine.is_excluded) return waive(target, key);
@@ -246,7 +248,9 @@ std::vector<Satisfied> WaitIndex::set_instance(const InstanceProgress& progress,
              progress.instance_id,
              progress.tags,
              progress.self_tags,
+             progress.tag_scopes,
              progress.trusts_self_reported,
+             progress.takes_self_tags,
              progress.recipe_version,
              std::move(states),
              progress.is_excluded,

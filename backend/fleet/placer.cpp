@@ -63,7 +63,9 @@ class Placer {
                                     .instance_id = instance.instance_id,
                                     .tags = tags,
                                     .self_tags = &instance.agent_tags,
-                                    .trusts_self_reported = trust != domain::SelfTrust::off};
+                                    .trusts_self_reported = trust != domain::SelfTrust::off,
+                                    .tag_scopes = &instance.tag_scopes,
+                                    .takes_self_tags = trust == domain::SelfTrust::all};
     base::Arena arena;
     std::variant<base::Value, base::SyntaxProblem> facts;
     if (uses_facts_ && subject.trusts_self_reported && !instance.facts.empty()) {
@@ -230,7 +232,9 @@ domain::PlacedInstance placed_instance(const domain::Instance& instance,
           .tags = instance.tags(),
           .states = std::move(states),
           .self_tags = instance.agent_tags,
-          .trusts_self_reported = instance.trust != domain::SelfTrust::off};
+          .trusts_self_reported = instance.trust != domain::SelfTrust::off,
+          .tag_scopes = instance.tag_scopes,
+          .takes_self_tags = instance.trust == domain::SelfTrust::all};
 }
 
 // Whether the waits of an app can come true when `only` gets this placement; what it is told if not. Where

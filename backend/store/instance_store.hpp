@@ -89,8 +89,9 @@ class InstanceStore {
                                            domain::Millis now) = 0;
 
   // ---- tags and facts
-  // The operator's; its `edit` grows.
-  virtual base::Result<void> set_operator_tags(domain::InstanceKey instance, const domain::Tags& tags) = 0;
+  // The operator's, with Instance::tag_scopes; its `edit` grows.
+  virtual base::Result<void> set_operator_tags(domain::InstanceKey instance, const domain::Tags& tags,
+                                               const domain::Tags& scopes = {}) = 0;
   // Nothing: none were ever stored.
   virtual base::Result<std::optional<StoredFacts>> find_facts(domain::InstanceKey instance) = 0;
   virtual base::Result<void> set_facts(domain::InstanceKey instance, std::string_view hash,

@@ -2,6 +2,7 @@
 
 #include "backend/domain/certificate_rules.hpp"
 #include "backend/domain/json_text.hpp"
+#include "backend/domain/ownership.hpp"
 #include "backend/store/transaction.hpp"
 #include "base/json.hpp"
 
@@ -36,23 +37,53 @@ Result<std::optional<std::string>> merged_facts(const protocol::Facts& facts,
   return std::optional(std::move(*merged));
 }
 
+// One tag of a patch; false: it is as it should be.
+Result<bool> patch_tag(domain::Instance& instance, const std::string& name,
+                       const std::optional<std::string>& value,
+                       const std::optional<domain::Selector>& scope) {
+  const auto present = instance.operator_tags.find(name);
+  const bool is_there = present != instance.operator_tags.end();
+  if (!is_there && !value) return false;
+  const auto found = instance.tag_scopes.find(name);
+  const std::string owner = found == instance.tag_scopes.end() ? "" : found->second;
+  const std::string new_owner = scope ? scope->text() : "";
+  const bool is_same = is_there && value == present->second;
+  if (is_same && owner == new_owner) return false;
+  if (is_there && !domain::owns(scope, owner)) {
+    if (is_same) return false;
+    return Error(ErrorCode::permission,
+                 "the tag '" + name + "' was set by " +
+                     (owner.empty() ? "a token without a scope" : "a token with the scope " + owner) +
+                     ": it is not changed by one with the scope " + new_owner);
+  }
+  if (value)
+    instance.operator_tags[name] = *value;
+  else
+    instance.operator_tags.erase(name);
+  instance.tag_scopes.erase(name);
+  if (value && scope) instance.tag_scopes[name] = new_owner;
+  return true;
+}
+
 }  // namespace
 
 Result<domain::Instance> patch_tags(Store& store, std::string_view app_id, std::string_view instance_id,
                                     const std::map<std::string, std::optional<std::string>>& tags,
-                                    std::optional<domain::Edit> expected) {
+                                    std::optional<domain::Edit> expected,
+                                    const std::optional<domain::Selector>& scope) {
   return in_transaction(store, [&]() -> Result<domain::Instance> {
     auto instance = store.find_instance(app_id, instance_id);
     if (!instance) return instance;
     if (auto same = check_edit(expected, instance->edit, "instance '" + instance->instance_id + "'"); !same)
       return std::move(same).error();
+    bool is_changed = false;
     for (const auto& [name, value] : tags) {
-      if (value)
-        instance->operator_tags[name] = *value;
-      else
-        instance->operator_tags.erase(name);
+      auto changed = patch_tag(*instance, name, value, scope);
+      if (!changed) return std::move(changed).error();
+      is_changed = is_changed || *changed;
     }
-    auto written = store.set_operator_tags(instance->key, instance->operator_tags);
+    if (!is_changed) return instance;
+    auto written = store.set_operator_tags(instance->key, instance->operator_tags, instance->tag_scopes);
     if (!written) return std::move(written).error();
     ++instance->edit;
     return instance;

@@ -10,10 +10,13 @@
 
 namespace backend::store {
 
-// The operator's tags; an empty optional removes one. `exists`: edited since `expected` was seen.
+// The operator's tags; an empty optional removes one. They belong to `scope`, of the token that sets them.
+// One that belongs to others is changed only by who owns it (domain/ownership.hpp): else `permission`. What
+// changes nothing leaves the instance's `edit` as it is. `exists`: edited since `expected` was seen.
 base::Result<domain::Instance> patch_tags(Store& store, std::string_view app_id, std::string_view instance_id,
                                           const std::map<std::string, std::optional<std::string>>& tags,
-                                          std::optional<domain::Edit> expected);
+                                          std::optional<domain::Edit> expected,
+                                          const std::optional<domain::Selector>& scope = {});
 
 // `exists` while it is online. Its reports stay until retention takes them, but are listed no more. Its
 // certificates are dead; that its id was enrolled is remembered.

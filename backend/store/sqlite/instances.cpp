@@ -11,7 +11,7 @@ using base::Result;
 namespace {
 
 // The columns of read_instance(), in its order; with facts as one more at the end.
-constexpr int kFactsColumn = 39;
+constexpr int kFactsColumn = 40;
 std::string select_instances(bool with_facts) {
   std::string sql =
       "SELECT i.id, i.app_id, i.instance_id, a.agent_uid, i.agent_version, i.os, i.arch, i.boot_id, "
@@ -22,7 +22,7 @@ std::string select_instances(bool with_facts) {
       "i.round, i.round_version, i.round_counts, i.round_not_reached, i.round_ms, i.round_at, i.edit, "
       "i.revoked, i.revoked_why, i.excluded, i.excluded_why, i.wished_name, apps.trust_self_reported, "
       "i.pending, "
-      "substr(i.token_hash, 1, 16)";
+      "substr(i.token_hash, 1, 16), i.tag_scopes";
   if (with_facts) sql += ", f.facts";
   sql +=
       " FROM instances i LEFT JOIN agents a ON a.id=i.agent LEFT JOIN placements p ON p.id=i.placement "
@@ -71,7 +71,8 @@ domain::Instance read_instance(const Query& row) {
   instance.wished_name = row.view(at++);
   instance.trust = domain::self_trust_of(row.view(at++)).value_or(domain::SelfTrust::off);
   instance.pending = row.integer(at++);
-  instance.token_prefix = row.view(at);
+  instance.token_prefix = row.view(at++);
+  instance.tag_scopes = domain::read_tags(row.view(at));
   if (instance.pending != 0) instance.status = "pending";
   if (!instance.problem.empty()) {
     instance.status = "rejected";
@@ -102,6 +103,7 @@ Result<domain::Page<domain::Instance>> SqliteStore::list_instances(const domain:
   if (!filter.app_id.empty()) sql += " AND i.app_id=?";
   if (filter.online) sql += " AND i.online=?";
   if (filter.only_pending) sql += " AND i.pending<>0";
+  if (filter.without_out) sql += " AND i.revoked=0 AND i.pending=0";
   sql += " ORDER BY i.app_id, i.instance_id";
   Query rows(database_, sql, after_app, after_id);
   if (!filter.app_id.empty()) rows.bind(filter.app_id);
@@ -139,9 +141,10 @@ Result<domain::Instance> SqliteStore::find_instance(domain::InstanceKey key) {
   return instance;
 }
 
-Result<void> SqliteStore::set_operator_tags(domain::InstanceKey instance, const domain::Tags& tags) {
-  return write("UPDATE instances SET operator_tags=?, edit=edit+1 WHERE id=?", domain::to_json(tags),
-               instance);
+Result<void> SqliteStore::set_operator_tags(domain::InstanceKey instance, const domain::Tags& tags,
+                                            const domain::Tags& scopes) {
+  return write("UPDATE instances SET operator_tags=?, tag_scopes=?, edit=edit+1 WHERE id=?",
+               domain::to_json(tags), domain::to_json(scopes), instance);
 }
 
 Result<void> SqliteStore::set_wished_name(std::string_view app_id, std::string_view instance_id,
@@ -160,8 +163,9 @@ namespace {
 const std::string kSelectStandings =
     "SELECT i.id, i.app_id, i.instance_id, i.agent_tags, i.operator_tags, i.recipe_version, "
     "i.placement, "
-    "i.converged_version, i.converged_at, i.revoked<>0 OR i.pending<>0, i.excluded, apps.trust_self_reported "
-    "FROM instances i "
+    "i.converged_version, i.converged_at, i.revoked<>0 OR i.pending<>0, i.excluded, "
+    "apps.trust_self_reported, "
+    "i.tag_scopes FROM instances i "
     "LEFT JOIN apps ON apps.app_id=i.app_id ";
 
 domain::InstanceProgress read_instance_progress(const Query& row) {
@@ -173,8 +177,9 @@ domain::InstanceProgress read_instance_progress(const Query& row) {
   progress.tags = domain::read_tags(row.view(4));
   progress.self_tags = domain::read_tags(row.view(3));
   progress.trusts_self_reported = trust != domain::SelfTrust::off;
-  if (trust == domain::SelfTrust::all)
-    progress.tags.insert(progress.self_tags.begin(), progress.self_tags.end());
+  progress.takes_self_tags = trust == domain::SelfTrust::all;
+  progress.tag_scopes = domain::read_tags(row.view(12));
+  if (progress.takes_self_tags) progress.tags.insert(progress.self_tags.begin(), progress.self_tags.end());
   progress.recipe_version = row.integer(5);
   progress.placement = row.integer(6);
   progress.converged_version = row.integer(7);

@@ -30,12 +30,13 @@ domain::Assignment read_assignment(const Query& row) {
   if (!row.is_null(7)) assignment.round_delay_s = row.integer(7);
   assignment.created = row.integer(8);
   assignment.edit = row.integer(9);
+  assignment.owner = row.view(10);
   return assignment;
 }
 
 const std::string kSelectAssignments =
-    "SELECT id, app_id, selector, recipe, revision, position, kill_on_change, round_delay_s, created, edit "
-    "FROM assignments ";
+    "SELECT id, app_id, selector, recipe, revision, position, kill_on_change, round_delay_s, created, edit, "
+    "owner FROM assignments ";
 
 std::string no_recipe(std::string_view name, std::optional<std::int64_t> revision) {
   std::string missing = "there is no recipe '" + std::string(name) + "'";
@@ -212,9 +213,9 @@ Result<domain::Assignment> SqliteStore::insert_assignment(const domain::Assignme
                                                           domain::Millis now) {
   auto added = write(
       "INSERT INTO assignments (app_id, selector, recipe, revision, position, kill_on_change, round_delay_s, "
-      "created, edit) VALUES (?,?,?,?,?,?,?,?,1)",
+      "created, edit, owner) VALUES (?,?,?,?,?,?,?,?,1,?)",
       assignment.app_id, assignment.selector, assignment.recipe, assignment.revision, assignment.order,
-      assignment.kill_on_change, assignment.round_delay_s, now);
+      assignment.kill_on_change, assignment.round_delay_s, now, assignment.owner);
   if (!added) return std::move(added).error();
   return find_assignment(database_.last_row_id());
 }
@@ -222,9 +223,9 @@ Result<domain::Assignment> SqliteStore::insert_assignment(const domain::Assignme
 Result<domain::Assignment> SqliteStore::write_assignment(const domain::Assignment& assignment) {
   auto written = write(
       "UPDATE assignments SET selector=?, recipe=?, revision=?, position=?, kill_on_change=?, "
-      "round_delay_s=?, edit=edit+1 WHERE id=?",
+      "round_delay_s=?, owner=?, edit=edit+1 WHERE id=?",
       assignment.selector, assignment.recipe, assignment.revision, assignment.order,
-      assignment.kill_on_change, assignment.round_delay_s, assignment.id);
+      assignment.kill_on_change, assignment.round_delay_s, assignment.owner, assignment.id);
   if (!written) return std::move(written).error();
   return find_assignment(assignment.id);
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kColumns =
     "number, id, app_id, selector, canary, version, url, state, reason, ring, rings, pause_s, jitter_s, "
-    "timeout_s, created, created_by, next_at, ended";
+    "timeout_s, created, created_by, next_at, ended, owner";
 
 // Of rollout_targets: was told, and has neither closed the update nor been given up.
 const std::string& owes_answer() {
@@ -45,6 +45,7 @@ domain::Rollout read_rollout(const Query& row) {
   rollout.created_by = row.view(15);
   rollout.next_at = row.integer(16);
   rollout.ended = row.integer(17);
+  rollout.owner = row.view(18);
   return rollout;
 }
 
@@ -77,10 +78,11 @@ Result<domain::Rollout> SqliteStore::add_rollout(const domain::Rollout& rollout,
   auto added = write(
       "INSERT INTO rollouts (id, app_id, selector, canary, version, url, state, reason, ring, rings, "
       "pause_s, "
-      "jitter_s, timeout_s, created, created_by, next_at, ended) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+      "jitter_s, timeout_s, created, created_by, next_at, ended, owner) VALUES "
+      "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
       rollout.id, rollout.app_id, rollout.selector, rollout.canary, rollout.version, rollout.url,
       domain::name_of(rollout.state), rollout.reason, rollout.ring, rings, rollout.pause_s, rollout.jitter_s,
-      rollout.timeout_s, rollout.created, rollout.created_by, rollout.next_at, rollout.ended);
+      rollout.timeout_s, rollout.created, rollout.created_by, rollout.next_at, rollout.ended, rollout.owner);
   if (!added) return std::move(added).error();
   const std::int64_t number = database_.last_row_id();
   std::int64_t position = 0;

@@ -62,7 +62,8 @@ class SqliteStore final : public Store {
                                      std::string_view name) override;
   base::Result<void> set_excluded(domain::InstanceKey instance, domain::Millis at,
                                   std::string_view why) override;
-  base::Result<void> set_operator_tags(domain::InstanceKey instance, const domain::Tags& tags) override;
+  base::Result<void> set_operator_tags(domain::InstanceKey instance, const domain::Tags& tags,
+                                       const domain::Tags& scopes) override;
   base::Result<std::optional<StoredFacts>> find_facts(domain::InstanceKey instance) override;
   base::Result<void> set_facts(domain::InstanceKey instance, std::string_view hash,
                                std::string_view facts) override;
