@@ -57,6 +57,7 @@ struct HttpRequest {
   std::shared_ptr<ClientPlace> place = {};
   bool secure = false;                                      // came over TLS
   std::shared_ptr<const PeerCertificate> certificate = {};  // null: the client has shown none
+  std::shared_ptr<void> held = {};                          // by HttpServerOptions::body_limit
 
   std::string_view header(std::string_view name) const { return find_header(headers, name); }
   // The first value of that name; empty when there is none.
@@ -96,6 +97,7 @@ struct HttpResponse {
   std::shared_ptr<FileBody> file = {};  // when set: instead of `body`
   // When set: after the headers this sends the body in chunks, until it returns.
   std::function<Task<>(EventSink&)> stream;
+  std::shared_ptr<void> held = {};  // let go of when it is sent, or the client has gone
 };
 
 // One server-sent event.

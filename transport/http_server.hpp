@@ -27,10 +27,11 @@ struct HttpServerOptions {
   std::size_t max_header = 16 * 1024;
   std::size_t max_body = 8 * 1024 * 1024;
   // May be empty. How large the body of a request with this head may be, at most max_body: asked before any
-  // of it is read, so that strangers get no memory.
-  std::function<std::size_t(const HttpRequest&)> body_limit = {};
+  // of it is read, so that strangers get no memory. What it sets aside for the body goes into `held`, and
+  // lives as long as the request.
+  std::function<std::size_t(HttpRequest&)> body_limit = {};
   // May be empty. The answer to a body that is larger than that, or than max_body; else a plain 413.
-  std::function<HttpResponse(const HttpRequest&)> too_large = {};
+  std::function<Task<HttpResponse>(HttpRequest)> too_large = {};
   // More are answered with 503 and closed (with TLS: closed), if nobody has to give way: of the connections
   // that make us wait, the longest-standing of the busiest address. One in twenty is kept for addresses that
   // are known (ClientPlace::remember).

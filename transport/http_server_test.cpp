@@ -267,8 +267,11 @@ TEST_CASE("how large a body may be can depend on who sends it, and is decided by
 TEST_CASE("who decides about the size of a body has the word about one that is too large") {
   HttpServerOptions options;
   options.body_limit = [](const HttpRequest&) -> std::size_t { return 10; };
-  options.too_large = [](const HttpRequest& request) {
-    return HttpResponse{.status = 401, .headers = {}, .body = "who are you, " + request.path};
+  options.too_large = [](HttpRequest request) -> transport::Task<HttpResponse> {
+    HttpResponse response;
+    response.status = 401;
+    response.body = "who are you, " + request.path;
+    co_return response;
   };
   const Server server(options);
   const std::string head = "POST /echo HTTP/1.1\r\nHost: h\r\n";

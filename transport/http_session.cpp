@@ -220,22 +220,22 @@ class HttpSession final : public HttpConnection, public EventSink {
       if (const UpgradeRoute* route = find_route(request.path)) {
         co_return co_await upgrade(route, parser, std::move(request));
       }
-    if (!limit_body(parser, request)) co_return co_await refuse_large(request);
+    if (!limit_body(parser, request)) co_return co_await refuse_large(std::move(request));
     const unsigned bad_body = co_await read_body(parser);
     if (bad_body == kGone) co_return false;
-    if (bad_body == kTooLarge) co_return co_await refuse_large(request);
+    if (bad_body == kTooLarge) co_return co_await refuse_large(std::move(request));
     if (bad_body != 0) co_return co_await refuse({bad_body, {}});
     request.body = std::move(parser.get().body());
     place_->is_busy();
 
-    HttpResponse response = co_await handle(std::move(request));
+    HttpResponse response = co_await handle(std::move(request), server_.handler);
     if (response.stream) co_return co_await send_stream(std::move(response));
     if (response.file) co_return co_await send_file(std::move(response), keep_alive && !server_.stopping);
     co_return co_await send_response(std::move(response), keep_alive && !server_.stopping);
   }
 
   // False when the client has announced more than it may send.
-  bool limit_body(RequestParser& parser, const HttpRequest& request) const {
+  bool limit_body(RequestParser& parser, HttpRequest& request) const {
     std::size_t most = server_.options.max_body;
     if (server_.options.body_limit) most = std::min(server_.options.body_limit(request), most);
     parser.body_limit(most);  // for those who announce nothing
@@ -344,9 +344,9 @@ class HttpSession final : public HttpConnection, public EventSink {
     co_return false;
   }
 
-  Task<HttpResponse> handle(HttpRequest request) {
+  Task<HttpResponse> handle(HttpRequest request, const HttpHandler& handler) {
     try {
-      co_return co_await server_.handler(std::move(request));
+      co_return co_await handler(std::move(request));
     } catch (const std::exception&) {
       // Handlers answer errors; an exception is a defect of ours, and the client's answer is the same.
     }
@@ -359,9 +359,9 @@ class HttpSession final : public HttpConnection, public EventSink {
     co_return co_await send_response(std::move(response), false);
   }
 
-  Task<bool> refuse_large(const HttpRequest& request) {
+  Task<bool> refuse_large(HttpRequest request) {
     if (!server_.options.too_large) co_return co_await refuse({kTooLarge, {}});
-    HttpResponse response = server_.options.too_large(request);
+    HttpResponse response = co_await handle(std::move(request), server_.options.too_large);
     co_return co_await send_response(std::move(response), false);
   }
 

@@ -1,7 +1,6 @@
 #include "backend/api/access.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "backend/api/changes.hpp"
 #include "backend/api/reply.hpp"
@@ -77,21 +76,18 @@ std::variant<Caller, HttpResponse> authenticate(Context& context, const HttpRequ
                   "too many wrong access tokens came from your address");
 }
 
-OpenCall::OpenCall(Context& context, std::string token_id)
-    : context_(context), token_id_(std::move(token_id)) {
-  ++context_.calls_open[token_id_];
-}
-
-OpenCall::~OpenCall() {
-  const auto found = context_.calls_open.find(token_id_);
-  if (found != context_.calls_open.end() && --found->second == 0) context_.calls_open.erase(found);
+const Caller* find_caller(Context& context, const HttpRequest& request) {
+  const std::string_view given = bearer_token(request);
+  const TokenCache::Entry* entry = given.empty() ? nullptr : context.tokens.find(given, domain::now_millis());
+  return entry ? &entry->caller : nullptr;
 }
 
 std::optional<HttpResponse> refuse_pace(Context& context, const Caller& caller) {
-  const auto open = context.calls_open.find(caller.token_id);
-  if (open != context.calls_open.end() && open->second >= domain::kCallsAtOnce)
+  if (context.use->of(caller.token_id).calls >= domain::kCallsAtOnce)
     return wait_for(1000, "'" + caller.name + "' has " + std::to_string(domain::kCallsAtOnce) +
                               " calls under way, which is as many as one token may have: wait for them");
+  // A call that has come this far may have an answer of any size.
+  if (auto refused = refuse_answer_room(context, caller, 1)) return refused;
   const domain::Millis now = steady_millis();
   if (context.calls.take(caller.token_id, now)) return std::nullopt;
   return wait_for(context.calls.wait(caller.token_id, now),
@@ -100,16 +96,25 @@ std::optional<HttpResponse> refuse_pace(Context& context, const Caller& caller) 
                       " calls a second are the most for one token");
 }
 
+std::optional<HttpResponse> refuse_body_room(Context& context, const Caller& caller, std::size_t more) {
+  if (context.use->of(caller.token_id).body_bytes + more <= domain::kBodyBytesAtOnce) return std::nullopt;
+  return wait_for(1000, "the requests of '" + caller.name + "' that are under way have bodies of " +
+                            std::to_string(domain::kBodyBytesAtOnce) +
+                            " bytes, which is as much as one token may send at once: wait for them");
+}
+
+std::optional<HttpResponse> refuse_answer_room(Context& context, const Caller& caller, std::size_t more) {
+  const std::size_t waiting = context.use->of(caller.token_id).answer_bytes;
+  // One alone is never too large: it would not get smaller by waiting.
+  if (waiting == 0 || waiting + more <= domain::kAnswerBytesAtOnce) return std::nullopt;
+  return wait_for(1000, "'" + caller.name + "' has not taken answers of " + std::to_string(waiting) +
+                            " bytes; " + std::to_string(domain::kAnswerBytesAtOnce) +
+                            " are the most that wait for one token: read them, or ask for less at once");
+}
+
 void add_expiry(HttpResponse& response, const Caller& caller) {
   if (caller.expires == 0 || domain::now_millis() < caller.warn_from) return;
   response.headers.push_back({"Token-Expires", domain::instant_text(caller.expires)});
-}
-
-std::size_t body_limit(Context& context, const HttpRequest& request) {
-  constexpr std::size_t kOfStrangers = 16 * 1024;  // enough for an answer that says what is wrong
-  const std::string_view given = bearer_token(request);
-  const bool is_known = !given.empty() && context.tokens.find(given, domain::now_millis()) != nullptr;
-  return is_known ? std::numeric_limits<std::size_t>::max() : kOfStrangers;
 }
 
 Task<> note_use(Context& context, const std::string& token_id) {

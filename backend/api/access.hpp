@@ -16,27 +16,17 @@ Task<base::Result<void>> open_access(Context& context);
 // request with a good token is never held up by what others at its address do.
 std::variant<Caller, HttpResponse> authenticate(Context& context, const HttpRequest& request);
 
-// How large a body the sender of this head may send: little without a good token.
-std::size_t body_limit(Context& context, const HttpRequest& request);
+// The holder of the token that a request shows; nothing when it is not good. Counts nothing.
+const Caller* find_caller(Context& context, const HttpRequest& request);
 
 // Notes, seldom, that a token is in use.
 Task<> note_use(Context& context, const std::string& token_id);
 
-// Counts a call of a token while it is under way.
-class OpenCall {
- public:
-  OpenCall(Context& context, std::string token_id);
-  ~OpenCall();
-  OpenCall(const OpenCall&) = delete;
-  OpenCall& operator=(const OpenCall&) = delete;
-
- private:
-  Context& context_;
-  const std::string token_id_;
-};
-
 // 429 when the token takes more than its share (domain/call_limits.hpp); others are not held up by it.
 std::optional<HttpResponse> refuse_pace(Context& context, const Caller& caller);
+// The same for the room that its bodies and its answers take, with `more` bytes.
+std::optional<HttpResponse> refuse_body_room(Context& context, const Caller& caller, std::size_t more);
+std::optional<HttpResponse> refuse_answer_room(Context& context, const Caller& caller, std::size_t more);
 
 // When the token ends soon its holder is told, in the header Token-Expires.
 void add_expiry(HttpResponse& response, const Caller& caller);

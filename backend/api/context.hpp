@@ -2,11 +2,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <unordered_map>
 
 #include "backend/api/installation.hpp"
 #include "backend/api/token_cache.hpp"
+#include "backend/api/token_use.hpp"
 #include "backend/domain/audit_rules.hpp"
 #include "backend/domain/call_limits.hpp"
 #include "backend/domain/rate_limit.hpp"
@@ -34,10 +36,10 @@ struct Context {
   domain::RateLimit wrong_tokens = domain::RateLimit({.at_once = 100, .per_second = 1, .keys = 4096});
   std::size_t event_streams = 0;  // open now
 
-  // What one token takes. Entries are gone when they are 0.
+  // What one token takes.
   domain::RateLimit calls = domain::RateLimit(domain::kCallsPerToken);
-  std::unordered_map<std::string, std::size_t> calls_open = {};
-  std::unordered_map<std::string, std::size_t> streams_open = {};
+  std::shared_ptr<TokenUse> use = std::make_shared<TokenUse>();
+  std::unordered_map<std::string, std::size_t> streams_open = {};  // entries are gone when they are 0
   // Of a token that takes too much one row in ten minutes is noted.
   domain::RateLimit noted_limits = domain::RateLimit({.at_once = 1, .per_second = 1.0 / 600, .keys = 1000});
   domain::ReadLimit reads = {};  // of recipes' content

@@ -6,6 +6,7 @@
 #include "backend/api/fields.hpp"
 #include "backend/api/reply.hpp"
 #include "backend/api/route.hpp"
+#include "backend/api/token_use.hpp"
 #include "base/text.hpp"
 
 namespace backend::api {
@@ -34,13 +35,24 @@ std::string_view media_type(const HttpRequest& request) {
   return base::trim(type.substr(0, type.find(';')));
 }
 
+// Enough for an answer that says what is wrong; of senders and routes from which no body is wanted.
+constexpr std::size_t kUnwantedBody = 16 * 1024;
+
 std::size_t most_body(const Route& route) {
+  if (route.body == Body::none) return kUnwantedBody;
   return route.body == Body::recipe ? kRecipeBody : kSmallBody;
+}
+
+// What the head says of the body's size: 0 without one, `otherwise` when it does not tell.
+std::size_t announced_body(const HttpRequest& request, std::size_t otherwise) {
+  if (!request.header("Transfer-Encoding").empty()) return otherwise;
+  const auto length = base::parse_integer(request.header("Content-Length"));
+  return length && *length > 0 ? static_cast<std::size_t>(*length) : 0;
 }
 
 // `route`: null when there is none.
 HttpResponse too_large(const Route* route) {
-  return problem(kTooLarge, "the body may have " + std::to_string(route ? most_body(*route) : kSmallBody) +
+  return problem(kTooLarge, "the body may have " + std::to_string(route ? most_body(*route) : kUnwantedBody) +
                                 " bytes at most");
 }
 
@@ -124,13 +136,41 @@ std::vector<Route> all_routes() {
   return all;
 }
 
-HttpResponse refuse_large(Context& context, const HttpRequest& request) {
+std::size_t body_limit(Context& context, HttpRequest& request) {
+  if (!request.path.starts_with(kPrefix)) return kUnwantedBody;
+  const Caller* caller = find_caller(context, request);
   const Match found = find_route(request);
-  if (!found.route || found.route->role != Role::anyone) {
-    auto who = authenticate(context, request);
-    if (auto* refused = std::get_if<HttpResponse>(&who)) return std::move(*refused);
+  if (!caller || !found.route || refuse_caller(*found.route, *caller)) return kUnwantedBody;
+  const std::size_t most = most_body(*found.route);
+  const std::size_t wanted = announced_body(request, most);
+  if (wanted == 0 || wanted > most) return most;
+  if (refuse_body_room(context, *caller, wanted)) return 0;
+  request.held =
+      std::make_shared<Share>(context.use, caller->token_id, TokenUse::Amounts{.body_bytes = wanted});
+  return most;
+}
+
+Task<HttpResponse> refuse_large(Context& context, HttpRequest request) {
+  const Match found = find_route(request);
+  if (found.route && found.route->role == Role::anyone) co_return too_large(found.route);
+  auto who = authenticate(context, request);
+  if (auto* refused = std::get_if<HttpResponse>(&who)) co_return std::move(*refused);
+  Call call;
+  call.caller = std::get<Caller>(std::move(who));
+  if (auto refused = refuse_pace(context, call.caller)) co_return std::move(*refused);
+  if (!found.route) co_return too_large(found.route);
+  call.actor = {call.caller.name, address_of(request.peer)};
+  if (auto refused = refuse_caller(*found.route, call.caller)) {
+    auto noting = note_refusal(context, call, request, "as " + std::string(name_of(call.caller.role)));
+    co_await std::move(noting);
+    co_return std::move(*refused);
   }
-  return too_large(found.route);
+  // It was not its size, if no room was set aside for it.
+  const std::size_t most = most_body(*found.route);
+  const std::size_t wanted = announced_body(request, most);
+  if (!request.held && wanted <= most)
+    if (auto refused = refuse_body_room(context, call.caller, wanted)) co_return std::move(*refused);
+  co_return too_large(found.route);
 }
 
 Task<HttpResponse> dispatch(Context& context, HttpRequest request) {
@@ -138,7 +178,7 @@ Task<HttpResponse> dispatch(Context& context, HttpRequest request) {
   const Route* found = matched.route;
   const std::string& allowed = matched.allowed;
   Call call;
-  std::optional<OpenCall> open;
+  std::shared_ptr<Share> share;  // lives until the client has the answer
   call.captured = std::move(matched.captured);
   // Who may not call anything learns nothing about what there is.
   if (!found || found->role != Role::anyone) {
@@ -153,7 +193,7 @@ Task<HttpResponse> dispatch(Context& context, HttpRequest request) {
       }
       co_return std::move(*refused);
     }
-    open.emplace(context, call.caller.token_id);
+    share = std::make_shared<Share>(context.use, call.caller.token_id, TokenUse::Amounts{.calls = 1});
     auto noting = note_use(context, call.caller.token_id);
     co_await std::move(noting);
   }
@@ -179,7 +219,15 @@ Task<HttpResponse> dispatch(Context& context, HttpRequest request) {
     auto noting = note_refusal(context, call, call.http, "answered " + std::to_string(response.status));
     co_await std::move(noting);
   }
+  // What was changed is told in any case; a read can be repeated.
+  if (!changes && share)
+    if (auto refused = refuse_answer_room(context, call.caller, response.body.size()))
+      response = std::move(*refused);
   add_expiry(response, call.caller);
+  if (share && !response.stream) {  // streams have limits of their own
+    share->add_answer(response.body.size());
+    response.held = std::move(share);
+  }
   co_return response;
 }
 

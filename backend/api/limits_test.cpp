@@ -5,6 +5,7 @@
 #include "backend/domain/call_limits.hpp"
 #include "base/utc_text.hpp"
 #include "tests/support/live_backend.hpp"
+#include "tests/support/loopback.hpp"
 #include "tests/support/operators.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -12,6 +13,7 @@ using tests::call_as;
 using tests::JsonView;
 using tests::LiveBackend;
 using tests::make_token;
+using tests::RawPeer;
 using tests::TestAgent;
 using namespace std::chrono_literals;
 using namespace backend::domain;
@@ -22,6 +24,29 @@ transport::HttpClientOptions client_of(const LiveBackend& backend, const std::st
   auto options = backend.client_options(false);
   options.headers.push_back({"Authorization", "Bearer " + token});
   return options;
+}
+
+std::string head_of(const std::string& line, const std::string& token, const std::string& more = {}) {
+  return line + " HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer " + token + "\r\n" + more + "\r\n";
+}
+
+// A request whose body is announced and does not come; what is answered before any of it.
+std::string announce(const RawPeer& peer, const std::string& target, const std::string& token,
+                     std::size_t size) {
+  peer.send(head_of("POST /api/v1" + target, token,
+                    "Expect: 100-continue\r\nContent-Length: " + std::to_string(size) + "\r\n"));
+  return peer.read_until("\r\n");
+}
+
+// Waits until the backend has noticed that connections were closed.
+unsigned status_soon(const LiveBackend& backend, const std::string& token, const std::string& target,
+                     unsigned wanted) {
+  unsigned status = 0;
+  for (int i = 0; i < 500 && status != wanted; ++i) {
+    if (i > 0) std::this_thread::sleep_for(20ms);
+    status = call_as(backend, token, "GET", target).status;
+  }
+  return status;
 }
 
 }  // namespace
@@ -84,6 +109,97 @@ TEST_CASE("a token with many calls under way is told to wait for them") {
   for (std::thread& asker : askers)
     asker.join();
   CHECK(call_as(backend, busy, "GET", "/apps").status == 200);
+}
+
+TEST_CASE("attack: a viewer asks for large answers and takes none of them") {
+  const tests::ScratchFolder scratch;
+  LiveBackend backend(scratch / "data");
+  TestAgent agent("web1");
+  agent.connect(backend);
+  backend.tag("web1", "role", "web");
+  constexpr std::uint64_t kReports = 60;
+  for (std::uint64_t seq = 1; seq <= kReports; ++seq) {
+    protocol::StateLog log;
+    log.instance_id = "web1";
+    log.app_id = "default";
+    log.recipe_version = 1;
+    log.id = "noisy";
+    log.state_result = true;
+    log.outcome = "changed";
+    log.seq = seq;
+    log.state_stdout = std::string(140 * 1024, 'x');
+    agent.send(log);
+  }
+  REQUIRE(agent.acked(kReports));
+  const std::string greedy = make_token(backend, "greedy", "viewer", "role=web");
+  const auto page = call_as(backend, greedy, "GET", "/results?limit=1000");
+  REQUIRE(page.status == 200);
+  CHECK(page.body.size() < kMostPageBytes + 400 * 1024);
+  CHECK_FALSE(JsonView(page.body).text("next").empty());
+
+  constexpr std::size_t kAskers = 3 * kAnswerBytesAtOnce / kMostPageBytes;
+  std::vector<RawPeer> askers;
+  std::size_t answered = 0, refused = 0;
+  for (std::size_t i = 0; i < kAskers; ++i) {
+    askers.push_back(RawPeer::connect(backend.port(), 4096));
+    askers.back().send(head_of("GET /api/v1/results?limit=1000", greedy));
+    const std::string status = askers.back().read_until("\r\n", 20s);
+    answered += status.starts_with("HTTP/1.1 200 ") ? 1 : 0;
+    refused += status.starts_with("HTTP/1.1 429 ") ? 1 : 0;
+  }
+  CHECK(answered <= kAnswerBytesAtOnce / kMostPageBytes);
+  CHECK(answered + refused == kAskers);
+  // Small ones have no room either, and others have theirs.
+  const auto another = call_as(backend, greedy, "GET", "/results?limit=1000");
+  CHECK(another.status == 429);
+  CHECK(another.header("Retry-After") == "1");
+  CHECK(another.body.find("read them, or ask for less at once") != std::string::npos);
+  CHECK(call_as(backend, make_token(backend, "ann", "viewer"), "GET", "/results?limit=1000").status == 200);
+  askers.clear();
+  CHECK(status_soon(backend, greedy, "/results?limit=1000", 200) == 200);
+}
+
+TEST_CASE("attack: large bodies are begun and never ended") {
+  const tests::ScratchFolder scratch;
+  LiveBackend backend(scratch / "data");
+  constexpr std::size_t kLarge = 4 * 1024 * 1024;
+  const std::string viewer = make_token(backend, "viewer", "viewer", "role=none");
+  const std::string greedy = make_token(backend, "greedy", "operator", "role=none");
+  // Whoever may not call the route, and a route that takes none, get no room at all.
+  for (const auto& [token, target] : {std::pair(viewer, "/recipes/r/revisions"), {greedy, "/settings"}}) {
+    const RawPeer peer = RawPeer::connect(backend.port());
+    CHECK(announce(peer, target, token, kLarge) == "HTTP/1.1 403 Forbidden\r\n");
+  }
+  const RawPeer lost = RawPeer::connect(backend.port());
+  CHECK(announce(lost, "/nowhere", greedy, kLarge).starts_with("HTTP/1.1 413 "));
+
+  std::vector<RawPeer> begun;
+  for (std::size_t i = 0; i < kBodyBytesAtOnce / kLarge; ++i) {
+    begun.push_back(RawPeer::connect(backend.port()));
+    CHECK(announce(begun.back(), "/recipes/r/revisions", greedy, kLarge) == "HTTP/1.1 100 Continue\r\n");
+  }
+  {
+    const RawPeer more = RawPeer::connect(backend.port());
+    CHECK(announce(more, "/recipes/r/revisions", greedy, kLarge).starts_with("HTTP/1.1 429 "));
+    CHECK(more.read_until("wait for them").find("Retry-After: 1\r\n") != std::string::npos);
+  }
+  // One that does not say how large it gets may get as large as any.
+  const RawPeer endless = RawPeer::connect(backend.port());
+  endless.send(head_of("POST /api/v1/recipes/r/revisions", greedy, "Transfer-Encoding: chunked\r\n"));
+  endless.send("4\r\n[]  \r\n");
+  CHECK(endless.read_until("\r\n").starts_with("HTTP/1.1 429 "));
+  const RawPeer other = RawPeer::connect(backend.port());
+  CHECK(announce(other, "/recipes/r/revisions", backend.token(), kLarge) == "HTTP/1.1 100 Continue\r\n");
+  CHECK(call_as(backend, greedy, "GET", "/apps").status == 200);
+
+  begun.clear();
+  std::string status;
+  for (int i = 0; i < 500 && !status.starts_with("HTTP/1.1 100 "); ++i) {
+    if (i > 0) std::this_thread::sleep_for(20ms);
+    const RawPeer again = RawPeer::connect(backend.port());
+    status = announce(again, "/recipes/r/revisions", greedy, kLarge);
+  }
+  CHECK(status == "HTTP/1.1 100 Continue\r\n");
 }
 
 TEST_CASE("attack: one viewer opens event streams until it gets no more, and others still get theirs") {

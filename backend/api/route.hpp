@@ -74,8 +74,13 @@ inline constexpr std::string_view kPrefix = "/api/v1";
 // The served description of the routes.
 std::string_view openapi_document();
 
-// The answer to a body of which no more is read, because of its size and of who sends it (body_limit()).
-HttpResponse refuse_large(Context& context, const HttpRequest& request);
+// How large a body the sender of this head may send: little where it cannot be of use, because of the route
+// or of who sends it; nothing when the token has as much under way as it may. Sets the room for the body
+// aside, in request.held. For all requests, also those that are not below kPrefix.
+std::size_t body_limit(Context& context, HttpRequest& request);
+
+// The answer to a body of which no more is read, because of body_limit().
+Task<HttpResponse> refuse_large(Context& context, HttpRequest request);
 
 // Answers requests below kPrefix: finds the route, checks who calls and what comes with it, calls the
 // handler.

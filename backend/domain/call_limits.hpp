@@ -12,8 +12,12 @@ namespace backend::domain {
 // Calls of one token. opsctl's largest list, a million machines, is a thousand calls in a row; a dashboard
 // makes a few a second.
 inline constexpr RateLimit::Limits kCallsPerToken{.at_once = 2000, .per_second = 200, .keys = 10'000};
-// Calls of one token that are not answered yet. Plans and runs wait for machines, up to an hour.
+// Calls of one token whose answers have not been taken yet. Plans and runs wait for machines, up to an hour.
 inline constexpr std::size_t kCallsAtOnce = 64;
+// Bodies of one token's requests, from their announcement to the answer: four of the largest recipes at once.
+inline constexpr std::size_t kBodyBytesAtOnce = std::size_t{16} << 20;
+// Answers of one token that have not been taken yet: eight of the largest pages (kMostPageBytes).
+inline constexpr std::size_t kAnswerBytesAtOnce = std::size_t{32} << 20;
 
 // Event streams: of all, of one token, and the places of all that only tokens without a stream get.
 inline constexpr std::size_t kMostEventStreams = 1000;

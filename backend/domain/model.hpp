@@ -33,6 +33,9 @@ struct PageRequest {
   std::size_t limit = 100;  // at most kLargestPage
 };
 inline constexpr std::size_t kLargestPage = 1000;
+// A page ends after the row that takes it past this, however few rows it has then: machines decide how long
+// their reports are, and a page is in memory as a whole, as rows and as an answer.
+inline constexpr std::size_t kMostPageBytes = std::size_t{4} << 20;
 
 // What can be edited has an `edit` that grows with every edit: the number in its ETag.
 using Edit = std::int64_t;

@@ -47,9 +47,10 @@ bool is_of_api(const HttpRequest& request) {
   return request.path.starts_with(std::string(api::kPrefix) + "/");
 }
 
-HttpResponse answer_large(api::Context& context, const HttpRequest& request) {
-  if (is_of_api(request)) return api::refuse_large(context, request);
-  return text_reply(api::kTooLarge, "the body is too large\n");
+transport::Task<HttpResponse> answer_large(api::Context& context, HttpRequest request) {
+  if (!is_of_api(request)) co_return text_reply(api::kTooLarge, "the body is too large\n");
+  auto refusing = api::refuse_large(context, std::move(request));
+  co_return co_await std::move(refusing);
 }
 
 // Sockets are not to take the descriptors that the database and the release folder need.
@@ -161,9 +162,9 @@ Result<std::unique_ptr<Server>> Server::open(transport::Loop& loop, const Option
       {.listen = options.listen,
        .tls = server->tls_,
        .body_limit = [context = server->context_.get()](
-                         const HttpRequest& request) { return api::body_limit(*context, request); },
+                         HttpRequest& request) { return api::body_limit(*context, request); },
        .too_large = [context = server->context_.get()](
-                        const HttpRequest& request) { return answer_large(*context, request); },
+                        HttpRequest request) { return answer_large(*context, std::move(request)); },
        .max_connections = most_connections(),
        .web_socket = {.heartbeat = seconds(options.heartbeat)}},
       [raw = server.get()](HttpRequest request) { return raw->answer(std::move(request)); },

@@ -417,3 +417,20 @@ STORE_TEST_CASE("after kill -9 in the middle of batches, all that was acknowledg
     CHECK(count_results(*reader) == has);
   }
 }
+
+STORE_TEST_CASE("a page ends after some megabytes, and the next one goes on behind it") {
+  StoreBench bench;
+  const auto session = bench.join("web1");
+  std::vector<domain::Report> reports;
+  for (std::uint64_t seq = 1; seq <= 60; ++seq) {
+    protocol::StateLog log = StoreBench::log(seq, "noisy");
+    log.state_stdout = std::string(150 * 1024, 'x');
+    reports.push_back(std::move(log));
+  }
+  REQUIRE(must(bench->store_reports(session, reports, bench.now)).stored == 60);
+  const auto page = must(bench->list_results({}, {"", domain::kLargestPage}));
+  CHECK(page.items.size() * 150 * 1024 < domain::kMostPageBytes + 160 * 1024);
+  CHECK(page.items.size() > 20);
+  CHECK_FALSE(page.next.empty());
+  CHECK(count_results(*bench) == 60);
+}

@@ -110,6 +110,7 @@ Result<domain::Page<domain::Instance>> SqliteStore::list_instances(const domain:
   if (filter.online) rows.bind(*filter.online);
 
   domain::Page<domain::Instance> found;
+  std::size_t bytes = 0;
   while (true) {
     auto row = rows.next();
     if (!row) return std::move(row).error();
@@ -117,11 +118,12 @@ Result<domain::Page<domain::Instance>> SqliteStore::list_instances(const domain:
     domain::Instance instance = read_instance(rows);
     if (reads_facts) instance.facts = rows.view(kFactsColumn);
     if (selector && !selector->matches(instance)) continue;
-    if (found.items.size() == page_size(page)) {
+    if (found.items.size() == page_size(page) || bytes >= domain::kMostPageBytes) {
       found.next = found.items.back().app_id + "/" + found.items.back().instance_id;
       return found;
     }
     if (!with_facts) instance.facts.clear();
+    bytes += rows.text_bytes();
     found.items.push_back(std::move(instance));
   }
 }

@@ -86,13 +86,17 @@ Result<domain::Page<Row>> SqliteStore::list_reports(std::string_view table, std:
   rows.bind(page_size(page));
 
   domain::Page<Row> found;
-  auto done = for_each_row(rows, [&] {
+  std::size_t bytes = 0;
+  while (bytes < domain::kMostPageBytes) {
+    auto row = rows.next();
+    if (!row) return std::move(row).error();
+    if (!*row) break;
     Row& item = found.items.emplace_back();
     item.origin = {rows.integer(0), rows.text(1), rows.text(2), rows.text(3), rows.count(4), rows.integer(5)};
     read(rows, item);
-  });
-  if (!done) return std::move(done).error();
-  if (found.items.size() == page_size(page))
+    bytes += rows.text_bytes();
+  }
+  if (found.items.size() == page_size(page) || bytes >= domain::kMostPageBytes)
     found.next = std::to_string(found.items.back().origin.id);
   else if (floor > *first) {
     // Ids may have wide gaps: the next page begins where there are rows.

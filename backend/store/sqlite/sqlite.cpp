@@ -216,4 +216,12 @@ bool Query::is_null(int column) const {
   return sqlite3_column_type(statement_, column) == SQLITE_NULL;
 }
 
+std::size_t Query::text_bytes() const {
+  std::size_t bytes = 0;
+  for (int column = 0; column < sqlite3_column_count(statement_); ++column)
+    if (sqlite3_column_type(statement_, column) == SQLITE_TEXT)
+      bytes += static_cast<std::size_t>(sqlite3_column_bytes(statement_, column));
+  return bytes;
+}
+
 }  // namespace backend::store::sqlite

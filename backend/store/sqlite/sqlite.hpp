@@ -80,6 +80,7 @@ class Query {
   std::string_view view(int column) const;  // until the next call
   std::string text(int column) const { return std::string(view(column)); }
   bool is_null(int column) const;
+  std::size_t text_bytes() const;  // of the row's texts together
 
   // One more parameter. For texts, see the constructor; for lists of parameters whose length varies.
   void bind(std::nullptr_t);
