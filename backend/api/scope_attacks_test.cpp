@@ -64,7 +64,7 @@ void add_stranger(const std::string& data, const std::string& name) {
   REQUIRE(store);
   const auto instance = (*store)->find_instance("default", name);
   REQUIRE(instance);
-  REQUIRE((*store)->set_pending(instance->key, 5));
+  REQUIRE((*store)->set_pending(instance->key, 5, "127.0.0.1"));
 }
 
 }  // namespace
