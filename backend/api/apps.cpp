@@ -5,7 +5,7 @@
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
 #include "backend/api/self_reports.hpp"
-#include "backend/api/visibility.hpp"
+#include "backend/api/visible_pages.hpp"
 
 namespace backend::api {
 
@@ -39,26 +39,23 @@ HttpResponse app_reply(unsigned status, const domain::App& app, const fleet::Del
   return response;
 }
 
-using Apps = domain::Page<domain::App>;
+base::Result<domain::Page<domain::App>> list_seen(store::Store& store, const Scope& scope,
+                                                  const domain::PageRequest& page) {
+  const auto sees = [&](const domain::App& app) { return is_app_visible(store, scope, app.app_id); };
+  return read_visible<domain::App>(
+      scope, page, [&](const domain::PageRequest& part) { return store.list_apps(part); },
+      [&](std::vector<domain::App> apps) { return only(std::move(apps), sees); },
+      [](const domain::App& app) { return app.app_id; });
+}
 
 Task<HttpResponse> list(Context& context, const Call& call) {
-  const auto page = page_of(call);
+  const auto page = visible_page_of(context, call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
-  auto reading = context.store.read([wanted = std::get<domain::PageRequest>(page),
-                                     scope = call.caller.scope](store::Store& store) -> base::Result<Apps> {
-    auto apps = store.list_apps(wanted);
-    if (!apps || !scope) return apps;
-    std::vector<domain::App> seen;
-    for (domain::App& app : apps->items) {
-      auto visible = is_app_visible(store, scope, app.app_id);
-      if (!visible) return std::move(visible).error();
-      if (*visible) seen.push_back(std::move(app));
-    }
-    apps->items = std::move(seen);
-    return apps;
-  });
-  const auto apps = co_await std::move(reading);
+  auto reading = context.store.read([wanted = std::get<domain::PageRequest>(page), scope = call.caller.scope](
+                                        store::Store& store) { return list_seen(store, scope, wanted); });
+  auto apps = co_await std::move(reading);
   if (!apps) co_return problem_of(apps.error());
+  apps->next = next_for(context, call, apps->next);
   co_return list_reply(*apps, add_app);
 }
 

@@ -3,7 +3,7 @@
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
 #include "backend/api/self_reports.hpp"
-#include "backend/api/visibility.hpp"
+#include "backend/api/visible_pages.hpp"
 #include "backend/domain/ownership.hpp"
 #include "backend/store/recipes.hpp"
 #include "base/text.hpp"
@@ -142,16 +142,26 @@ HttpResponse assigned_reply(Context& context, unsigned status, const Assigned& a
   return response;
 }
 
+base::Result<domain::Page<domain::Assignment>> list_seen(store::Store& store, const Scope& scope,
+                                                         const std::string& app,
+                                                         const domain::PageRequest& page) {
+  return read_visible<domain::Assignment>(
+      scope, page, [&](const domain::PageRequest& part) { return store.list_assignments(app, part); },
+      [&](std::vector<domain::Assignment> rows) {
+        return only_visible(store, scope, std::move(rows), set_of);
+      },
+      [](const domain::Assignment& each) { return std::to_string(each.id); });
+}
+
 Task<HttpResponse> list(Context& context, const Call& call) {
-  const auto page = page_of(call);
+  const auto page = visible_page_of(context, call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
-  auto reading = context.store.read([app = std::string(call.http.parameter("app")),
-                                     wanted = std::get<domain::PageRequest>(page),
-                                     scope = call.caller.scope](store::Store& store) {
-    return keep_visible(store, scope, store.list_assignments(app, wanted), set_of);
-  });
-  const auto assignments = co_await std::move(reading);
+  auto reading = context.store.read(
+      [app = std::string(call.http.parameter("app")), wanted = std::get<domain::PageRequest>(page),
+       scope = call.caller.scope](store::Store& store) { return list_seen(store, scope, app, wanted); });
+  auto assignments = co_await std::move(reading);
   if (!assignments) co_return problem_of(assignments.error());
+  assignments->next = next_for(context, call, assignments->next);
   co_return list_reply(*assignments, [](base::JsonText& json, const domain::Assignment& assignment) {
     begin_assignment(json, assignment);
     json.end_object();

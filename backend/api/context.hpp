@@ -17,6 +17,7 @@
 #include "backend/store/store_thread.hpp"
 #include "backend/telemetry/event_log.hpp"
 #include "backend/telemetry/metrics.hpp"
+#include "base/seal.hpp"
 #include "terminal/log.hpp"
 
 namespace backend::api {
@@ -43,6 +44,8 @@ struct Context {
   // Of a token that takes too much one row in ten minutes is noted.
   domain::RateLimit noted_limits = domain::RateLimit({.at_once = 1, .per_second = 1.0 / 600, .keys = 1000});
   domain::ReadLimit reads = {};  // of recipes' content
+
+  base::Seal seal = {};  // of cursors that go to tokens with a scope
 
   std::function<Installation()> installation = {};  // as it is now
 };

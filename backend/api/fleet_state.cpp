@@ -1,8 +1,10 @@
 // The fleet as a whole: waits, audit, counts.
+#include <unordered_set>
+
 #include "backend/api/changes.hpp"
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
-#include "backend/api/scope.hpp"
+#include "backend/api/visible_pages.hpp"
 #include "base/text.hpp"
 
 namespace backend::api {
@@ -14,10 +16,68 @@ namespace {
 // So many of those that hold up others are named.
 constexpr std::size_t kMostHolders = 20;
 
-// The instances that waits are about; which wait for what is in the index.
-struct Waits {
-  std::vector<domain::Instance> waiting, holding;
+// A page of the instances that have wait states; which wait for what is in the index.
+struct Waiting {
+  std::vector<domain::Instance> page;
+  std::string next;
+  std::unordered_set<domain::InstanceKey> covered;  // of a scope: all that it reaches
 };
+
+base::Result<std::unordered_set<domain::InstanceKey>> covered_keys(store::Store& store, const Scope& scope,
+                                                                   const std::string& app) {
+  std::unordered_set<domain::InstanceKey> keys;
+  domain::PageRequest page{.limit = domain::kLargestPage};
+  do {
+    auto some = store.list_instances({.app_id = app}, &*scope, page);
+    if (!some) return std::move(some).error();
+    for (const domain::Instance& each : some->items)
+      keys.insert(each.key);
+    page.after = some->next;
+  } while (!page.after.empty());
+  return keys;
+}
+
+// `keys`: of all that have wait states, in their order.
+base::Result<Waiting> read_waiting(store::Store& store, const Scope& scope, const std::string& app,
+                                   const std::vector<domain::InstanceKey>& keys, std::int64_t after,
+                                   std::size_t limit) {
+  Waiting found;
+  if (scope) {
+    auto covered = covered_keys(store, scope, app);
+    if (!covered) return std::move(covered).error();
+    found.covered = std::move(*covered);
+  }
+  std::size_t looked = 0;
+  domain::InstanceKey last = after;
+  for (const domain::InstanceKey key : keys) {
+    if (key <= after || (scope && !found.covered.contains(key))) continue;
+    if (found.page.size() == limit || looked++ == kMostLookedThrough) {
+      found.next = std::to_string(last);
+      break;
+    }
+    last = key;
+    auto instance = store.find_instance(key);
+    if (!instance && instance.error().code() == base::ErrorCode::not_found) continue;
+    if (!instance) return std::move(instance).error();
+    if (app.empty() || instance->app_id == app) found.page.push_back(std::move(*instance));
+  }
+  return found;
+}
+
+// Those that the caller may see.
+base::Result<std::vector<domain::Instance>> read_holders(store::Store& store, const Scope& scope,
+                                                         const std::string& app,
+                                                         const std::vector<domain::WaitHolder>& holders) {
+  std::vector<domain::Instance> found;
+  for (const domain::WaitHolder& holder : holders) {
+    auto instance = store.find_instance(holder.instance);
+    if (!instance && instance.error().code() == base::ErrorCode::not_found) continue;
+    if (!instance) return std::move(instance).error();
+    if ((app.empty() || instance->app_id == app) && covers(scope, *instance))
+      found.push_back(std::move(*instance));
+  }
+  return found;
+}
 
 void add_holders(Context& context, base::JsonText& json, const std::vector<domain::WaitHolder>& holders,
                  const std::vector<domain::Instance>& instances) {
@@ -34,48 +94,33 @@ void add_holders(Context& context, base::JsonText& json, const std::vector<domai
 }
 
 Task<HttpResponse> waits(Context& context, const Call& call) {
-  const auto asked = page_of(call);
+  const auto asked = visible_page_of(context, call);
   if (const auto* refused = std::get_if<HttpResponse>(&asked)) co_return *refused;
   const domain::PageRequest page = std::get<domain::PageRequest>(asked);
   const auto after = page.after.empty() ? std::optional<std::int64_t>(0) : base::parse_integer(page.after);
   if (!after) co_return problem(kBadRequest, "after is not what 'next' said");
 
-  std::vector<domain::InstanceKey> keys;
-  std::string next;
-  for (const domain::InstanceKey key : context.fleet.waits().waiting_instances()) {
-    if (key <= *after) continue;
-    if (keys.size() == page.limit) {
-      next = std::to_string(keys.back());
-      break;
-    }
-    keys.push_back(key);
-  }
-  const std::vector<domain::WaitHolder> holders = context.fleet.waits().holders(kMostHolders);
-  std::vector<domain::InstanceKey> holding;
-  for (const domain::WaitHolder& holder : holders)
-    holding.push_back(holder.instance);
-  auto reading = context.store.read([keys, holding, app = std::string(call.http.parameter("app")),
-                                     scope = call.caller.scope](store::Store& store) -> base::Result<Waits> {
-    Waits found;
-    for (const auto& [wanted, instances] :
-         {std::pair(&keys, &found.waiting), std::pair(&holding, &found.holding)})
-      for (const domain::InstanceKey key : *wanted) {
-        auto instance = store.find_instance(key);
-        if (!instance && instance.error().code() == base::ErrorCode::not_found) continue;
-        if (!instance) return std::move(instance).error();
-        if ((app.empty() || instance->app_id == app) && covers(scope, *instance))
-          instances->push_back(std::move(*instance));
-      }
-    return found;
+  const std::string app(call.http.parameter("app"));
+  auto reading = context.store.read([keys = context.fleet.waits().waiting_instances(), app, from = *after,
+                                     limit = page.limit, scope = call.caller.scope](store::Store& store) {
+    return read_waiting(store, scope, app, keys, from, limit);
   });
   const auto found = co_await std::move(reading);
   if (!found) co_return problem_of(found.error());
+  // A machine outside of the scope neither is shown as held up nor counts as that.
+  const std::vector<domain::WaitHolder> holders =
+      context.fleet.waits().holders(kMostHolders, call.caller.scope ? &found->covered : nullptr);
+  auto looking = context.store.read([app, holders, scope = call.caller.scope](store::Store& store) {
+    return read_holders(store, scope, app, holders);
+  });
+  const auto holding = co_await std::move(looking);
+  if (!holding) co_return problem_of(holding.error());
 
   base::JsonText json;
   json.begin_object();
-  add_holders(context, json, holders, found->holding);
+  add_holders(context, json, holders, *holding);
   json.key("items").begin_list();
-  for (const domain::Instance& instance : found->waiting)
+  for (const domain::Instance& instance : found->page)
     for (const domain::WaitStatus& wait : context.fleet.waits().waits_of(instance.key)) {
       json.begin_object().member("app_id", instance.app_id).member("instance_id", instance.instance_id);
       json.member("state_id", wait.state_id).member("recipe_version", instance.recipe_version);
@@ -90,7 +135,7 @@ Task<HttpResponse> waits(Context& context, const Call& call) {
       json.end_object();
     }
   json.end_list().key("next");
-  if (next.empty())
+  if (const std::string next = next_for(context, call, found->next); next.empty())
     json.null();
   else
     json.value(next);

@@ -6,7 +6,7 @@
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
 #include "backend/api/reads.hpp"
-#include "backend/api/visibility.hpp"
+#include "backend/api/visible_pages.hpp"
 #include "backend/domain/ownership.hpp"
 #include "backend/domain/recipe_check.hpp"
 #include "base/text.hpp"
@@ -42,28 +42,32 @@ base::Result<std::optional<domain::RecipeSummary>> as_seen(store::Store& store,
 using Recipes = domain::Page<domain::RecipeSummary>;
 
 base::Result<Recipes> list_seen(store::Store& store, const Scope& scope, const domain::PageRequest& page) {
-  auto recipes = store.list_recipes(page);
-  if (!recipes || !scope) return recipes;
   auto readable = ReadableRecipes::load(store, scope);
   if (!readable) return std::move(readable).error();
-  std::vector<domain::RecipeSummary> seen;
-  for (domain::RecipeSummary& each : recipes->items) {
-    auto shown = as_seen(store, *readable, std::move(each));
-    if (!shown) return std::move(shown).error();
-    if (*shown) seen.push_back(std::move(**shown));
-  }
-  recipes->items = std::move(seen);
-  return recipes;
+  using Rows = std::vector<domain::RecipeSummary>;
+  const auto keep = [&](Rows rows) -> base::Result<Rows> {
+    Rows seen;
+    for (domain::RecipeSummary& each : rows) {
+      auto shown = as_seen(store, *readable, std::move(each));
+      if (!shown) return std::move(shown).error();
+      if (*shown) seen.push_back(std::move(**shown));
+    }
+    return seen;
+  };
+  return read_visible<domain::RecipeSummary>(
+      scope, page, [&](const domain::PageRequest& part) { return store.list_recipes(part); }, keep,
+      [](const domain::RecipeSummary& recipe) { return recipe.name; });
 }
 
 Task<HttpResponse> list(Context& context, const Call& call) {
-  const auto page = page_of(call);
+  const auto page = visible_page_of(context, call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
   auto reading = context.store.read(
       [wanted = std::get<domain::PageRequest>(page), scope = call.caller.scope](
           store::Store& store) -> base::Result<Recipes> { return list_seen(store, scope, wanted); });
-  const auto recipes = co_await std::move(reading);
+  auto recipes = co_await std::move(reading);
   if (!recipes) co_return problem_of(recipes.error());
+  recipes->next = next_for(context, call, recipes->next);
   co_return list_reply(*recipes, [](base::JsonText& json, const domain::RecipeSummary& recipe) {
     json.begin_object().member("name", recipe.name).member("newest", recipe.newest);
     json.member("digest", recipe.digest).member("states", recipe.state_count);
@@ -80,26 +84,28 @@ struct Shown {
 
 base::Result<Shown> show_seen(store::Store& store, const Scope& scope, const std::string& name,
                               const domain::PageRequest& page) {
-  auto revisions = store.list_revisions(name, page);
-  if (!revisions) return std::move(revisions).error();
+  auto newest = store.find_revision_row(name, std::nullopt);
+  if (!newest) return std::move(newest).error();
   auto owner = store.recipe_owner(name);
   if (!owner) return std::move(owner).error();
-  if (!scope) return Shown{std::move(*revisions), std::move(*owner)};
   auto recipes = ReadableRecipes::load(store, scope, name);
   if (!recipes) return std::move(recipes).error();
   const ReadableRevisions readable = recipes->of(name, *owner);
   if (!readable.any()) return base::Error(base::ErrorCode::not_found, "there is no recipe '" + name + "'");
-  auto newest = store.find_revision_row(name, std::nullopt);
-  if (!newest) return std::move(newest).error();
-  std::erase_if(revisions->items, [&](const domain::Revision& each) {
+  const auto sees = [&](const domain::Revision& each) -> base::Result<bool> {
     const bool is_newest = readable.newest && each.revision == newest->revision;
-    return !readable.all && !is_newest && !readable.numbers.contains(each.revision);
-  });
+    return readable.all || is_newest || readable.numbers.contains(each.revision);
+  };
+  auto revisions = read_visible<domain::Revision>(
+      scope, page, [&](const domain::PageRequest& part) { return store.list_revisions(name, part); },
+      [&](std::vector<domain::Revision> rows) { return only(std::move(rows), sees); },
+      [](const domain::Revision& each) { return std::to_string(each.revision); });
+  if (!revisions) return std::move(revisions).error();
   return Shown{std::move(*revisions), std::move(*owner)};
 }
 
 Task<HttpResponse> show(Context& context, const Call& call) {
-  const auto page = page_of(call);
+  const auto page = visible_page_of(context, call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
   auto reading = context.store.read(
       [name = call.captured[0], wanted = std::get<domain::PageRequest>(page),
@@ -115,10 +121,10 @@ Task<HttpResponse> show(Context& context, const Call& call) {
     json.end_object();
   }
   json.end_list().key("next");
-  if (shown->revisions.next.empty())
+  if (const std::string next = next_for(context, call, shown->revisions.next); next.empty())
     json.null();
   else
-    json.value(shown->revisions.next);
+    json.value(next);
   co_return json_reply(kOk, json.end_object());
 }
 

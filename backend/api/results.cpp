@@ -1,7 +1,7 @@
 #include "backend/api/changes.hpp"
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
-#include "backend/api/scope.hpp"
+#include "backend/api/visible_pages.hpp"
 #include "backend/domain/report_json.hpp"
 #include "base/text.hpp"
 
@@ -26,8 +26,8 @@ std::optional<domain::Millis> read_since(std::string_view text) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(at->time_since_epoch()).count();
 }
 
-std::variant<Asked, HttpResponse> read_filter(const Call& call) {
-  const auto page = page_of(call);
+std::variant<Asked, HttpResponse> read_filter(const Context& context, const Call& call) {
+  const auto page = visible_page_of(context, call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) return *refused;
   Asked asked{.filter = {}, .page = std::get<domain::PageRequest>(page)};
   domain::ReportFilter& filter = asked.filter;
@@ -53,20 +53,28 @@ void begin_report(base::JsonText& json, const domain::ReportOrigin& origin) {
   domain::add_instant(json, "received", origin.received);
 }
 
-// Only rows of instances that the caller reaches. A page may then be short, and still have a next one.
-template <class Row>
-base::Result<domain::Page<Row>> keep_covered(store::Store& store, const Scope& scope,
-                                             base::Result<domain::Page<Row>> page) {
-  if (!page || !scope) return page;
+// What machines decide the length of.
+std::size_t size_of(const domain::ResultRow& row) {
+  return row.log.state_comment.size() + row.changes.size() +
+         (row.log.state_stdout ? row.log.state_stdout->size() : 0);
+}
+std::size_t size_of(const domain::RoundRow& row) {
+  std::size_t bytes = 0;
+  for (const std::string& id : row.end.drift)
+    bytes += id.size();
+  return bytes;
+}
+
+// Only rows of instances that the caller reaches; `list` asks the store.
+template <class Row, class List>
+base::Result<domain::Page<Row>> list_covered(store::Store& store, const Scope& scope,
+                                             const domain::PageRequest& page, List list) {
   CoveredNames covered(store, scope);
-  std::vector<Row> seen;
-  for (Row& row : page->items) {
-    auto has = covered.has(row.origin.app_id, row.origin.instance_id);
-    if (!has) return std::move(has).error();
-    if (*has) seen.push_back(std::move(row));
-  }
-  page->items = std::move(seen);
-  return page;
+  const auto sees = [&](const Row& row) { return covered.has(row.origin.app_id, row.origin.instance_id); };
+  return read_visible<Row>(
+      scope, page, list, [&](std::vector<Row> rows) { return only(std::move(rows), sees); },
+      [](const Row& row) { return std::to_string(row.origin.id); },
+      [](const Row& row) { return size_of(row); });
 }
 
 // An instance that is named must be one that the caller reaches.
@@ -78,16 +86,19 @@ base::Result<void> check_named(store::Store& store, const Scope& scope, const do
 }
 
 Task<HttpResponse> results(Context& context, const Call& call) {
-  const auto filter = read_filter(call);
+  const auto filter = read_filter(context, call);
   if (const auto* refused = std::get_if<HttpResponse>(&filter)) co_return *refused;
   auto reading =
       context.store.read([asked = std::get<Asked>(filter), scope = call.caller.scope](
                              store::Store& store) -> base::Result<domain::Page<domain::ResultRow>> {
         if (auto named = check_named(store, scope, asked.filter); !named) return std::move(named).error();
-        return keep_covered(store, scope, store.list_results(asked.filter, asked.page));
+        return list_covered<domain::ResultRow>(
+            store, scope, asked.page,
+            [&](const domain::PageRequest& part) { return store.list_results(asked.filter, part); });
       });
-  const auto rows = co_await std::move(reading);
+  auto rows = co_await std::move(reading);
   if (!rows) co_return problem_of(rows.error());
+  rows->next = next_for(context, call, rows->next);
   co_return list_reply(*rows, [](base::JsonText& json, const domain::ResultRow& row) {
     begin_report(json, row.origin);
     domain::add_log(json, row.log);
@@ -97,15 +108,18 @@ Task<HttpResponse> results(Context& context, const Call& call) {
 }
 
 Task<HttpResponse> rounds(Context& context, const Call& call) {
-  const auto filter = read_filter(call);
+  const auto filter = read_filter(context, call);
   if (const auto* refused = std::get_if<HttpResponse>(&filter)) co_return *refused;
   auto reading = context.store.read([asked = std::get<Asked>(filter), scope = call.caller.scope](
                                         store::Store& store) -> base::Result<domain::Page<domain::RoundRow>> {
     if (auto named = check_named(store, scope, asked.filter); !named) return std::move(named).error();
-    return keep_covered(store, scope, store.list_rounds(asked.filter, asked.page));
+    return list_covered<domain::RoundRow>(store, scope, asked.page, [&](const domain::PageRequest& part) {
+      return store.list_rounds(asked.filter, part);
+    });
   });
-  const auto rows = co_await std::move(reading);
+  auto rows = co_await std::move(reading);
   if (!rows) co_return problem_of(rows.error());
+  rows->next = next_for(context, call, rows->next);
   co_return list_reply(*rows, [](base::JsonText& json, const domain::RoundRow& row) {
     begin_report(json, row.origin);
     domain::add_round(json, row.end);

@@ -8,6 +8,7 @@
 #include "backend/api/self_reports.hpp"
 #include "backend/api/visibility.hpp"
 #include "backend/domain/ownership.hpp"
+#include "backend/api/visible_pages.hpp"
 #include "backend/domain/report_json.hpp"
 #include "backend/domain/rollout_rules.hpp"
 #include "backend/rollouts/rollout_step.hpp"
@@ -247,16 +248,24 @@ Task<HttpResponse> start(Context& context, const Call& call) {
 
 // ---- look
 
+base::Result<domain::Page<domain::Rollout>> list_seen(store::Store& store, const Scope& scope,
+                                                      const std::string& app,
+                                                      const domain::PageRequest& page) {
+  return read_visible<domain::Rollout>(
+      scope, page, [&](const domain::PageRequest& part) { return store.list_rollouts(app, part); },
+      [&](std::vector<domain::Rollout> rows) { return only_visible(store, scope, std::move(rows), set_of); },
+      [](const domain::Rollout& rollout) { return std::to_string(rollout.number); });
+}
+
 Task<HttpResponse> list(Context& context, const Call& call) {
-  const auto page = page_of(call);
+  const auto page = visible_page_of(context, call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
-  auto reading = context.store.read([app = std::string(call.http.parameter("app")),
-                                     wanted = std::get<domain::PageRequest>(page),
-                                     scope = call.caller.scope](store::Store& store) {
-    return keep_visible(store, scope, store.list_rollouts(app, wanted), set_of);
-  });
-  const auto rollouts = co_await std::move(reading);
+  auto reading = context.store.read(
+      [app = std::string(call.http.parameter("app")), wanted = std::get<domain::PageRequest>(page),
+       scope = call.caller.scope](store::Store& store) { return list_seen(store, scope, app, wanted); });
+  auto rollouts = co_await std::move(reading);
   if (!rollouts) co_return problem_of(rollouts.error());
+  rollouts->next = next_for(context, call, rollouts->next);
   co_return list_reply(*rollouts, [&](base::JsonText& json, const domain::Rollout& rollout) {
     json.begin_object();
     add_rollout(json, rollout, call.caller.scope, nullptr);
@@ -277,20 +286,20 @@ base::Result<Shown> read_shown(store::Store& store, const std::string& id, const
   if (!rollout) return std::move(rollout).error();
   auto rings = store.ring_counts(*rollout);
   if (!rings) return std::move(rings).error();
-  auto targets = store.list_rollout_targets(*rollout, phase, page);
-  if (!targets) return std::move(targets).error();
-  auto evidence = store.failed_targets(*rollout, kMostEvidence);
-  if (!evidence) return std::move(evidence).error();
   CoveredNames covered(store, scope);
-  for (std::vector<domain::RolloutTarget>* list : {&targets->items, &*evidence}) {
-    std::vector<domain::RolloutTarget> seen;
-    for (domain::RolloutTarget& target : *list) {
-      auto has = covered.has(rollout->app_id, target.instance_id);
-      if (!has) return std::move(has).error();
-      if (*has) seen.push_back(std::move(target));
-    }
-    *list = std::move(seen);
-  }
+  const auto sees = [&](const domain::RolloutTarget& target) {
+    return covered.has(rollout->app_id, target.instance_id);
+  };
+  auto targets = read_visible<domain::RolloutTarget>(
+      scope, page,
+      [&](const domain::PageRequest& part) { return store.list_rollout_targets(*rollout, phase, part); },
+      [&](std::vector<domain::RolloutTarget> rows) { return only(std::move(rows), sees); },
+      [](const domain::RolloutTarget& target) { return std::to_string(target.position); });
+  if (!targets) return std::move(targets).error();
+  auto failed = store.failed_targets(*rollout, kMostEvidence);
+  if (!failed) return std::move(failed).error();
+  auto evidence = only(std::move(*failed), sees);
+  if (!evidence) return std::move(evidence).error();
   return Shown{std::move(*rollout), std::move(*rings), std::move(*evidence), std::move(*targets)};
 }
 
@@ -305,7 +314,7 @@ void add_target(base::JsonText& json, const domain::RolloutTarget& target) {
 }
 
 Task<HttpResponse> show(Context& context, const Call& call) {
-  const auto page = page_of(call);
+  const auto page = visible_page_of(context, call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
   auto reading =
       context.store.read([id = call.captured[0], phase = std::string(call.http.parameter("phase")),
@@ -325,10 +334,10 @@ Task<HttpResponse> show(Context& context, const Call& call) {
   for (const domain::RolloutTarget& target : shown->targets.items)
     add_target(json, target);
   json.end_list().key("next");
-  if (shown->targets.next.empty())
+  if (const std::string next = next_for(context, call, shown->targets.next); next.empty())
     json.null();
   else
-    json.value(shown->targets.next);
+    json.value(next);
   co_return json_reply(kOk, json.end_object());
 }
 

@@ -28,23 +28,6 @@ base::Result<std::vector<bool>> visible_sets(store::Store& store, const Scope& s
                                              std::span<const MachineSet> sets);
 base::Result<bool> is_visible(store::Store& store, const Scope& scope, const MachineSet& set);
 
-// The items of a page that can be seen; `set_of` says what each is for.
-template <class Item, class SetOf>
-base::Result<domain::Page<Item>> keep_visible(store::Store& store, const Scope& scope,
-                                              base::Result<domain::Page<Item>> page, SetOf set_of) {
-  if (!page || !scope) return page;
-  std::vector<MachineSet> sets;
-  for (const Item& item : page->items)
-    sets.push_back(set_of(item));
-  auto visible = visible_sets(store, scope, sets);
-  if (!visible) return std::move(visible).error();
-  std::vector<Item> seen;
-  for (std::size_t i = 0; i < page->items.size(); ++i)
-    if ((*visible)[i]) seen.push_back(std::move(page->items[i]));
-  page->items = std::move(seen);
-  return page;
-}
-
 // An app that is in the scope as a whole, or that has a machine in it; an app that is not is not there.
 base::Result<bool> is_app_visible(store::Store& store, const Scope& scope, const std::string& app_id);
 base::Result<domain::App> find_visible_app(store::Store& store, const Scope& scope,

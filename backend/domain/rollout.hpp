@@ -83,8 +83,9 @@ struct RolloutTarget {
   std::string error;
   std::optional<double> progress;
   Millis told = 0;
-  Millis at = 0;             // when it was last heard of
-  bool is_excluded = false;  // it does not count: excluded, forgiven by a resume, or another rollout has it
+  Millis at = 0;              // when it was last heard of
+  bool is_excluded = false;   // it does not count: excluded, forgiven by a resume, or another rollout has it
+  std::int64_t position = 0;  // among the targets of its rollout
 };
 
 // A ring as it stands, without machines that were forgotten, revoked or excluded (from the rollout:

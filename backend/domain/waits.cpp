@@ -330,7 +330,9 @@ std::vector<InstanceKey> WaitIndex::waiting_instances() const {
   return keys;
 }
 
-std::vector<WaitHolder> WaitIndex::holders(std::size_t most) const {
+std::vector<WaitHolder> WaitIndex::holders(std::size_t most,
+                                           const std::unordered_set<InstanceKey>* among) const {
+  const auto counts_as_held = [&](InstanceKey key) { return !among || among->contains(key); };
   std::unordered_map<InstanceKey, std::size_t> counts;
   for (const auto& [app_id, app] : impl_->apps)
     for (const auto& [list, group] : app.groups)
@@ -338,8 +340,10 @@ std::vector<WaitHolder> WaitIndex::holders(std::size_t most) const {
         std::unordered_set<InstanceKey> held_by;
         for (const Target& target : wait.targets)
           held_by.insert(target.open.begin(), target.open.end());
+        if (held_by.empty()) continue;
+        const auto members = static_cast<std::size_t>(std::ranges::count_if(group.members, counts_as_held));
         for (const InstanceKey key : held_by)
-          counts[key] += group.members.size() - group.members.count(key);
+          counts[key] += members - (counts_as_held(key) ? group.members.count(key) : 0);
       }
   std::vector<WaitHolder> holders;
   for (const auto& [key, waiting] : counts)

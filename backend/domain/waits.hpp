@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "backend/domain/model.hpp"
@@ -76,8 +77,9 @@ class WaitIndex {
   protocol::WaitList wait_list(InstanceKey instance) const;
   // Instances that have wait states, in the order of their keys.
   std::vector<InstanceKey> waiting_instances() const;
-  // Who holds up others, those with most first.
-  std::vector<WaitHolder> holders(std::size_t most) const;
+  // Who holds up others, those with most first. `among`: only these count as held up; null: all.
+  std::vector<WaitHolder> holders(std::size_t most,
+                                  const std::unordered_set<InstanceKey>* among = nullptr) const;
   // How many wait states are open.
   std::size_t open_count() const;
 

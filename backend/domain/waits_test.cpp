@@ -144,6 +144,9 @@ TEST_CASE("an excluded machine holds nobody up, and a revoked one is not there")
   CHECK(index.holders(10).size() == 1);
   CHECK(index.holders(10).at(0).instance == 2);
   CHECK(index.holders(10).at(0).waiting == 2);
+  const std::unordered_set<backend::domain::InstanceKey> one{1}, itself{2};
+  CHECK(index.holders(10, &one).at(0).waiting == 1);  // as far as these are concerned
+  CHECK(index.holders(10, &itself).empty());
   CHECK(index.on_report(2, done("schema"), 5).size() == 2);  // by selector and by name
   CHECK(index.holders(10).empty());
 

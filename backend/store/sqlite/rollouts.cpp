@@ -65,6 +65,7 @@ domain::RolloutTarget read_target(const Query& row) {
   target.told = row.integer(7);
   target.at = row.integer(8);
   target.is_excluded = row.integer(9) != 0;
+  target.position = row.integer(0);
   return target;
 }
 
