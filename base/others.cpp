@@ -24,8 +24,7 @@ bool is_other(uid_t uid) {
 }
 
 std::string how_others_write_to(int folder, const struct stat& found, std::optional<uid_t> also) {
-  if (is_other(found.st_uid) && found.st_uid != also)
-    return "belongs to uid " + std::to_string(found.st_uid);
+  if (is_other(found.st_uid) && found.st_uid != also) return "belongs to uid " + std::to_string(found.st_uid);
   if ((found.st_mode & S_IWOTH) != 0) return "can be written to by everybody";
   if ((found.st_mode & S_IWGRP) == 0) return {};
   const bool is_our_group = found.st_gid == 0 || (::geteuid() != 0 && found.st_gid == ::getegid());
