@@ -72,6 +72,7 @@ Task<HttpResponse> list(Context& context, const Call& call) {
   const auto page = visible_page_of(context, call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
   auto reading = context.store.read(
+      call.caller.token_id,
       [wanted = std::get<domain::PageRequest>(page), scope = call.caller.scope](
           store::Store& store) -> base::Result<Recipes> { return list_seen(store, scope, wanted); });
   auto recipes = co_await std::move(reading);
@@ -117,6 +118,7 @@ Task<HttpResponse> show(Context& context, const Call& call) {
   const auto page = visible_page_of(context, call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
   auto reading = context.store.read(
+      call.caller.token_id,
       [name = call.captured[0], wanted = std::get<domain::PageRequest>(page),
        scope = call.caller.scope](store::Store& store) { return show_seen(store, scope, name, wanted); });
   const auto shown = co_await std::move(reading);
@@ -140,9 +142,9 @@ Task<HttpResponse> show(Context& context, const Call& call) {
 Task<HttpResponse> show_revision(Context& context, const Call& call) {
   const auto number = base::parse_integer(call.captured[1]);
   if (!number || *number < 1) co_return problem(kNotFound, "revisions are numbers from 1");
-  auto reading =
-      context.store.read([name = call.captured[0], wanted = *number, scope = call.caller.scope](
-                             store::Store& store) { return find_readable(store, scope, name, wanted); });
+  auto reading = context.store.read(
+      call.caller.token_id, [name = call.captured[0], wanted = *number, scope = call.caller.scope](
+                                store::Store& store) { return find_readable(store, scope, name, wanted); });
   const auto revision = co_await std::move(reading);
   if (!revision) {
     if (call.caller.scope && revision.error().code() == base::ErrorCode::not_found) {
@@ -201,10 +203,20 @@ Task<HttpResponse> push(Context& context, const Call& call) {
   Fields fields{base::Value()};
   check_name(fields, "name", name);
   if (auto refused = fields.problems()) co_return std::move(*refused);
-  auto checking =
-      context.store.read([content = call.http.body](store::Store&) -> base::Result<domain::CheckedRecipe> {
-        return domain::check_recipe(content);
+  const std::string owner = call.caller.scope ? call.caller.scope->text() : "";
+  // Before the recipe is looked at, which takes longer than all of this.
+  auto asking = context.store.read(
+      call.caller.token_id, [name, scope = call.caller.scope](store::Store& store) -> base::Result<void> {
+        if (auto own = check_owned(store, scope, name); !own) return own;
+        if (auto own = check_followers(store, scope, name); !own) return own;
+        return {};
       });
+  const auto allowed = co_await std::move(asking);
+  if (!allowed) co_return problem_of(allowed.error());
+  auto checking = context.store.work(call.caller.token_id,
+                                     [content = call.http.body]() -> base::Result<domain::CheckedRecipe> {
+                                       return domain::check_recipe(content);
+                                     });
   auto checked = co_await std::move(checking);
   if (!checked) co_return problem_of(checked.error());
   if (!checked->problems.empty())
@@ -219,7 +231,7 @@ Task<HttpResponse> push(Context& context, const Call& call) {
                                .digest = checked->digest,
                                .states = std::move(checked->states),
                                .state_count = checked->state_count,
-                               .owner = call.caller.scope ? call.caller.scope->text() : ""};
+                               .owner = owner};
   auto writing =
       context.store.write([revision = std::move(revision), actor = call.actor,
                            scope = call.caller.scope](store::Store& store) -> base::Result<Pushed> {
