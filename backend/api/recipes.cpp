@@ -205,12 +205,13 @@ Task<HttpResponse> push(Context& context, const Call& call) {
   if (auto refused = fields.problems()) co_return std::move(*refused);
   const std::string owner = call.caller.scope ? call.caller.scope->text() : "";
   // Before the recipe is looked at, which takes longer than all of this.
-  auto asking = context.store.read(
-      call.caller.token_id, [name, scope = call.caller.scope](store::Store& store) -> base::Result<void> {
-        if (auto own = check_owned(store, scope, name); !own) return own;
-        if (auto own = check_followers(store, scope, name); !own) return own;
-        return {};
-      });
+  auto asking = context.store.read(call.caller.token_id,
+                                   [name, owner, scope = call.caller.scope, bytes = call.http.body.size(),
+                                    quota = context.recipe_quota](store::Store& store) -> base::Result<void> {
+                                     if (auto own = check_owned(store, scope, name); !own) return own;
+                                     if (auto own = check_followers(store, scope, name); !own) return own;
+                                     return store::check_quota(store, name, owner, bytes, quota);
+                                   });
   const auto allowed = co_await std::move(asking);
   if (!allowed) co_return problem_of(allowed.error());
   auto checking = context.store.work(call.caller.token_id,
@@ -233,11 +234,11 @@ Task<HttpResponse> push(Context& context, const Call& call) {
                                .state_count = checked->state_count,
                                .owner = owner};
   auto writing =
-      context.store.write([revision = std::move(revision), actor = call.actor,
-                           scope = call.caller.scope](store::Store& store) -> base::Result<Pushed> {
+      context.store.write([revision = std::move(revision), actor = call.actor, scope = call.caller.scope,
+                           quota = context.recipe_quota](store::Store& store) -> base::Result<Pushed> {
         if (auto own = check_owned(store, scope, revision.name); !own) return std::move(own).error();
         if (auto own = check_followers(store, scope, revision.name); !own) return std::move(own).error();
-        auto put = store::put_revision(store, revision, domain::now_millis());
+        auto put = store::put_revision(store, revision, domain::now_millis(), quota);
         if (!put) return std::move(put).error();
         if (!put->is_new) return Pushed{std::move(*put), {}};
         auto delivery = place_followers(store, revision.name);
