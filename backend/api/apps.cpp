@@ -51,7 +51,8 @@ base::Result<domain::Page<domain::App>> list_seen(store::Store& store, const Sco
 Task<HttpResponse> list(Context& context, const Call& call) {
   const auto page = visible_page_of(context, call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
-  auto reading = context.store.read([wanted = std::get<domain::PageRequest>(page), scope = call.caller.scope](
+  auto reading = context.store.read(call.caller.token_id,
+                                    [wanted = std::get<domain::PageRequest>(page), scope = call.caller.scope](
                                         store::Store& store) { return list_seen(store, scope, wanted); });
   auto apps = co_await std::move(reading);
   if (!apps) co_return problem_of(apps.error());
@@ -60,9 +61,10 @@ Task<HttpResponse> list(Context& context, const Call& call) {
 }
 
 Task<HttpResponse> show(Context& context, const Call& call) {
-  auto reading = context.store.read([id = call.captured[0], scope = call.caller.scope](store::Store& store) {
-    return find_visible_app(store, scope, id);
-  });
+  auto reading = context.store.read(call.caller.token_id,
+                                    [id = call.captured[0], scope = call.caller.scope](store::Store& store) {
+                                      return find_visible_app(store, scope, id);
+                                    });
   const auto app = co_await std::move(reading);
   if (!app) co_return problem_of(app.error());
   co_return app_reply(kOk, *app);
@@ -209,8 +211,9 @@ void add_dependence(base::JsonText& json, const Dependence& each) {
 }
 
 Task<HttpResponse> self_reported(Context& context, const Call& call) {
-  auto reading = context.store.read(
-      [id = call.captured[0]](store::Store& store) { return find_dependences(store, id); });
+  auto reading = context.store.read(call.caller.token_id, [id = call.captured[0]](store::Store& store) {
+    return find_dependences(store, id);
+  });
   auto found = co_await std::move(reading);
   if (!found) co_return problem_of(found.error());
   co_return list_reply(domain::Page<Dependence>{std::move(*found), ""}, add_dependence);

@@ -157,6 +157,7 @@ Task<HttpResponse> list(Context& context, const Call& call) {
   const auto page = visible_page_of(context, call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
   auto reading = context.store.read(
+      call.caller.token_id,
       [app = std::string(call.http.parameter("app")), wanted = std::get<domain::PageRequest>(page),
        scope = call.caller.scope](store::Store& store) { return list_seen(store, scope, app, wanted); });
   auto assignments = co_await std::move(reading);
@@ -180,17 +181,19 @@ HttpResponse no_such(const Call& call) {
 Task<HttpResponse> show(Context& context, const Call& call) {
   const auto id = id_of(call);
   if (!id) co_return no_such(call);
-  auto reading = context.store.read([wanted = *id, scope = call.caller.scope](store::Store& store)
-                                        -> base::Result<std::pair<domain::Assignment, std::size_t>> {
-    auto assignment = find_seen(store, scope, wanted);
-    if (!assignment) return std::move(assignment).error();
-    auto selector = domain::Selector::parse(assignment->selector);
-    if (selector) selector = narrowed(scope, selector->strict());
-    if (!selector) return std::move(selector).error();
-    auto matched = fleet::count_matches(store, assignment->app_id, *selector);
-    if (!matched) return std::move(matched).error();
-    return std::pair(std::move(*assignment), *matched);
-  });
+  auto reading = context.store.read(
+      call.caller.token_id,
+      [wanted = *id, scope = call.caller.scope](
+          store::Store& store) -> base::Result<std::pair<domain::Assignment, std::size_t>> {
+        auto assignment = find_seen(store, scope, wanted);
+        if (!assignment) return std::move(assignment).error();
+        auto selector = domain::Selector::parse(assignment->selector);
+        if (selector) selector = narrowed(scope, selector->strict());
+        if (!selector) return std::move(selector).error();
+        auto matched = fleet::count_matches(store, assignment->app_id, *selector);
+        if (!matched) return std::move(matched).error();
+        return std::pair(std::move(*assignment), *matched);
+      });
   const auto found = co_await std::move(reading);
   if (!found) co_return problem_of(found.error());
   base::JsonText json;

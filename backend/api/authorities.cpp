@@ -87,7 +87,7 @@ void add_status(base::JsonText& json, const AuthoritySet& all, const Counted& co
 }
 
 Task<HttpResponse> show_status(Context& context, SharedAuthorities all) {
-  auto reading = context.store.read([all](store::Store& store) { return count(store, *all); });
+  auto reading = context.store.read("", [all](store::Store& store) { return count(store, *all); });
   const auto counted = co_await std::move(reading);
   if (!counted) co_return problem_of(counted.error());
   base::JsonText json;

@@ -12,6 +12,7 @@
 #include "backend/domain/audit_rules.hpp"
 #include "backend/domain/call_limits.hpp"
 #include "backend/domain/rate_limit.hpp"
+#include "backend/domain/recipe_quota.hpp"
 #include "backend/fleet/fleet.hpp"
 #include "backend/rollouts/rollouts.hpp"
 #include "backend/store/store_thread.hpp"
@@ -45,6 +46,7 @@ struct Context {
   domain::RateLimit noted_limits = domain::RateLimit({.at_once = 1, .per_second = 1.0 / 600, .keys = 1000});
   domain::ReadLimit reads = {};  // of recipes' content
 
+  domain::RecipeQuota recipe_quota = {};
   base::Seal seal = {};  // of cursors that go to tokens with a scope
 
   std::function<Installation()> installation = {};  // as it is now

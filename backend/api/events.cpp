@@ -86,9 +86,10 @@ Events next_events(const telemetry::EventLog& log, const telemetry::EventFilter&
 }
 
 // Those of machines in the scope. Asked anew each time: tags change, and with them who is in it.
-Task<base::Result<Events>> keep_covered(Context& context, const Scope& scope, Events events) {
-  auto reading =
-      context.store.read([scope, events = std::move(events)](store::Store& store) -> base::Result<Events> {
+Task<base::Result<Events>> keep_covered(Context& context, const StreamRequest& request, Events events) {
+  auto reading = context.store.read(
+      request.token_id,
+      [scope = request.scope, events = std::move(events)](store::Store& store) -> base::Result<Events> {
         CoveredNames covered(store, scope);
         Events kept;
         for (const auto& event : events) {
@@ -134,7 +135,7 @@ Task<> stream(Context& context, StreamRequest request, transport::EventSink& sin
     Events events = next_events(log, request.filter, request.after);
     const bool seen_all = events.empty();
     if (request.scope && !seen_all) {
-      auto keeping = keep_covered(context, request.scope, std::move(events));
+      auto keeping = keep_covered(context, request, std::move(events));
       auto kept = co_await std::move(keeping);
       if (!kept) co_return;
       events = std::move(*kept);
@@ -188,6 +189,7 @@ Task<HttpResponse> events(Context& context, const Call& call) {
   request.place = std::get<std::shared_ptr<StreamPlace>>(std::move(place));
   if (request.filter.output) {
     auto reading = context.store.read(
+        request.token_id,
         [app = request.filter.app_id, id = request.filter.instance_id,
          scope = request.scope](store::Store& store) { return find_covered(store, scope, app, id); });
     const auto instance = co_await std::move(reading);

@@ -101,18 +101,20 @@ Task<HttpResponse> waits(Context& context, const Call& call) {
   if (!after) co_return problem(kBadRequest, "after is not what 'next' said");
 
   const std::string app(call.http.parameter("app"));
-  auto reading = context.store.read([keys = context.fleet.waits().waiting_instances(), app, from = *after,
+  auto reading = context.store.read(call.caller.token_id,
+                                    [keys = context.fleet.waits().waiting_instances(), app, from = *after,
                                      limit = page.limit, scope = call.caller.scope](store::Store& store) {
-    return read_waiting(store, scope, app, keys, from, limit);
-  });
+                                      return read_waiting(store, scope, app, keys, from, limit);
+                                    });
   const auto found = co_await std::move(reading);
   if (!found) co_return problem_of(found.error());
   // A machine outside of the scope neither is shown as held up nor counts as that.
   const std::vector<domain::WaitHolder> holders =
       context.fleet.waits().holders(kMostHolders, call.caller.scope ? &found->covered : nullptr);
-  auto looking = context.store.read([app, holders, scope = call.caller.scope](store::Store& store) {
-    return read_holders(store, scope, app, holders);
-  });
+  auto looking = context.store.read(call.caller.token_id,
+                                    [app, holders, scope = call.caller.scope](store::Store& store) {
+                                      return read_holders(store, scope, app, holders);
+                                    });
   const auto holding = co_await std::move(looking);
   if (!holding) co_return problem_of(holding.error());
 
@@ -244,13 +246,14 @@ Task<HttpResponse> fleet(Context& context, const Call& call) {
   const std::string app(call.http.parameter("app"));
   if (call.caller.scope) {
     auto counting = context.store.read(
+        call.caller.token_id,
         [app, scope = *call.caller.scope](store::Store& store) { return count_covered(store, app, scope); });
     const auto found = co_await std::move(counting);
     if (!found) co_return problem_of(found.error());
     co_return scoped_reply(context, *found);
   }
-  auto reading =
-      context.store.read([app](store::Store& store) { return store.fleet(app, domain::now_millis()); });
+  auto reading = context.store.read(
+      call.caller.token_id, [app](store::Store& store) { return store.fleet(app, domain::now_millis()); });
   const auto counts = co_await std::move(reading);
   if (!counts) co_return problem_of(counts.error());
   co_return fleet_reply(context, *counts, context.fleet.waits().open_count());

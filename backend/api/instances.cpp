@@ -145,10 +145,11 @@ Task<HttpResponse> list(Context& context, const Call& call) {
   if (selector) selector = narrowed(call.caller.scope, *selector);
   if (!selector) co_return problem(kBadRequest, "selector " + selector.error().message());
 
-  auto reading = context.store.read([filter, wanted = std::get<domain::PageRequest>(page),
-                                     chosen = std::move(*selector)](store::Store& store) {
-    return store.list_instances(filter, &chosen, wanted, chosen.uses_facts());
-  });
+  auto reading =
+      context.store.read(call.caller.token_id, [filter, wanted = std::get<domain::PageRequest>(page),
+                                                chosen = std::move(*selector)](store::Store& store) {
+        return store.list_instances(filter, &chosen, wanted, chosen.uses_facts());
+      });
   const auto instances = co_await std::move(reading);
   if (!instances) co_return problem_of(instances.error());
   co_return list_reply(*instances, [&](base::JsonText& json, const domain::Instance& instance) {
@@ -158,10 +159,10 @@ Task<HttpResponse> list(Context& context, const Call& call) {
 }
 
 Task<HttpResponse> show(Context& context, const Call& call) {
-  auto reading = context.store.read(
-      [app = call.captured[0], id = call.captured[1], scope = call.caller.scope](store::Store& store) {
-        return read_shown(store, find_covered(store, scope, app, id));
-      });
+  auto reading = context.store.read(call.caller.token_id, [app = call.captured[0], id = call.captured[1],
+                                                           scope = call.caller.scope](store::Store& store) {
+    return read_shown(store, find_covered(store, scope, app, id));
+  });
   const auto instance = co_await std::move(reading);
   if (!instance) co_return problem_of(instance.error());
   co_return instance_reply(context, *instance);

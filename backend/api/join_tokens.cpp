@@ -38,9 +38,10 @@ void begin_join_token(base::JsonText& json, const domain::JoinToken& token) {
 Task<HttpResponse> list(Context& context, const Call& call) {
   const auto page = page_of(call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
-  auto reading = context.store.read([wanted = std::get<domain::PageRequest>(page)](store::Store& store) {
-    return store.list_join_tokens(wanted);
-  });
+  auto reading = context.store.read(call.caller.token_id,
+                                    [wanted = std::get<domain::PageRequest>(page)](store::Store& store) {
+                                      return store.list_join_tokens(wanted);
+                                    });
   const auto tokens = co_await std::move(reading);
   if (!tokens) co_return problem_of(tokens.error());
   co_return list_reply(*tokens, [](base::JsonText& json, const domain::JoinToken& token) {

@@ -63,6 +63,7 @@ Task<HttpResponse> list(Context& context, const Call& call) {
   const auto page = visible_page_of(context, call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
   auto reading = context.store.read(
+      call.caller.token_id,
       [wanted = std::get<domain::PageRequest>(page), scope = call.caller.scope](
           store::Store& store) -> base::Result<Recipes> { return list_seen(store, scope, wanted); });
   auto recipes = co_await std::move(reading);
@@ -108,6 +109,7 @@ Task<HttpResponse> show(Context& context, const Call& call) {
   const auto page = visible_page_of(context, call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
   auto reading = context.store.read(
+      call.caller.token_id,
       [name = call.captured[0], wanted = std::get<domain::PageRequest>(page),
        scope = call.caller.scope](store::Store& store) { return show_seen(store, scope, name, wanted); });
   const auto shown = co_await std::move(reading);
@@ -131,9 +133,9 @@ Task<HttpResponse> show(Context& context, const Call& call) {
 Task<HttpResponse> show_revision(Context& context, const Call& call) {
   const auto number = base::parse_integer(call.captured[1]);
   if (!number || *number < 1) co_return problem(kNotFound, "revisions are numbers from 1");
-  auto reading =
-      context.store.read([name = call.captured[0], wanted = *number, scope = call.caller.scope](
-                             store::Store& store) { return find_readable(store, scope, name, wanted); });
+  auto reading = context.store.read(
+      call.caller.token_id, [name = call.captured[0], wanted = *number, scope = call.caller.scope](
+                                store::Store& store) { return find_readable(store, scope, name, wanted); });
   const auto revision = co_await std::move(reading);
   if (!revision) {
     if (call.caller.scope && revision.error().code() == base::ErrorCode::not_found) {
@@ -208,10 +210,24 @@ Task<HttpResponse> push(Context& context, const Call& call) {
   Fields fields{base::Value()};
   check_name(fields, "name", name);
   if (auto refused = fields.problems()) co_return std::move(*refused);
-  auto checking =
-      context.store.read([content = call.http.body](store::Store&) -> base::Result<domain::CheckedRecipe> {
-        return domain::check_recipe(content);
-      });
+  const std::string maker = call.caller.scope ? call.caller.scope->text() : "";
+  const std::string confirmed(call.http.parameter("owner"));
+  // Before the recipe is looked at, which takes longer than all of this.
+  auto asking =
+      context.store.read(call.caller.token_id,
+                         [name, maker, confirmed, scope = call.caller.scope, bytes = call.http.body.size(),
+                          quota = context.recipe_quota](store::Store& store) -> base::Result<void> {
+                           if (auto own = check_owner(store, scope, name, confirmed); !own)
+                             return std::move(own).error();
+                           if (auto own = check_followers(store, scope, name); !own) return own;
+                           return store::check_quota(store, name, maker, bytes, quota);
+                         });
+  const auto allowed = co_await std::move(asking);
+  if (!allowed) co_return problem_of(allowed.error());
+  auto checking = context.store.work(call.caller.token_id,
+                                     [content = call.http.body]() -> base::Result<domain::CheckedRecipe> {
+                                       return domain::check_recipe(content);
+                                     });
   auto checked = co_await std::move(checking);
   if (!checked) co_return problem_of(checked.error());
   if (!checked->problems.empty())
@@ -226,15 +242,14 @@ Task<HttpResponse> push(Context& context, const Call& call) {
                                .digest = checked->digest,
                                .states = std::move(checked->states),
                                .state_count = checked->state_count,
-                               .owner = call.caller.scope ? call.caller.scope->text() : ""};
-  auto writing =
-      context.store.write([revision = std::move(revision), actor = call.actor,
-                           confirmed = std::string(call.http.parameter("owner")),
-                           scope = call.caller.scope](store::Store& store) -> base::Result<Pushed> {
+                               .owner = maker};
+  auto writing = context.store.write(
+      [revision = std::move(revision), actor = call.actor, confirmed, scope = call.caller.scope,
+       quota = context.recipe_quota](store::Store& store) -> base::Result<Pushed> {
         auto owner = check_owner(store, scope, revision.name, confirmed);
         if (!owner) return std::move(owner).error();
         if (auto own = check_followers(store, scope, revision.name); !own) return std::move(own).error();
-        auto put = store::put_revision(store, revision, domain::now_millis());
+        auto put = store::put_revision(store, revision, domain::now_millis(), quota);
         if (!put) return std::move(put).error();
         if (!put->is_new) return Pushed{std::move(*put), std::move(*owner), {}};
         auto delivery = place_followers(store, revision.name);

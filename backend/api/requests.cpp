@@ -125,19 +125,20 @@ Task<HttpResponse> plan(Context& context, const Call& call) {
 
   protocol::RecipeMetadata given;
   if (!source.content.empty()) {
-    auto checking =
-        context.store.read([content = source.content](store::Store&) -> base::Result<domain::CheckedRecipe> {
-          return domain::check_recipe(content);
-        });
+    auto checking = context.store.work(call.caller.token_id,
+                                       [content = source.content]() -> base::Result<domain::CheckedRecipe> {
+                                         return domain::check_recipe(content);
+                                       });
     auto checked = co_await std::move(checking);
     if (!checked) co_return problem_of(checked.error());
     if (!checked->problems.empty())
       co_return problem(kUnprocessable, "the recipe has problems", items_of(checked->problems));
     given = plan_of(std::move(checked->states), std::move(checked->digest));
   } else if (!source.name.empty()) {
-    auto reading = context.store.read([source, scope = call.caller.scope](store::Store& store) {
-      return find_readable(store, scope, source.name, source.revision);
-    });
+    auto reading =
+        context.store.read(call.caller.token_id, [source, scope = call.caller.scope](store::Store& store) {
+          return find_readable(store, scope, source.name, source.revision);
+        });
     auto revision = co_await std::move(reading);
     if (!revision) co_return problem_of(revision.error());
     // The answers show what the recipe says.
@@ -147,12 +148,13 @@ Task<HttpResponse> plan(Context& context, const Call& call) {
     given = plan_of(std::move(revision->states), std::move(revision->digest));
   }
 
-  auto finding = find_targets(context, call.caller.scope, app_id, std::move(selector));
+  auto finding = find_targets(context, call.caller, app_id, std::move(selector));
   const auto targets = co_await std::move(finding);
   if (!targets) co_return problem_of(targets.error());
   Contents contents;
   if (source.is_own()) {
     auto reading = context.store.read(
+        call.caller.token_id,
         [connected = targets->connected](store::Store& store) { return read_contents(store, connected); });
     auto read = co_await std::move(reading);
     if (!read) co_return problem_of(read.error());
@@ -201,16 +203,16 @@ Task<HttpResponse> run(Context& context, const Call& call) {
   const seconds timeout = read_timeout(fields);
   check_name(fields, "run_id", run_id);
   if (auto refused = fields.problems()) co_return std::move(*refused);
-  auto checking = context.store.read(
-      [text = base::to_json(*state)](store::Store&) -> base::Result<domain::CheckedRecipe> {
-        return domain::check_single_state(text);
-      });
+  auto checking = context.store.work(call.caller.token_id,
+                                     [text = base::to_json(*state)]() -> base::Result<domain::CheckedRecipe> {
+                                       return domain::check_single_state(text);
+                                     });
   auto checked = co_await std::move(checking);
   if (!checked) co_return problem_of(checked.error());
   if (!checked->problems.empty())
     co_return problem(kUnprocessable, "the state has problems", items_of(checked->problems));
 
-  auto finding = find_targets(context, call.caller.scope, app_id, std::move(selector));
+  auto finding = find_targets(context, call.caller, app_id, std::move(selector));
   const auto targets = co_await std::move(finding);
   if (!targets) co_return problem_of(targets.error());
   // Noted before it is done: what reaches past the recipe leaves a trace even if we die on the way. Without
@@ -258,7 +260,7 @@ Task<HttpResponse> cancel(Context& context, const Call& call) {
   const bool force = fields.flag_or("force", false);
   check_name(fields, "run_id", call.captured[0]);
   if (auto refused = fields.problems()) co_return std::move(*refused);
-  auto finding = find_targets(context, call.caller.scope, app_id, std::move(selector));
+  auto finding = find_targets(context, call.caller, app_id, std::move(selector));
   const auto targets = co_await std::move(finding);
   if (!targets) co_return problem_of(targets.error());
   base::JsonText json;
@@ -292,9 +294,10 @@ Task<HttpResponse> query(Context& context, const Call& call) {
   const seconds timeout = read_timeout(fields);
   if (auto refused = fields.problems()) co_return std::move(*refused);
 
-  auto reading = context.store.read([app_id, instance_id, scope = call.caller.scope](store::Store& store) {
-    return find_covered(store, scope, app_id, instance_id);
-  });
+  auto reading = context.store.read(call.caller.token_id,
+                                    [app_id, instance_id, scope = call.caller.scope](store::Store& store) {
+                                      return find_covered(store, scope, app_id, instance_id);
+                                    });
   const auto instance = co_await std::move(reading);
   if (!instance) co_return problem_of(instance.error());
   if (!context.fleet.is_connected(instance->key))
@@ -338,7 +341,7 @@ Task<HttpResponse> settings(Context& context, const Call& call) {
   }
   if (auto refused = fields.problems()) co_return std::move(*refused);
   const std::string reached = selector.text();
-  auto finding = find_targets(context, call.caller.scope, app_id, std::move(selector));
+  auto finding = find_targets(context, call.caller, app_id, std::move(selector));
   const auto targets = co_await std::move(finding);
   if (!targets) co_return problem_of(targets.error());
   auto writing =

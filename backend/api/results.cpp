@@ -88,9 +88,10 @@ base::Result<void> check_named(store::Store& store, const Scope& scope, const do
 Task<HttpResponse> results(Context& context, const Call& call) {
   const auto filter = read_filter(context, call);
   if (const auto* refused = std::get_if<HttpResponse>(&filter)) co_return *refused;
-  auto reading =
-      context.store.read([asked = std::get<Asked>(filter), scope = call.caller.scope](
-                             store::Store& store) -> base::Result<domain::Page<domain::ResultRow>> {
+  auto reading = context.store.read(
+      call.caller.token_id,
+      [asked = std::get<Asked>(filter),
+       scope = call.caller.scope](store::Store& store) -> base::Result<domain::Page<domain::ResultRow>> {
         if (auto named = check_named(store, scope, asked.filter); !named) return std::move(named).error();
         return list_covered<domain::ResultRow>(
             store, scope, asked.page,
@@ -110,13 +111,15 @@ Task<HttpResponse> results(Context& context, const Call& call) {
 Task<HttpResponse> rounds(Context& context, const Call& call) {
   const auto filter = read_filter(context, call);
   if (const auto* refused = std::get_if<HttpResponse>(&filter)) co_return *refused;
-  auto reading = context.store.read([asked = std::get<Asked>(filter), scope = call.caller.scope](
-                                        store::Store& store) -> base::Result<domain::Page<domain::RoundRow>> {
-    if (auto named = check_named(store, scope, asked.filter); !named) return std::move(named).error();
-    return list_covered<domain::RoundRow>(store, scope, asked.page, [&](const domain::PageRequest& part) {
-      return store.list_rounds(asked.filter, part);
-    });
-  });
+  auto reading = context.store.read(
+      call.caller.token_id,
+      [asked = std::get<Asked>(filter),
+       scope = call.caller.scope](store::Store& store) -> base::Result<domain::Page<domain::RoundRow>> {
+        if (auto named = check_named(store, scope, asked.filter); !named) return std::move(named).error();
+        return list_covered<domain::RoundRow>(store, scope, asked.page, [&](const domain::PageRequest& part) {
+          return store.list_rounds(asked.filter, part);
+        });
+      });
   auto rows = co_await std::move(reading);
   if (!rows) co_return problem_of(rows.error());
   rows->next = next_for(context, call, rows->next);

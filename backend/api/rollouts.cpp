@@ -261,6 +261,7 @@ Task<HttpResponse> list(Context& context, const Call& call) {
   const auto page = visible_page_of(context, call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
   auto reading = context.store.read(
+      call.caller.token_id,
       [app = std::string(call.http.parameter("app")), wanted = std::get<domain::PageRequest>(page),
        scope = call.caller.scope](store::Store& store) { return list_seen(store, scope, app, wanted); });
   auto rollouts = co_await std::move(reading);
@@ -316,10 +317,10 @@ void add_target(base::JsonText& json, const domain::RolloutTarget& target) {
 Task<HttpResponse> show(Context& context, const Call& call) {
   const auto page = visible_page_of(context, call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
-  auto reading =
-      context.store.read([id = call.captured[0], phase = std::string(call.http.parameter("phase")),
-                          wanted = std::get<domain::PageRequest>(page), scope = call.caller.scope](
-                             store::Store& store) { return read_shown(store, id, phase, wanted, scope); });
+  auto reading = context.store.read(
+      call.caller.token_id, [id = call.captured[0], phase = std::string(call.http.parameter("phase")),
+                             wanted = std::get<domain::PageRequest>(page), scope = call.caller.scope](
+                                store::Store& store) { return read_shown(store, id, phase, wanted, scope); });
   const auto shown = co_await std::move(reading);
   if (!shown) co_return problem_of(shown.error());
   base::JsonText json;

@@ -44,12 +44,11 @@ transport::Task<> ask_one(std::shared_ptr<Gathering> all, std::size_t index,
 
 }  // namespace
 
-transport::Task<base::Result<Targets>> find_targets(Context& context, Scope scope, std::string app_id,
-                                                    domain::Selector selector) {
-  auto reading = context.store.read([scope = std::move(scope), app_id = std::move(app_id),
-                                     selector = std::move(selector)](store::Store& store) {
-    return read_targets(store, scope, app_id, selector);
-  });
+transport::Task<base::Result<Targets>> find_targets(Context& context, const Caller& caller,
+                                                    std::string app_id, domain::Selector selector) {
+  auto reading = context.store.read(
+      caller.token_id, [scope = caller.scope, app_id = std::move(app_id), selector = std::move(selector)](
+                           store::Store& store) { return read_targets(store, scope, app_id, selector); });
   auto found = co_await std::move(reading);
   if (!found) co_return std::move(found).error();
   Targets targets;

@@ -24,10 +24,10 @@ struct Targets {
   std::vector<std::string> not_connected;
 };
 
-// The instances of an app that a selector matches, by id; the selector is within the scope. An error when the
-// app is not there for it.
-transport::Task<base::Result<Targets>> find_targets(Context& context, Scope scope, std::string app_id,
-                                                    domain::Selector selector);
+// The instances of an app that a selector matches, by id; the selector is within the caller's scope. An error
+// when the app is not there for it.
+transport::Task<base::Result<Targets>> find_targets(Context& context, const Caller& caller,
+                                                    std::string app_id, domain::Selector selector);
 
 // Asks all of them at the same time; the answers are in the order of the targets.
 using AskOne = std::function<transport::Task<base::Result<fleet::Answer>>(const Target& target)>;

@@ -36,9 +36,10 @@ void begin_token(base::JsonText& json, const domain::OperatorToken& token) {
 Task<HttpResponse> list(Context& context, const Call& call) {
   const auto page = page_of(call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
-  auto reading = context.store.read([wanted = std::get<domain::PageRequest>(page)](store::Store& store) {
-    return store.list_tokens(wanted);
-  });
+  auto reading = context.store.read(call.caller.token_id,
+                                    [wanted = std::get<domain::PageRequest>(page)](store::Store& store) {
+                                      return store.list_tokens(wanted);
+                                    });
   const auto tokens = co_await std::move(reading);
   if (!tokens) co_return problem_of(tokens.error());
   co_return list_reply(*tokens, [](base::JsonText& json, const domain::OperatorToken& token) {

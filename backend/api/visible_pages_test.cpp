@@ -144,3 +144,28 @@ TEST_CASE("attack: a viewer counts the revisions of a recipe of which it may rea
   CHECK(rest.size("revisions") == 0);
   CHECK(rest.at("next").is_null());
 }
+
+TEST_CASE("recipes of one owner have a quota, and others are not held up by it") {
+  const tests::ScratchFolder scratch;
+  backend::server::Options options;
+  options.recipe_revisions = 3;
+  options.recipe_bytes = 1 << 20;
+  LiveBackend backend(scratch / "data", options);
+  const std::string web = make_token(backend, "web", "operator", "role=web");
+  const std::string db = make_token(backend, "db", "operator", "role=db");
+  const auto push = [&](const std::string& token, const std::string& name, const std::string& comment) {
+    return call_as(
+        backend, token, "POST", "/recipes/" + name + "/revisions",
+        R"({"states":[{"id":"s","module":"meta.comment","parameter":{"comment":")" + comment + "\"}}]}");
+  };
+  CHECK(push(web, "large", std::string(700'000, 'x')).status == 409);
+  for (int i = 0; i < 3; ++i)
+    CHECK(push(web, "small", std::to_string(i)).status == 201);
+  for (const char* name : {"small", "another"}) {
+    const auto refused = push(web, name, "one too many");
+    CHECK(refused.status == 409);
+    CHECK(refused.body.find("recipe_revisions") != std::string::npos);
+  }
+  CHECK(push(db, "mine", "x").status == 201);
+  CHECK(push(backend.token(), "ours", std::string(700'000, 'x')).status == 201);
+}

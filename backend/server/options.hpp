@@ -32,6 +32,8 @@ struct Options : terminal::CommandLine {
   std::int64_t retention_bytes = std::int64_t{16} << 30;
   std::int64_t agent_results = 1'000'000;  // of one machine
   std::int64_t agent_bytes = std::int64_t{256} << 20;
+  std::int64_t recipe_revisions = 10'000;  // of one scope
+  std::int64_t recipe_bytes = std::int64_t{256} << 20;
   std::string releases;  // folder that is served at /releases/; "": none
   std::string log_file;
   terminal::LogLevel log_level = terminal::LogLevel::info;

@@ -151,6 +151,8 @@ Result<std::unique_ptr<Server>> Server::open(transport::Loop& loop, const Option
   server->context_ = std::unique_ptr<api::Context>(new api::Context{
       server->options_.report_changes_only, *server->store_, *server->fleet_, *server->rollouts_,
       server->events_, server->metrics_, log, std::move(*token), server->keeper_.get()});
+  server->context_->recipe_quota = {.revisions = static_cast<std::uint64_t>(options.recipe_revisions),
+                                    .bytes = static_cast<std::uint64_t>(options.recipe_bytes)};
   server->context_->installation = [raw = server.get()] { return raw->installation(); };
 
   const auto serve_agent = [fleet = server->fleet_.get()](HttpRequest request,

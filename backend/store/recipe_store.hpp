@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "backend/domain/model.hpp"
+#include "backend/domain/recipe_quota.hpp"
 #include "base/result.hpp"
 
 namespace backend::store {
@@ -31,6 +32,8 @@ class RecipeStore {
   // The scope that a recipe belongs to; "": of tokens without one, also when nothing is known of it.
   virtual base::Result<std::string> recipe_owner(std::string_view name) = 0;
   virtual base::Result<void> set_recipe_owner(std::string_view name, std::string_view scope) = 0;
+  // What all revisions of an owner's recipes take; reads no content.
+  virtual base::Result<domain::RecipeUse> recipe_use(std::string_view owner) = 0;
 };
 
 }  // namespace backend::store

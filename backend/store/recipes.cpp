@@ -42,14 +42,30 @@ Result<domain::Assignment> find_unedited(Store& store, std::int64_t id,
 
 }  // namespace
 
+Result<void> check_quota(Store& store, const std::string& recipe, const std::string& owner,
+                         std::uint64_t bytes, const domain::RecipeQuota& quota) {
+  auto known = store.find_revision_row(recipe, std::nullopt);
+  if (!known && known.error().code() != ErrorCode::not_found) return std::move(known).error();
+  auto whose = known ? store.recipe_owner(recipe) : Result<std::string>(owner);
+  if (!whose) return std::move(whose).error();
+  auto use = store.recipe_use(*whose);
+  if (!use) return std::move(use).error();
+  std::string wrong = domain::problem_of_use(*whose, *use, bytes, quota);
+  if (!wrong.empty()) return Error(ErrorCode::unsupported, std::move(wrong));
+  return {};
+}
+
 Result<domain::PutRevision> put_revision(Store& store, const domain::NewRevision& revision,
-                                         domain::Millis now) {
+                                         domain::Millis now, const domain::RecipeQuota& quota) {
   if (auto fine = domain::check_name("a recipe", revision.name); !fine) return std::move(fine).error();
   return in_transaction(store, [&]() -> Result<domain::PutRevision> {
     auto newest = store.find_revision(revision.name, std::nullopt);
     if (!newest && newest.error().code() != ErrorCode::not_found) return std::move(newest).error();
     if (newest && newest->content == revision.content) return domain::PutRevision{std::move(*newest), false};
     const std::int64_t number = newest ? newest->revision + 1 : 1;
+    const std::uint64_t bytes = revision.content.size() + revision.states.size();
+    if (auto room = check_quota(store, revision.name, revision.owner, bytes, quota); !room)
+      return std::move(room).error();
     if (!newest)
       if (auto owned = store.set_recipe_owner(revision.name, revision.owner); !owned)
         return std::move(owned).error();

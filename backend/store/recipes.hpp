@@ -9,8 +9,13 @@ namespace backend::store {
 
 // A new revision, unless the newest one has this very content. The first one of a recipe says whose it is;
 // who may push another is for the caller to decide (domain/ownership.hpp). `invalid`: the name.
+// `unsupported`: the owner's quota is used up.
 base::Result<domain::PutRevision> put_revision(Store& store, const domain::NewRevision& revision,
-                                               domain::Millis now);
+                                               domain::Millis now, const domain::RecipeQuota& quota = {});
+
+// Whether the owner of the recipe, `owner` if it is new, has room for so many bytes more (`unsupported`).
+base::Result<void> check_quota(Store& store, const std::string& recipe, const std::string& owner,
+                               std::uint64_t bytes, const domain::RecipeQuota& quota);
 
 // What an assignment names must be there (`not_found`), and its selector must be one (`invalid`). `exists`:
 // edited since `expected` was seen. An assignment stays in its app.

@@ -28,11 +28,11 @@ StoreWorker::~StoreWorker() {
   thread_.join();
 }
 
-bool StoreWorker::queue(std::shared_ptr<StoreJob> job) {
+bool StoreWorker::queue(const std::string& asker, std::shared_ptr<StoreJob> job) {
   {
     const std::lock_guard lock(mutex_);
     if (waiting_.size() >= kMostQueued) return false;
-    waiting_.push_back(std::move(job));
+    waiting_.push(asker, std::move(job));
     queued_.store(waiting_.size(), std::memory_order_relaxed);
   }
   arrived_.notify_one();
@@ -42,14 +42,11 @@ bool StoreWorker::queue(std::shared_ptr<StoreJob> job) {
 StoreWorker::Batch StoreWorker::take() {
   std::unique_lock lock(mutex_);
   arrived_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+  // One at a time where nothing is gained by more: whoever comes meanwhile has its turn next.
+  const std::size_t most = commit_ == Commit::together ? kLargestBatch : 1;
   Batch batch;
-  if (waiting_.size() <= kLargestBatch) {
-    batch.swap(waiting_);
-  } else {
-    const auto end = waiting_.begin() + kLargestBatch;
-    batch.assign(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(end));
-    waiting_.erase(waiting_.begin(), end);
-  }
+  while (batch.size() < most && !waiting_.empty())
+    batch.push_back(waiting_.pop());
   queued_.store(waiting_.size(), std::memory_order_relaxed);
   return batch;
 }
@@ -57,7 +54,7 @@ StoreWorker::Batch StoreWorker::take() {
 void StoreWorker::run_together(const Batch& batch) {
   const auto committed = store_->transact([&]() -> base::Result<void> {
     for (const auto& job : batch)
-      if (auto ran = store_->transact([&] { return job->run(*store_); }); !ran) job->fail(ran.error());
+      if (auto ran = store_->transact([&] { return job->run(store_.get()); }); !ran) job->fail(ran.error());
     return {};
   });
   if (!committed) {
@@ -77,7 +74,7 @@ void StoreWorker::work() {
       run_together(batch);
     } else {
       for (const auto& job : batch)
-        if (auto ran = job->run(*store_); !ran) job->fail(ran.error());
+        if (auto ran = job->run(store_.get()); !ran) job->fail(ran.error());
     }
     transport::asio::post(loop_, [done = std::move(batch)] {
       for (const auto& job : done)
@@ -94,7 +91,8 @@ base::Result<std::unique_ptr<StoreThread>> StoreThread::open(transport::Loop& lo
   if (!reading) return std::move(reading).error();
   return std::make_unique<StoreThread>(
       std::make_unique<StoreWorker>(loop, std::move(*writing), StoreWorker::Commit::together, metrics),
-      std::make_unique<StoreWorker>(loop, std::move(*reading), StoreWorker::Commit::none, metrics), loop);
+      std::make_unique<StoreWorker>(loop, std::move(*reading), StoreWorker::Commit::none, metrics),
+      std::make_unique<StoreWorker>(loop, nullptr, StoreWorker::Commit::none, metrics), loop);
 }
 
 }  // namespace backend::store

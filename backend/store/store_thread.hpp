@@ -1,16 +1,18 @@
-// StoreThread: the store's two threads, and the way to them from the loop.
+// StoreThread: the store's threads, and the way to them from the loop.
 //
 // The writer takes everything that is queued by then, runs it in one transaction (a savepoint each, so that
 // one that fails does not undo the others), commits, and completes all of them on the loop: whoever resumes
-// knows that what was written is durable. The reader has a connection of its own that only reads; lists and
-// other work that takes its time (recipe checks) go there.
+// knows that what was written is durable. The reader has a connection of its own that only reads, and does
+// one thing at a time, each asker in turn. Work that takes its time and needs no store (recipe checks) has a
+// thread of its own, in turn as well.
 //
-// write() and read() are called on the loop's thread. The functions run on the other threads: they own, or
-// share as constants, all that they touch.
+// write(), read() and work() are called on the loop's thread. The functions run on the other threads: they
+// own, or share as constants, all that they touch.
 #pragma once
 
 #include <atomic>
 #include <chrono>
+#include <concepts>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -22,6 +24,7 @@
 #include <vector>
 
 #include "backend/store/store.hpp"
+#include "backend/store/turns.hpp"
 #include "backend/telemetry/metrics.hpp"
 #include "transport/async.hpp"
 
@@ -32,8 +35,8 @@ class StoreJob {
  public:
   explicit StoreJob(transport::Loop& loop) : finished_(loop.get_executor()) {}
   virtual ~StoreJob() = default;
-  // On the store's thread. An error undoes what this function wrote.
-  virtual base::Result<void> run(Store& store) = 0;
+  // On the store's thread. An error undoes what this function wrote. Null: of a thread without a store.
+  virtual base::Result<void> run(Store* store) = 0;
   // What it wrote was undone after all: the transaction could not be committed.
   virtual void fail(const base::Error& error) = 0;
 
@@ -54,16 +57,17 @@ class StoreJob {
   transport::Wake finished_;
 };
 
-// The thread behind one store. Ends, after what is queued, when it is destroyed.
+// The thread behind one store, or behind none. Ends, after what is queued, when it is destroyed.
 class StoreWorker {
  public:
   enum class Commit { together, none };
+  // `store` may be null, with Commit::none.
   StoreWorker(transport::Loop& loop, std::unique_ptr<Store> store, Commit commit,
               telemetry::Metrics& metrics);
   ~StoreWorker();
 
   // False when too many are queued.
-  bool queue(std::shared_ptr<StoreJob> job);
+  bool queue(const std::string& asker, std::shared_ptr<StoreJob> job);
   std::size_t queued() const { return queued_.load(std::memory_order_relaxed); }
 
  private:
@@ -79,9 +83,9 @@ class StoreWorker {
   std::atomic<std::size_t> queued_ = 0;
   std::mutex mutex_;
   std::condition_variable arrived_;
-  Batch waiting_;          // guarded by mutex_
-  bool stopping_ = false;  // guarded by mutex_
-  std::thread thread_;     // last: it uses all of the above
+  Turns<std::shared_ptr<StoreJob>> waiting_;  // guarded by mutex_
+  bool stopping_ = false;                     // guarded by mutex_
+  std::thread thread_;                        // last: it uses all of the above
 };
 
 class StoreThread {
@@ -89,17 +93,24 @@ class StoreThread {
   // Opens the database twice, to write and to read.
   static base::Result<std::unique_ptr<StoreThread>> open(transport::Loop& loop, const Opener& open_store,
                                                          telemetry::Metrics& metrics);
-  StoreThread(std::unique_ptr<StoreWorker> writer, std::unique_ptr<StoreWorker> reader, transport::Loop& loop)
-      : loop_(loop), writer_(std::move(writer)), reader_(std::move(reader)) {}
+  StoreThread(std::unique_ptr<StoreWorker> writer, std::unique_ptr<StoreWorker> reader,
+              std::unique_ptr<StoreWorker> hand, transport::Loop& loop)
+      : loop_(loop), writer_(std::move(writer)), reader_(std::move(reader)), hand_(std::move(hand)) {}
 
-  // `work` is Result<R>(Store&). The task has to be awaited.
+  // `work` is Result<R>(Store&). The task has to be awaited. Writes are done in their order.
   template <class F>
   auto write(F work) -> transport::Task<std::invoke_result_t<F&, Store&>> {
-    return run(*writer_, std::move(work));
+    return run(*writer_, "", std::move(work));
   }
+  // `asker`: whoever waits for it, a token; "" is the backend itself.
   template <class F>
-  auto read(F work) -> transport::Task<std::invoke_result_t<F&, Store&>> {
-    return run(*reader_, std::move(work));
+  auto read(const std::string& asker, F work) -> transport::Task<std::invoke_result_t<F&, Store&>> {
+    return run(*reader_, asker, std::move(work));
+  }
+  // `work` is Result<R>().
+  template <class F>
+  auto work(const std::string& asker, F work) -> transport::Task<std::invoke_result_t<F&>> {
+    return run(*hand_, asker, std::move(work));
   }
 
   std::size_t writes_queued() const { return writer_->queued(); }
@@ -107,11 +118,26 @@ class StoreThread {
 
  private:
   template <class F>
+  struct Answered {
+    using Type = std::invoke_result_t<F&, Store&>;
+  };
+  template <class F>
+  requires std::invocable<F&>
+  struct Answered<F> {
+    using Type = std::invoke_result_t<F&>;
+  };
+  template <class F>
+  using AnswerOf = typename Answered<F>::Type;
+
+  template <class F>
   struct Call final : StoreJob {
-    using Answer = std::invoke_result_t<F&, Store&>;
+    using Answer = AnswerOf<F>;
     Call(transport::Loop& loop, F the_work) : StoreJob(loop), work(std::move(the_work)) {}
-    base::Result<void> run(Store& store) override {
-      answer.emplace(work(store));
+    base::Result<void> run(Store* store) override {
+      if constexpr (std::is_invocable_v<F&>)
+        answer.emplace(work());
+      else
+        answer.emplace(work(*store));
       if (!*answer) return answer->error();
       return {};
     }
@@ -122,14 +148,13 @@ class StoreThread {
   };
 
   template <class F>
-  transport::Task<std::invoke_result_t<F&, Store&>> run(StoreWorker& worker, F work) {
+  transport::Task<AnswerOf<F>> run(StoreWorker& worker, const std::string& asker, F work) {
     auto call = std::make_shared<Call<F>>(loop_, std::move(work));
-    const bool taken = worker.queue(call);
+    const bool taken = worker.queue(asker, call);
     return wait_for<F>(std::move(call), taken);
   }
   template <class F>
-  static transport::Task<std::invoke_result_t<F&, Store&>> wait_for(std::shared_ptr<Call<F>> call,
-                                                                    bool taken) {
+  static transport::Task<AnswerOf<F>> wait_for(std::shared_ptr<Call<F>> call, bool taken) {
     if (!taken) co_return base::Error(base::ErrorCode::limit, "the store is behind: too much waits for it");
     co_await call->wait();
     co_return std::move(*call->answer);
@@ -138,6 +163,7 @@ class StoreThread {
   transport::Loop& loop_;
   std::unique_ptr<StoreWorker> writer_;
   std::unique_ptr<StoreWorker> reader_;
+  std::unique_ptr<StoreWorker> hand_;  // without a store
 };
 
 }  // namespace backend::store

@@ -79,10 +79,19 @@ Result<void> SqliteStore::write_app(const domain::App& app, domain::Millis now) 
 Result<void> SqliteStore::insert_revision(const domain::NewRevision& revision, std::int64_t number,
                                           domain::Millis now) {
   return write(
-      "INSERT INTO revisions (name, revision, digest, syntax, state_count, created, content, states) "
-      "VALUES (?,?,?,?,?,?,?,?)",
+      "INSERT INTO revisions (name, revision, digest, syntax, state_count, created, content, states, bytes) "
+      "VALUES (?,?,?,?,?,?,?,?,?)",
       revision.name, number, revision.digest, revision.syntax, revision.state_count, now, revision.content,
-      revision.states);
+      revision.states, revision.content.size() + revision.states.size());
+}
+
+Result<domain::RecipeUse> SqliteStore::recipe_use(std::string_view owner) {
+  Query row(database_,
+            "SELECT count(*), ifnull(sum(r.bytes), 0) FROM revisions r INDEXED BY revision_sizes LEFT JOIN "
+            "recipe_owners o ON o.name=r.name WHERE ifnull(o.scope, '')=?",
+            owner);
+  if (auto found = expect_row(row, "recipes"); !found) return std::move(found).error();
+  return domain::RecipeUse{row.count(0), row.count(1)};
 }
 
 Result<domain::Page<domain::RecipeSummary>> SqliteStore::list_recipes(const domain::PageRequest& page) {

@@ -137,6 +137,7 @@ class SqliteStore final : public Store {
                                      domain::Millis now) override;
   base::Result<std::string> recipe_owner(std::string_view name) override;
   base::Result<void> set_recipe_owner(std::string_view name, std::string_view scope) override;
+  base::Result<domain::RecipeUse> recipe_use(std::string_view owner) override;
 
   // AssignmentStore
   base::Result<domain::Page<domain::Assignment>> list_assignments(std::string_view app_id,
