@@ -18,7 +18,7 @@
 #include "backend/store/store_thread.hpp"
 #include "backend/telemetry/event_log.hpp"
 #include "backend/telemetry/metrics.hpp"
-#include "base/seal.hpp"
+#include "pki/seal.hpp"
 #include "terminal/log.hpp"
 
 namespace backend::api {
@@ -47,7 +47,7 @@ struct Context {
   domain::ReadLimit reads = {};  // of recipes' content
 
   domain::RecipeQuota recipe_quota = {};
-  base::Seal seal = {};  // of cursors that go to tokens with a scope
+  pki::Seal seal = {};  // of cursors that go to tokens with a scope
 
   std::function<Installation()> installation = {};  // as it is now
 };

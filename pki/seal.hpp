@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace base {
+namespace pki {
 
 class Seal {
  public:
@@ -27,4 +27,4 @@ class Seal {
   std::string key_;
 };
 
-}  // namespace base
+}  // namespace pki

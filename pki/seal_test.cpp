@@ -1,8 +1,8 @@
-#include "base/seal.hpp"
+#include "pki/seal.hpp"
 
 #include <doctest/doctest.h>
 
-using base::Seal;
+using pki::Seal;
 
 TEST_CASE("what was sealed comes back as it was, to the same seal and for the same thing") {
   const Seal seal;

@@ -1,12 +1,15 @@
-#include "base/seal.hpp"
+#include "pki/seal.hpp"
 
 #include <openssl/rand.h>
 
 #include "base/openssl.hpp"
 
-namespace base {
+namespace pki {
 
 namespace {
+
+using base::ErrorScope;
+using base::Freed;
 
 constexpr std::size_t kKey = 32, kNonce = 12, kTag = 16;
 
@@ -97,4 +100,4 @@ std::optional<std::string> Seal::open(std::string_view sealed, std::string_view 
   return text;
 }
 
-}  // namespace base
+}  // namespace pki
