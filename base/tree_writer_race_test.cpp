@@ -1,14 +1,8 @@
 // TreeWriter against a user who owns the folder and renames things in it between any two of its calls, where
 // that needs more than a state can show. OPSAGENT_SWAP_ROUNDS=100000 is the long form; see
 // docs/reliability.md, and states/files/race_test.cpp for the states.
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 
-#include <array>
 #include <atomic>
-#include <cstddef>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -16,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "base/tree_writer.hpp"
+#include "tests/support/nameless_files.hpp"
 #include "tests/support/racing_user.hpp"
 
 namespace base {
@@ -70,22 +65,6 @@ struct Race {
                               << " refused, " << swaps << " swaps");
   }
 };
-
-// From now on the kernel answers the calling thread as a file system does that knows no O_TMPFILE.
-bool refuse_nameless_files() {
-  constexpr unsigned kFlags = offsetof(seccomp_data, args[2]);  // of openat; its low half
-  std::array<sock_filter, 6> program{{
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_openat, 0, 3),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kFlags),
-      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_TMPFILE & ~O_DIRECTORY, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  }};
-  const sock_fprog filter{program.size(), program.data()};
-  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
-}
 
 }  // namespace
 
@@ -203,7 +182,7 @@ TEST_CASE("files are safe from a user's swaps also where each needs a temporary 
           doctest::skip(kNotRoot)) {
   Race race;
   std::thread raced([&] {
-    REQUIRE(refuse_nameless_files());
+    REQUIRE(tests::refuse_nameless_files());
     const std::vector<std::function<bool()>> ways{
         tests::swapping_scratch(), tests::swapping_computed_scratch("t"),
         tests::swapping("t", tests::kEvilLink), tests::swapping("t", tests::kEvilFile),

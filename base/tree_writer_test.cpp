@@ -1,21 +1,16 @@
 #include "base/tree_writer.hpp"
 
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
 
 #include <doctest/doctest.h>
 
+#include "tests/support/nameless_files.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace base {
@@ -50,22 +45,6 @@ class InterruptAfter final : public Interrupt {
  private:
   int left_;
 };
-
-// From now on the kernel answers the calling thread as a file system does that knows no O_TMPFILE.
-bool refuse_nameless_files() {
-  constexpr unsigned kFlags = offsetof(seccomp_data, args[2]);  // of openat; its low half
-  std::array<sock_filter, 6> program{{
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_openat, 0, 3),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kFlags),
-      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_TMPFILE & ~O_DIRECTORY, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  }};
-  const sock_fprog filter{program.size(), program.data()};
-  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
-}
 
 std::string error_of(const Result<void>& result) {
   return result ? "" : result.error().message();
@@ -344,7 +323,7 @@ TEST_CASE("file systems that cannot make files without a name: all is the same u
   at.write("replaced", "old");
   at.folder("in-the-way");
   std::thread refused([&] {
-    REQUIRE(refuse_nameless_files());
+    REQUIRE(tests::refuse_nameless_files());
     CHECK(at.writer.write_file("/new", Seen::anything(), "whole", {.mode = 0644}));
     CHECK(at.writer.write_file("/replaced", Seen::anything(), "whole", {.mode = 0600}));
     CHECK_FALSE(at.writer.write_file("/in-the-way", Seen::anything(), "whole", {}));
