@@ -39,7 +39,9 @@ add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-s
                     # g++ 12 sees overlaps in "text" + std::string when it optimises (GCC bug 105651).
                     $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
                     # What only clang sees: views of what is gone, and data that is read without its lock.
-                    $<$<CXX_COMPILER_ID:Clang>:-Wdangling> $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+                    $<$<CXX_COMPILER_ID:Clang>:-Wdangling> $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
+                    # The stable_sort of g++ 12's library uses a deprecated function of its own. g++ still tells of ours.
+                    $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>)
 add_compile_options(-fstack-protector-strong -fdata-sections -ffunction-sections)
 add_link_options(-Wl,--gc-sections -Wl,--as-needed -Wl,-z,relro -Wl,-z,now)
 

@@ -72,7 +72,8 @@ TEST_CASE("credentials come back as they were stored, readable by nobody else") 
   CHECK((*read)->serial == first.serial);
   CHECK((*read)->not_after == first.not_after);
   // People look into it with what they have.
-  CHECK(says(openssl.must({"x509", "-in", "identity.pem", "-noout", "-subject"}), "CN = 00ff"));
+  CHECK(says(openssl.must({"x509", "-in", "identity.pem", "-noout", "-subject", "-nameopt", "RFC2253"}),
+             "CN=00ff"));
   openssl.must({"pkey", "-in", "identity.pem", "-noout", "-check"});
 }
 
