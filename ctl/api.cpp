@@ -169,6 +169,19 @@ Result<Reply> Api::send(const Request& request) {
                                            std::string(advice(reply.status, !target_.token.empty())));
 }
 
+Result<std::string> Api::file(const std::string& path) {
+  auto answered = client_->http.request({.target = path});
+  unreachable_ = !answered;
+  if (!answered) return unreachable_error(target_.server, answered.error());
+  if (answered->status == 200) return std::move(answered->body);
+  const Document document(std::move(answered->body));
+  return Error(code_for(answered->status), path + ": " + problem_text(document.root(), answered->status, ""));
+}
+
+const std::string& Api::server_key_hash() const {
+  return client_->http.server_key_hash();
+}
+
 Result<Listing> Api::list(std::string path, Parameters parameters, std::size_t limit) {
   Listing listing;
   std::string after;

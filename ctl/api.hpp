@@ -87,6 +87,11 @@ class Api {
   base::Result<Reply> send(const Request& request);
   base::Result<Listing> list(std::string path, Parameters parameters, std::size_t limit);
 
+  // A file that the backend serves beside its API ("/releases/…"), as it is.
+  base::Result<std::string> file(const std::string& path);
+  // SHA-256, in hex, of the public key that the backend has shown; empty without TLS, or before an answer.
+  const std::string& server_key_hash() const;
+
   // Hands on events until `take` answers false, nothing was heard for `patience`, or the connection is lost.
   // `last_id` is where to continue, and is kept up to date. The error: the backend refuses.
   enum class StreamEnd { stopped, silent, lost };

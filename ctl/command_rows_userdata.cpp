@@ -28,6 +28,24 @@ constexpr std::array kUserdataCommands{
                     "opsctl userdata --root root.json --backend wss://ops.example.com/agent/ "
                     "--release-base https://dl.example.com/opsagent --join-token web.token --cloud-config",
         .run = local<userdata_command>},
+    CommandRow{
+        .name = "trial",
+        .arguments = "FOLDER [ARCHIVE …]",
+        .least = 1,
+        .most = 9,
+        .argument_kind = ValueKind::file,
+        .options = "app tag name approve backend uses ttl",
+        .summary = "print one line that installs the agent on a machine: for a trial",
+        .description =
+            "FOLDER is the release folder that the backend serves (opsbackend --releases FOLDER). When it is "
+            "empty, a key is made (in FOLDER.keys, without protection) and the ARCHIVEs are published with "
+            "it. Then a join token is made, for --uses machines (10) within --ttl (1h, at most 24h), and the "
+            "line is printed: whoever has it can let a machine join until then. Run it again for more "
+            "machines, or with another ARCHIVE for a new version. A trial lasts 30 days from the last time. "
+            "For machines that matter keep keys as docs/releases.md says, and use 'opsctl userdata'.",
+        .examples = "opsctl trial releases opsagent-1.4.0-linux-amd64.tar.gz\n"
+                    "opsctl trial releases --app shop --tag role=web --uses 3",
+        .run = with_server<trial_command>},
 };
 
 }  // namespace

@@ -58,6 +58,7 @@ base::Result<int> audit_command(Session& session);
 int doctor_run(const terminal::CommandLine& line, terminal::Console& console);
 base::Result<int> top_command(Session& session);
 base::Result<int> userdata_command(const Options& options, terminal::Console& console);
+base::Result<int> trial_command(Session& session);
 base::Result<int> completion_command(const Options& options, terminal::Console& console);
 base::Result<int> help_command(const Options& options, terminal::Console& console);
 base::Result<int> version_command(const Options& options, terminal::Console& console);

@@ -1,4 +1,6 @@
 // `opsctl userdata`: from options, the login and the backend to the text for a new machine.
+#include "ctl/userdata_command.hpp"
+
 #include <unistd.h>
 
 #include "base/durable_file.hpp"
@@ -46,13 +48,6 @@ Result<std::string> backend_of(const std::string& server) {
                  "machines join over TLS only, and this login is " + server +
                      ": name the backend as they see it, --backend wss://HOST:PORT/agent/");
   return "wss://" + uri->authority() + "/agent/";
-}
-
-// The release folder that the backend itself serves.
-Result<std::string> releases_of(const std::string& backend) {
-  auto uri = transport::parse_uri(backend);
-  if (!uri) return std::move(uri).error();
-  return std::string(uri->secure() ? "https" : "http") + "://" + uri->authority() + "/releases";
 }
 
 bool same_server(std::string_view a, std::string_view b) {
@@ -144,13 +139,9 @@ Result<UserdataSettings> settings_of(const Options& options, const Login& login,
     if (!backend) return std::move(backend).error();
     settings.backends.push_back(std::move(*backend));
   }
-  if (settings.release_base.empty()) {
-    auto base = releases_of(settings.backends.front());
-    if (!base) return std::move(base).error();
-    settings.release_base = std::move(*base);
-  }
-  while (settings.release_base.ends_with('/'))
-    settings.release_base.pop_back();
+  auto base = release_base(options, login.server);
+  if (!base) return std::move(base).error();
+  settings.release_base = std::move(*base);
   if (auto added = add_authorities(options, ca, login.server, settings); !added)
     return std::move(added).error();
   return settings;
@@ -158,7 +149,21 @@ Result<UserdataSettings> settings_of(const Options& options, const Login& login,
 
 }  // namespace
 
-Result<int> userdata_command(const Options& options, terminal::Console& console) {
+Result<std::string> release_base(const Options& options, const std::string& server) {
+  std::string given = options.userdata.release_base;
+  while (given.ends_with('/'))
+    given.pop_back();
+  if (!given.empty()) return given;
+  // The folder that the backend itself serves.
+  auto backend = options.userdata.backends.empty() ? backend_of(server)
+                                                   : Result<std::string>(options.userdata.backends.front());
+  if (!backend) return std::move(backend).error();
+  auto uri = transport::parse_uri(*backend);
+  if (!uri) return std::move(uri).error();
+  return std::string(uri->secure() ? "https" : "http") + "://" + uri->authority() + "/releases";
+}
+
+Result<std::string> userdata_text(const Options& options, terminal::Console& console) {
   const UserdataOptions& given = options.userdata;
   auto login = choose_login(options, login_path());
   if (!login) return std::move(login).error();
@@ -185,9 +190,13 @@ Result<int> userdata_command(const Options& options, terminal::Console& console)
                                         : given_token(given.join_token);
   if (!token) return std::move(token).error();
   settings->join_token = std::move(*token);
-  auto text = make_userdata(*settings, form);
-  if (!text) return std::move(text).error();
+  return make_userdata(*settings, form);
+}
 
+Result<int> userdata_command(const Options& options, terminal::Console& console) {
+  const UserdataOptions& given = options.userdata;
+  auto text = userdata_text(options, console);
+  if (!text) return std::move(text).error();
   if (!given.out.empty()) {
     if (auto written = base::write_durable_file(given.out, *text); !written)
       return std::move(written).error();

@@ -16,6 +16,7 @@
 
 #include "transport/connect.hpp"
 #include "transport/http_text.hpp"
+#include "transport/tls_context.hpp"
 #include "transport/tokens.hpp"
 
 namespace transport {
@@ -131,6 +132,7 @@ struct HttpClient::Impl {
     auto connected = co_await connect(std::move(way));
     if (!connected) co_return std::move(connected).error();
     socket.emplace(std::move(*connected));
+    if (socket->secure()) server_key_hash = key_hash(::SSL_get0_peer_certificate(socket->ssl()));
     co_return base::Result<void>();
   }
 
@@ -216,6 +218,7 @@ struct HttpClient::Impl {
   std::optional<Stream> socket;
   beast::flat_buffer buffer;
   bool started = false;
+  std::string server_key_hash;
 };
 
 HttpClient::HttpClient(HttpClientOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
@@ -228,6 +231,10 @@ base::Result<HttpReply> HttpClient::request(HttpCall call) {
 
 base::Result<HttpReply> HttpClient::stream(HttpCall call, std::string last_event_id, OnEvent on_event) {
   return impl_->perform(std::move(call), std::move(last_event_id), std::move(on_event));
+}
+
+const std::string& HttpClient::server_key_hash() const {
+  return impl_->server_key_hash;
 }
 
 bool unreachable(const base::Error& error) {

@@ -65,6 +65,10 @@ class HttpClient {
   base::Result<HttpReply> stream(HttpCall call, std::string last_event_id,
                                  std::function<bool(const ServerEvent&)> on_event);
 
+  // The key of the server that answered last: SHA-256, in hex, of its certificate's SubjectPublicKeyInfo (DER).
+  // Empty: no TLS, or nobody has answered yet.
+  const std::string& server_key_hash() const;
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
