@@ -258,6 +258,7 @@ Result<void> forget_state(const Site& site) {
 }  // namespace
 
 Result<Kept> uninstall(const UninstallOptions& options, const Say& say) {
+  if (auto fine = check_stays_inside(options.site); !fine) return std::move(fine).error();
   if (auto fine = check_outside_service(options.site); !fine) return std::move(fine).error();
   if (auto fine = check_installed(options.site); !fine) return std::move(fine).error();
   const auto lock = lock_if_there(options.site);
