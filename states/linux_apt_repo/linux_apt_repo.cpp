@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "states/debian/apt_lists.hpp"
 #include "states/files/ownership.hpp"
+#include "states/files/replacing.hpp"
 #include "states/state.hpp"
 
 namespace states::linux_apt_repo {
@@ -141,6 +142,13 @@ PlanWith<Steps> AptRepo::plan(const Params& params, Context& context) const {
   }
   std::ranges::move(differences.changes, std::back_inserter(plan.changes));
   if (plan.changes.empty()) return Plan::kept("Repository file " + path + " is up to date");
+  if (*looked) {
+    if (std::string why = files::why_locked(path, base::Changing::name, context); !why.empty())
+      return Plan::fail(std::move(why));
+    if (auto shown = files::show_lost_by_replacing(path, **looked, kAttributes, context, plan.changes);
+        !shown)
+      return Plan::fail(shown.error());
+  }
 
   plan.verdict = Verdict::change;
   plan.message = "Write repository file " + path;

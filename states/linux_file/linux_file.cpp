@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "states/files/missing_folders.hpp"
 #include "states/files/ownership.hpp"
+#include "states/files/replacing.hpp"
 #include "states/state.hpp"
 
 namespace states::linux_file {
@@ -41,7 +42,7 @@ struct Steps {
   base::Seen seen;
   std::vector<std::string> missing_folders;  // outermost first
   bool is_new = false;
-  bool write = false;           // else only attributes
+  bool write = false;  // else only attributes
   base::Attributes attributes;  // complete when writing
   std::string summary;          // of what is updated: "content, mode 0600 -> 0644"
 };
@@ -86,6 +87,8 @@ PlanWith<Steps> plan_absent(const std::string& path, Context& context) {
   if (!found) return Plan::fail(found.error());
   if (!*found) return Plan::kept(path + " is already absent");
   if (S_ISDIR((*found)->st_mode)) return Plan::fail(path + " is a directory");
+  if (std::string why = files::why_locked(path, base::Changing::name, context); !why.empty())
+    return Plan::fail(std::move(why));
   Plan plan{.verdict = Verdict::change, .message = "Remove " + path};
   plan.changes = {
       {.what = path, .before = std::string(files::file_type_name((*found)->st_mode)), .after = "absent"}};
@@ -183,30 +186,26 @@ std::string why_not_his(const Params& params, const std::string& path, const str
          ", who may have put it there to get at what is written: give '" + std::string(left) + "', too";
 }
 
-PlanWith<Steps> File::plan(const Params& params, Context& context) const {
-  auto clean = base::clean_path(params.path);
-  if (!clean) return Plan::fail(clean.error());
-  const std::string& path = *clean;
-  if (const Overlay::Entry* earlier = context.overlay.path(path))
-    return Plan::unknown(earlier->state_id, path + " depends on what an earlier state does to it");
-  if (params.absent) return plan_absent(path, context);
+// What a change costs besides what it is made for, and whether it can be made at all.
+base::Result<void> show_costs(const std::string& path, const struct stat& found,
+                              const base::Attributes& wanted, bool is_written, Context& context, Plan& plan) {
+  const base::Changing what = is_written ? base::Changing::name : base::Changing::attributes;
+  if (std::string why = files::why_locked(path, what, context); !why.empty())
+    return base::Error(base::ErrorCode::permission, std::move(why));
+  return is_written ? files::show_lost_by_replacing(path, found, wanted, context, plan.changes)
+                    : files::show_lost_by_owner(path, found, wanted, context, plan.changes);
+}
 
-  auto resolved = files::resolve_owner(params.user, params.group, params.mode, context);
-  if (auto* stop = std::get_if<Plan>(&resolved)) return std::move(*stop);
-  base::Attributes wanted = std::get<base::Attributes>(resolved);
-  auto looked = context.tree.look(path);
-  if (!looked) return Plan::fail(looked.error());
-  if (!*looked) return plan_new(params, path, wanted, context);
-  const struct stat& found = **looked;
-  if (!S_ISREG(found.st_mode) && !S_ISLNK(found.st_mode))
-    return Plan::fail(path + " is " + std::string(files::file_type_name(found.st_mode)));
-
+PlanWith<Steps> plan_existing(const Params& params, const std::string& path, const struct stat& found,
+                              base::Attributes wanted, Context& context) {
   const bool is_link = S_ISLNK(found.st_mode);
   // As with write(2), other content does not inherit set-user-id and set-group-id bits.
   const mode_t mode = wanted.mode.value_or(is_link ? kNewFileMode : found.st_mode & 01777);
   files::Differences differences;
   const auto write = compare_content(params, path, found, mode, context, differences);
   if (!write) return Plan::fail(write.error());
+  const bool is_written = *write || must_be_new(params, found, wanted);
+  if (is_written) wanted.mode = mode;
   if (!is_link) files::compare_attributes(found, wanted, path, context.accounts, differences);
   const bool pending_owner = (params.user && !wanted.uid) || (params.group && !wanted.gid);
   if (pending_owner)
@@ -219,11 +218,11 @@ PlanWith<Steps> File::plan(const Params& params, Context& context) const {
             .message = "Update " + path + " (" + differences.summary + ")",
             .changes = std::move(differences.changes)};
   plan.effects = {{.kind = EffectKind::file, .name = path}};
-  const bool is_written = *write || must_be_new(params, found, wanted);
+  if (auto shown = show_costs(path, found, wanted, is_written, context, plan); !shown)
+    return Plan::fail(shown.error());
   if (is_written) {
     if (std::string why = why_not_his(params, path, found, mode, context); !why.empty())
       return Plan::fail(std::move(why));
-    wanted.mode = mode;
     if (!wanted.uid) wanted.uid = found.st_uid;
     if (!wanted.gid) wanted.gid = found.st_gid;
     plan.written = {path};
@@ -234,6 +233,60 @@ PlanWith<Steps> File::plan(const Params& params, Context& context) const {
            .write = is_written,
            .attributes = wanted,
            .summary = std::move(differences.summary)}};
+}
+
+// The earlier state that may make what a link leads to.
+const Overlay::Entry* provider_of_target(const std::string& link, Context& context) {
+  if (context.overlay.empty()) return nullptr;
+  const auto destination = context.tree.read_link(link);
+  if (!destination) return nullptr;
+  const auto clean = base::clean_path(destination->starts_with('/')
+                                          ? *destination
+                                          : std::string(base::split_path(link).folder) + "/" + *destination);
+  return context.overlay.provider(EffectKind::file, clean ? *clean : link);
+}
+
+// Without content the link is left, and what it leads to gets the attributes, if it is safe to go there.
+PlanWith<Steps> plan_link_target(const Params& params, const std::string& link,
+                                 const base::Attributes& wanted, Context& context) {
+  const auto target = context.tree.followed_path(link);
+  if (!target && target.error().code() == base::ErrorCode::not_found) {
+    const std::string message = link + " is a symlink that leads nowhere";
+    if (const Overlay::Entry* provider = provider_of_target(link, context))
+      return Plan::unknown(provider->state_id, message + " yet");
+    return Plan::fail(message +
+                      ": give 'content' to put a file in its place, or make what it leads to first");
+  }
+  if (!target) return Plan::fail(target.error());
+  if (const Overlay::Entry* earlier = context.overlay.path(*target))
+    return Plan::unknown(earlier->state_id, *target + " depends on what an earlier state does to it");
+  const auto looked = context.tree.look(*target);
+  if (!looked) return Plan::fail(looked.error());
+  if (!*looked || !S_ISREG((*looked)->st_mode))
+    return Plan::fail(link + " leads to " + *target + ", which is " +
+                      std::string(*looked ? files::file_type_name((*looked)->st_mode) : "gone"));
+  return plan_existing(params, *target, **looked, wanted, context);
+}
+
+PlanWith<Steps> File::plan(const Params& params, Context& context) const {
+  auto clean = base::clean_path(params.path);
+  if (!clean) return Plan::fail(clean.error());
+  const std::string& path = *clean;
+  if (const Overlay::Entry* earlier = context.overlay.path(path))
+    return Plan::unknown(earlier->state_id, path + " depends on what an earlier state does to it");
+  if (params.absent) return plan_absent(path, context);
+
+  auto resolved = files::resolve_owner(params.user, params.group, params.mode, context);
+  if (auto* stop = std::get_if<Plan>(&resolved)) return std::move(*stop);
+  const base::Attributes& wanted = std::get<base::Attributes>(resolved);
+  const auto looked = context.tree.look(path);
+  if (!looked) return Plan::fail(looked.error());
+  if (!*looked) return plan_new(params, path, wanted, context);
+  const struct stat& found = **looked;
+  if (S_ISLNK(found.st_mode) && !params.content) return plan_link_target(params, path, wanted, context);
+  if (!S_ISREG(found.st_mode) && !S_ISLNK(found.st_mode))
+    return Plan::fail(path + " is " + std::string(files::file_type_name(found.st_mode)));
+  return plan_existing(params, path, found, wanted, context);
 }
 
 // A folder on the way to a file gets the file's owner, and may be entered by whoever may read the file.
