@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "states/common_timezone/hardware_clock.hpp"
 #include "states/common_timezone/zone.hpp"
+#include "states/files/marking.hpp"
 #include "states/files/replacing.hpp"
 #include "states/programs/tool_sequence.hpp"
 #include "states/state.hpp"
@@ -130,6 +131,9 @@ PlanWith<Steps> Timezone::plan(const Params& params, Context& context) const {
               files::show_lost_by_replacing(kTimezone, **seen, note_attributes(), context, plan.changes);
           !shown)
         return Plan::fail(shown.error());
+    if (*seen)
+      if (auto marked = files::mark_content(kTimezone, **seen, context, plan); !marked)
+        return Plan::fail(marked.error());
     plan.effects.push_back({.kind = EffectKind::file, .name = std::string(kTimezone)});
     plan.written.emplace_back(kTimezone);
   }

@@ -6,6 +6,7 @@
 #include "base/diff.hpp"
 #include "base/text.hpp"
 #include "states/debian/apt_lists.hpp"
+#include "states/files/marking.hpp"
 #include "states/files/ownership.hpp"
 #include "states/files/replacing.hpp"
 #include "states/state.hpp"
@@ -148,6 +149,8 @@ PlanWith<Steps> AptRepo::plan(const Params& params, Context& context) const {
     if (auto shown = files::show_lost_by_replacing(path, **looked, kAttributes, context, plan.changes);
         !shown)
       return Plan::fail(shown.error());
+    if (auto marked = files::mark_content(path, **looked, context, plan); !marked)
+      return Plan::fail(marked.error());
   }
 
   plan.verdict = Verdict::change;

@@ -4,6 +4,7 @@
 #include "base/diff.hpp"
 #include "base/others.hpp"
 #include "base/text.hpp"
+#include "states/files/marking.hpp"
 #include "states/files/missing_folders.hpp"
 #include "states/files/ownership.hpp"
 #include "states/files/replacing.hpp"
@@ -93,6 +94,8 @@ PlanWith<Steps> plan_absent(const std::string& path, Context& context) {
   plan.changes = {
       {.what = path, .before = std::string(files::file_type_name((*found)->st_mode)), .after = "absent"}};
   plan.effects = {{.kind = EffectKind::file, .name = path, .present = false}};
+  if (auto marked = files::mark_content(path, **found, context, plan); !marked)
+    return Plan::fail(marked.error());
   return {std::move(plan), {.path = path, .seen = base::Seen(*found)}};
 }
 
@@ -226,6 +229,8 @@ PlanWith<Steps> plan_existing(const Params& params, const std::string& path, con
     if (!wanted.uid) wanted.uid = found.st_uid;
     if (!wanted.gid) wanted.gid = found.st_gid;
     plan.written = {path};
+    if (auto marked = files::mark_content(path, found, context, plan); !marked)
+      return Plan::fail(marked.error());
   }
   return {std::move(plan),
           {.path = path,
