@@ -8,6 +8,7 @@
 #include "states/files/missing_folders.hpp"
 #include "states/files/ownership.hpp"
 #include "states/files/replacing.hpp"
+#include "states/files/validation.hpp"
 #include "states/state.hpp"
 
 namespace states::linux_file {
@@ -20,6 +21,7 @@ struct Params {
   std::optional<std::string_view> user;
   std::optional<std::string_view> group;
   std::optional<Mode> mode;
+  List validate;
   bool absent = false;
 };
 
@@ -32,6 +34,10 @@ constexpr auto kParams = param_table(
     param<&Params::user>("user", "owner, name or number").fallback("kept; root when created"),
     param<&Params::group>("group", "group, name or number").fallback("kept; root when created"),
     param<&Params::mode>("mode", "permissions, octal text").fallback("kept; 0644 when created"),
+    param<&Params::validate>("validate",
+                             "program and arguments that look at new content before it is written; %s is "
+                             "the path of a file with it")
+        .fallback("not validated"),
     param<&Params::absent>("absent", "remove the file; all other parameters are ignored").fallback("false"));
 
 constexpr mode_t kNewFileMode = 0644;
@@ -44,6 +50,7 @@ struct Steps {
   std::vector<std::string> missing_folders;  // outermost first
   bool is_new = false;
   bool write = false;  // else only attributes
+  bool has_new_content = false;
   base::Attributes attributes;  // complete when writing
   std::string summary;          // of what is updated: "content, mode 0600 -> 0644"
 };
@@ -67,7 +74,10 @@ base::Result<void> File::check(const Params& params) const {
   auto clean = base::clean_path(params.path);
   if (!clean) return std::move(clean).error();
   if (*clean == "/") return base::Error(base::ErrorCode::invalid, "/ is a directory");
-  return {};
+  if (params.absent) return {};
+  if (!params.validate.empty() && !params.content)
+    return base::Error(base::ErrorCode::invalid, "'validate' looks at new content: it needs 'content'");
+  return files::check_validator(params.validate);
 }
 
 // A diff for people, unless the content is binary, huge or, by its mode, not for everybody's eyes.
@@ -123,11 +133,14 @@ PlanWith<Steps> plan_new(const Params& params, const std::string& path, base::At
     plan.effects.push_back({.kind = EffectKind::directory, .name = folder});
   plan.effects.push_back({.kind = EffectKind::file, .name = path});
   plan.written = {path};
+  if (auto planned = files::plan_validation(path, params.validate, context, plan); !planned)
+    return Plan::fail(planned.error());
   return {std::move(plan),
           {.path = path,
            .missing_folders = std::move(*missing),
            .is_new = true,
            .write = true,
+           .has_new_content = true,
            .attributes = wanted}};
 }
 
@@ -229,6 +242,9 @@ PlanWith<Steps> plan_existing(const Params& params, const std::string& path, con
     if (!wanted.uid) wanted.uid = found.st_uid;
     if (!wanted.gid) wanted.gid = found.st_gid;
     plan.written = {path};
+    if (*write)
+      if (auto planned = files::plan_validation(path, params.validate, context, plan); !planned)
+        return Plan::fail(planned.error());
     if (auto marked = files::mark_content(path, found, context, plan); !marked)
       return Plan::fail(marked.error());
   }
@@ -236,6 +252,7 @@ PlanWith<Steps> plan_existing(const Params& params, const std::string& path, con
           {.path = path,
            .seen = base::Seen(found),
            .write = is_written,
+           .has_new_content = *write,
            .attributes = wanted,
            .summary = std::move(differences.summary)}};
 }
@@ -315,6 +332,10 @@ Applied File::apply(const Params& params, const Plan& plan, const Steps& steps, 
       return Applied::failed(removed.error());
     return Applied::done("Removed " + steps.path);
   }
+  if (steps.has_new_content)
+    if (auto refused =
+            files::refused_by_validator(steps.path, params.content.value_or(""), params.validate, context))
+      return std::move(*refused);
   for (const std::string& folder : steps.missing_folders)
     if (auto made = context.files.make_folder(folder, folder_attributes(steps.attributes)); !made)
       return Applied::failed(made.error());
