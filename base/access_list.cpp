@@ -4,8 +4,7 @@
 
 #include <cerrno>
 #include <optional>
-#include <string>
-#include <vector>
+#include <string_view>
 
 namespace base {
 
@@ -18,18 +17,23 @@ bool was_none(int why) {
   return why == ENODATA || why == EOPNOTSUPP;
 }
 
-unsigned number_at(const std::vector<unsigned char>& list, std::size_t at) {
-  return list[at] | static_cast<unsigned>(list[at + 1]) << 8U;
+constexpr std::size_t kHeader = 4;  // version
+constexpr std::size_t kEntry = 8;   // tag and bits, two bytes each, and an id; all little endian
+constexpr unsigned kOwner = 1;
+constexpr unsigned kOwningGroup = 4;
+constexpr unsigned kMask = 16;
+constexpr unsigned kEverybody = 32;
+
+unsigned number_at(std::string_view list, std::size_t at) {
+  return static_cast<unsigned char>(list[at]) |
+         static_cast<unsigned>(static_cast<unsigned char>(list[at + 1])) << 8U;
 }
 
 // The bits (0 to 7) of the owning group in the list of a path; nothing when there is no list.
 std::optional<mode_t> group_in_list(const std::string& path) {
-  constexpr std::size_t kHeader = 4;  // version
-  constexpr std::size_t kEntry = 8;   // tag and bits, two bytes each, and an id; all little endian
-  constexpr unsigned kOwningGroup = 4;
   const ssize_t size = ::getxattr(path.c_str(), kAccess, nullptr, 0);
   if (size <= 0) return std::nullopt;
-  std::vector<unsigned char> list(static_cast<std::size_t>(size));
+  std::string list(static_cast<std::size_t>(size), '\0');
   const ssize_t got = ::getxattr(path.c_str(), kAccess, list.data(), list.size());
   for (std::size_t at = kHeader; got > 0 && at + kEntry <= static_cast<std::size_t>(got); at += kEntry)
     if (number_at(list, at) == kOwningGroup) return number_at(list, at + 2) & 7U;
@@ -60,6 +64,23 @@ Result<void> drop_access_lists(int fd, const struct stat& found) {
   const mode_t mode = (now.st_mode & 07707) | *group << 3U;
   if (mode != (now.st_mode & 07777) && ::chmod(path.c_str(), mode) != 0)
     return os_error(errno, "cannot set the mode");
+  return {};
+}
+
+Result<void> put_access_list(int fd, std::string list) {
+  struct stat st {};
+  if (::fstat(fd, &st) != 0) return os_error(errno, "fstat");
+  const mode_t mode = st.st_mode & 07777;
+  for (std::size_t at = kHeader; at + kEntry <= list.size(); at += kEntry) {
+    const unsigned tag = number_at(list, at);
+    if (tag == kOwner) list[at + 2] = static_cast<char>(mode >> 6 & 7);
+    if (tag == kMask) list[at + 2] = static_cast<char>(mode >> 3 & 7);
+    if (tag == kEverybody) list[at + 2] = static_cast<char>(mode & 7);
+  }
+  if (::fsetxattr(fd, kAccess, list.data(), list.size(), 0) != 0)
+    return os_error(errno, "cannot carry the access list over from the file that is replaced");
+  // Setting a list may take special bits away.
+  if ((mode & 07000) != 0 && ::fchmod(fd, mode) != 0) return os_error(errno, "cannot set the mode");
   return {};
 }
 

@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/unique_fd.hpp"
 
@@ -13,5 +14,8 @@ namespace base {
 
 // `root`: "" for the running system. open(2)'s flags; no descriptor, and errno, when it fails.
 UniqueFd open_below(const std::string& root, std::string_view path, int flags);
+
+// The names in a folder, sorted; none when it is not there, or cannot be read.
+std::vector<std::string> names_below(const std::string& root, std::string_view folder);
 
 }  // namespace base

@@ -19,6 +19,8 @@ namespace base {
 
 namespace {
 
+constexpr std::size_t kBuffer = 64 * 1024;
+
 int open_without_links(int root, std::string_view path, int flags) {
   open_how how{};
   how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
@@ -120,6 +122,13 @@ Result<UniqueFd> Tree::follow(std::string_view path, std::optional<uid_t> also) 
   return std::move(way->end);
 }
 
+Result<std::string> Tree::followed_path(std::string_view path) {
+  if (!root_fd_) return no_root_;
+  auto way = walk_way(root_fd_.get(), path, {.may_end_in_file = true});
+  if (!way) return std::move(way).error();
+  return std::move(way->path);
+}
+
 Result<std::optional<struct stat>> Tree::look(std::string_view path) {
   const SplitPath parts = split_path(path);
   auto in = folder(parts.folder);
@@ -146,7 +155,6 @@ Result<UniqueFd> Tree::open_file(std::string_view path) {
 }
 
 Result<bool> Tree::has_content(std::string_view path, std::string_view content) {
-  constexpr std::size_t kBuffer = 64 * 1024;
   auto file = open_file(path);
   if (!file) return std::move(file).error();
   buffer_.resize(kBuffer);
@@ -165,6 +173,22 @@ Result<std::string> Tree::read(std::string_view path, std::size_t limit) {
   auto file = open_file(path);
   if (!file) return std::move(file).error();
   return read_all(file->get(), limit, std::string(path));
+}
+
+Result<void> Tree::read_pieces(std::string_view path, const std::function<void(std::string_view)>& each) {
+  auto file = open_file(path);
+  if (!file) return std::move(file).error();
+  struct stat st {};
+  if (::fstat(file->get(), &st) != 0) return os_error(errno, std::string(path));
+  if (!S_ISREG(st.st_mode)) return Error(ErrorCode::exists, std::string(path) + " is not a regular file");
+  buffer_.resize(kBuffer);
+  while (true) {
+    const ssize_t got = ::read(file->get(), buffer_.data(), kBuffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return os_error(errno, std::string(path));
+    if (got == 0) return {};
+    each({buffer_.data(), static_cast<std::size_t>(got)});
+  }
 }
 
 Result<std::string> Tree::read_link(std::string_view path) {

@@ -14,6 +14,7 @@
 
 #include <sys/stat.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -55,10 +56,15 @@ class Tree {
   // path need not be clean, and ".." does not lead out of the root.
   Result<UniqueFd> follow(std::string_view path, std::optional<uid_t> also = std::nullopt);
 
+  // The path that a path leads to, as follow() goes there: without any link, as seen from the root.
+  Result<std::string> followed_path(std::string_view path);
+
   // Whether the regular file holds exactly these bytes.
   Result<bool> has_content(std::string_view path, std::string_view content);
 
   Result<std::string> read(std::string_view path, std::size_t limit);
+  // Hands on the bytes of a regular file, piece by piece.
+  Result<void> read_pieces(std::string_view path, const std::function<void(std::string_view)>& each);
   Result<std::string> read_link(std::string_view path);
 
   void forget();
@@ -77,7 +83,7 @@ class Tree {
   UniqueFd root_fd_;
   Error no_root_;             // why there is no root_fd_
   std::vector<Known> known_;  // most recently used last
-  std::vector<char> buffer_;  // for has_content
+  std::vector<char> buffer_;  // for has_content and read_pieces
 };
 
 }  // namespace base

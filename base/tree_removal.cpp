@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/folder_walk.hpp"
+#include "base/inode_flags.hpp"
 #include "base/scratch_place.hpp"
 
 namespace base {
@@ -61,13 +62,19 @@ class Removal {
     if (why != EISDIR && why != EBUSY && why != EPERM) return os_error(why, "cannot remove " + full());
     UniqueFd below = open_subfolder(folder, name);
     if (!below && errno == EXDEV) return Error(ErrorCode::exists, full() + " is a mount point, not removed");
-    if (!below && errno == ENOTDIR) return os_error(why, "cannot remove " + full());
+    if (!below && errno == ENOTDIR) return not_removed(why, folder, name, full());
     if (!below) return os_error(errno, "cannot open " + full());
     if (depth + 1 == kMostOpen) return move_to_top(folder, name, full());
     if (auto emptied = empty(std::move(below), full(), depth + 1); !emptied) return emptied;
     if (::unlinkat(folder, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
-      return os_error(errno, "cannot remove " + full());
+      return not_removed(errno, folder, name, full());
     return {};
+  }
+
+  static Error not_removed(int why, int folder, const char* name, const std::string& path) {
+    const std::string locked = why == EPERM ? why_locked(folder, name, path, Changing::name) : std::string();
+    if (!locked.empty()) return {ErrorCode::permission, "cannot remove " + path + ": " + locked};
+    return os_error(why, "cannot remove " + path);
   }
 
   Result<void> move_to_top(int folder, const char* name, const std::string& path) {

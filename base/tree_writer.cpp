@@ -7,9 +7,11 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/carry_over.hpp"
 #include "base/file_read.hpp"
 #include "base/folder_walk.hpp"
 #include "base/incoming_file.hpp"
+#include "base/inode_flags.hpp"
 #include "base/others.hpp"
 #include "base/scratch_place.hpp"
 #include "base/text.hpp"
@@ -65,6 +67,14 @@ Result<void> own_new_link(int folder, const char* name, const std::string& desti
 
 }  // namespace
 
+Error TreeWriter::explained(Error why, std::string_view path, Changing what) {
+  if (why.code() != ErrorCode::permission) return why;
+  const SplitPath parts = split_path(path);
+  const auto folder = tree_.folder(parts.folder);
+  std::string locked = folder ? why_locked(*folder, std::string(parts.name), path, what) : std::string();
+  return locked.empty() ? std::move(why) : Error(ErrorCode::permission, std::move(locked));
+}
+
 const std::string& TreeWriter::scratch_name() {
   if (scratch_name_.empty()) renew_scratch();
   return scratch_name_;
@@ -90,7 +100,8 @@ Result<void> TreeWriter::write_file(std::string_view path, const Seen& seen, std
                                     const Attributes& attributes) {
   auto written = put_file(path, seen, content, attributes);
   if (written) return written;
-  return std::move(written).error().with_context("writing " + std::string(path));
+  return explained(std::move(written).error(), path, Changing::name)
+      .with_context("writing " + std::string(path));
 }
 
 Result<void> TreeWriter::put_file(std::string_view path, const Seen& seen, std::string_view content,
@@ -107,11 +118,17 @@ Result<void> TreeWriter::put_file(std::string_view path, const Seen& seen, std::
   // What is new has no old content that a power cut could take: it is synced with its group. What replaces a
   // file is synced before the rename. (File systems that do not know how get the safe way, too.)
   if (seen.allows_nothing() && file.appear(name)) return sync_.note(*folder, *device);
-  struct stat old {};
-  const bool is_there = ::fstatat(*folder, name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0;
-  if (auto same = seen.check(is_there ? &old : nullptr, path); !same) return same;
+  const UniqueFd old(::openat(*folder, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat found {};
+  const bool is_there = old && ::fstat(old.get(), &found) == 0;
+  if (auto same = seen.check(is_there ? &found : nullptr, path); !same) return same;
+  if (is_there && S_ISREG(found.st_mode)) {
+    auto kept = what_carries_over(*folder, old.get(), found, attributes);
+    if (!kept) return std::move(kept).error();
+    if (auto carried = carry_over(*kept, old.get(), file.fd()); !carried) return carried;
+  }
   if (auto replaced = file.replace(name); !replaced) return replaced;
-  return note_change(*folder, is_there && S_ISLNK(old.st_mode));
+  return note_change(*folder, is_there && S_ISLNK(found.st_mode));
 }
 
 Result<void> TreeWriter::make_folder(std::string_view path, const Attributes& attributes) {
@@ -121,9 +138,10 @@ Result<void> TreeWriter::make_folder(std::string_view path, const Attributes& at
   if (!folder) return std::move(folder).error().with_context(context);
   const std::string name(parts.name);
   auto place = ScratchPlace::make(*folder, scratch_name());
-  if (!place) return std::move(place).error().with_context(context);
+  if (!place) return explained(std::move(place).error(), path, Changing::name).with_context(context);
   if (::mkdirat(place->folder(), place->name(), 0700) != 0)
-    return os_error(errno, "cannot create the temporary " + scratch_name()).with_context(context);
+    return explained(os_error(errno, "cannot create the temporary " + scratch_name()), path, Changing::name)
+        .with_context(context);
   place->filled();
   const UniqueFd made(
       ::openat(place->folder(), place->name(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -143,7 +161,8 @@ Result<void> TreeWriter::make_link(std::string_view path, const Seen& seen, std:
                                    const Attributes& attributes) {
   auto linked = put_link(path, seen, std::string(destination), attributes);
   if (linked) return linked;
-  return std::move(linked).error().with_context("linking " + std::string(path));
+  return explained(std::move(linked).error(), path, Changing::name)
+      .with_context("linking " + std::string(path));
 }
 
 Result<void> TreeWriter::put_link(std::string_view path, const Seen& seen, const std::string& destination,
@@ -193,7 +212,7 @@ Result<void> TreeWriter::set_attributes(std::string_view path, const Seen& seen,
   if (!S_ISDIR(st.st_mode) && others_can_write_to(*folder) && hard_links_are_unsafe())
     return may_be_elsewhere(std::string(path));
   if (auto set = set_attributes_of_found(target.get(), st, attributes); !set)
-    return std::move(set).error().with_context(context);
+    return explained(std::move(set).error(), path, Changing::attributes).with_context(context);
   return note_change(*folder);
 }
 
@@ -206,7 +225,7 @@ Result<void> TreeWriter::set_folder_attributes(std::string_view path, const Seen
   if (::fstat(*folder, &st) != 0) return os_error(errno, context);
   if (auto same = seen.check(&st, path); !same) return std::move(same).error().with_context(context);
   if (auto set = set_attributes_of_found(*folder, st, attributes); !set)
-    return std::move(set).error().with_context(context);
+    return explained(std::move(set).error(), path, Changing::attributes).with_context(context);
   return note_change(*folder);
 }
 
@@ -237,7 +256,12 @@ Result<std::size_t> TreeWriter::set_attributes_below(std::string_view path, cons
       ++changed;
       return {};
     }
-    Error why = std::move(set).error().with_context("setting owner and mode of " + entry.path());
+    Error why = std::move(set).error();
+    if (why.code() == ErrorCode::permission)
+      if (std::string locked = why_locked(entry.folder, entry.name, entry.path(), Changing::attributes);
+          !locked.empty())
+        why = Error(ErrorCode::permission, std::move(locked));
+    why = std::move(why).with_context("setting owner and mode of " + entry.path());
     if (why.code() != ErrorCode::permission) return why;
     // Who holds one file open does not keep us from the others.
     if (refused++ == 0) first_refusal = std::move(why);
@@ -263,7 +287,7 @@ Result<void> TreeWriter::remove(std::string_view path, const Seen& seen) {
     return errno == ENOENT ? Result<void>() : os_error(errno, "cannot remove " + std::string(path));
   if (auto same = seen.check(&old, path); !same) return same;
   if (::unlinkat(*folder, name.c_str(), 0) != 0 && errno != ENOENT)
-    return os_error(errno, "cannot remove " + std::string(path));
+    return explained(os_error(errno, "cannot remove " + std::string(path)), path, Changing::name);
   return note_change(*folder, S_ISLNK(old.st_mode));
 }
 

@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "base/attributes.hpp"
+#include "base/inode_flags.hpp"
 #include "base/interrupt.hpp"
 #include "base/result.hpp"
 #include "base/seen.hpp"
@@ -32,7 +33,8 @@ class TreeWriter {
   // All paths are clean_path()s as seen from the tree's root; the folder must exist. `seen` is what the plan
   // found at the path: when something else is there by now, nothing is changed, and ErrorCode::exists.
 
-  // Creates the file or replaces whatever file or link has the name.
+  // Creates the file or replaces whatever file or link has the name. What carry_over.hpp says of a file that
+  // is replaced goes onto the new one.
   Result<void> write_file(std::string_view path, const Seen& seen, std::string_view content,
                           const Attributes& attributes);
   // A new folder, which appears with its owner and mode. ErrorCode::exists when there is something already.
@@ -71,6 +73,7 @@ class TreeWriter {
                         const Attributes& attributes);
   Result<void> put_link(std::string_view path, const Seen& seen, const std::string& destination,
                         const Attributes& attributes);
+  Error explained(Error why, std::string_view path, Changing what);
   Result<void> note_change(int folder, bool link_is_gone = false);
   const std::string& scratch_name();
 

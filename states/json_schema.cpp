@@ -46,10 +46,9 @@ std::string text_matching(std::string_view words, bool may_be_empty) {
   return text_form("^(" + std::string(words) + ")" + (may_be_empty ? "?" : "") + "$", true);
 }
 
-std::string integer_form(std::int64_t least, std::int64_t most, std::string_view comment = {}) {
+std::string integer_form(std::int64_t least, std::int64_t most) {
   JsonText json;
   json.begin_object().member("type", "integer").member("minimum", least).member("maximum", most);
-  json.optional("$comment", comment);
   return json.end_object().take();
 }
 
@@ -143,8 +142,7 @@ std::vector<std::string> accepted_forms(const Param& param) {
       add_pairs(forms, param);
       break;
     case Wire::mode:
-      forms = {text_matching("[0-7]{3,4}", may_be_empty),
-               integer_form(100, 7777, "its decimal digits are the octal mode: each is 0 to 7")};
+      forms = {text_matching("[0-7]{3,4}", may_be_empty)};
       break;
     case Wire::seconds:
       forms = {text_matching(kSecondsDigits, may_be_empty), integer_form(1, kLongestSeconds)};

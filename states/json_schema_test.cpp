@@ -123,14 +123,6 @@ TEST_CASE("the JSON Schema of every type of parameter accepts exactly what its r
   }
 }
 
-TEST_CASE("JSON Schema cannot look at the digits of a number: only there is the reader stricter") {
-  static constexpr Probe type(kOptional);
-  tests::SchemaCheck check(type);
-  CHECK(check.schema_accepts(R"({"mode": 189})"));
-  CHECK_FALSE(check.reader_accepts(R"({"mode": 189})"));
-  CHECK_FALSE(check.schema_accepts(R"({"mode": "189"})"));
-}
-
 TEST_CASE("the JSON Schema tells what people and forms need to know") {
   base::Arena arena;
   const std::string text = json_schema("test.probe", "what it is for", Schema(kOptional.schema));

@@ -179,6 +179,12 @@ Result<bool> read_field(Pairs& field, const Param& param, const Value& value, ba
 }
 
 Result<bool> read_field(Mode& field, const Param& param, const Value& value, base::Arena& arena) {
+  // Other readers of YAML make 420 of 0644 and hand that on as JSON. A number may mean either; text does not.
+  if (value.kind() == Value::Kind::integer || value.kind() == Value::Kind::real)
+    return Error(ErrorCode::invalid, "Parameter '" + std::string(param.name) +
+                                         "' must be octal text such as \"0644\", with quotes: the number " +
+                                         std::string(*value.as_line(arena)) +
+                                         " may be meant as octal or as decimal");
   std::string_view text;
   auto counts = read_field(text, param, value, arena);
   if (!counts || !*counts) return counts;

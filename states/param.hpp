@@ -16,7 +16,8 @@
 //   bool, optional<bool>                      true/false and the words that old recipes use for them
 //   List, optional<List>                      a list of texts, or one text
 //   Pairs                                     a list of {key, value}; the variants of old recipes
-//   Mode, Seconds (and optional of them)      octal text; a positive number of seconds
+//   Mode (and optional of it)                 octal text, of YAML also without quotes; no number
+//   Seconds (and optional of it)              a positive number of seconds
 //   Watch                                     a list of paths, or true for "always"
 //   References                                anything: states of other machines, which the backend reads
 #pragma once

@@ -248,7 +248,6 @@ TEST_CASE("modes are octal texts of three or four digits") {
   const auto mode = [](const char* json) { return (*Reading(with("mode", json))).mode; };
   CHECK(mode("\"0644\"")->bits == 0644);
   CHECK(mode("\"644\"")->bits == 0644);
-  CHECK(mode("644")->bits == 0644);
   CHECK(mode("\"4755\"")->bits == 04755);
   CHECK(mode("\"000\"")->bits == 0);
   CHECK_FALSE(mode("\"\""));
@@ -256,6 +255,10 @@ TEST_CASE("modes are octal texts of three or four digits") {
   for (const char* text : {"rw", "0888", "64", "00644", "-644", " 644", "0o644", "0644x"})
     CHECK(Reading(with("mode", "\"" + std::string(text) + "\"")).problem() ==
           "Illegal mode '" + std::string(text) + "'");
+  for (const char* number : {"420", "644", "0", "4.5"})
+    CHECK(Reading(with("mode", number)).problem() ==
+          "Parameter 'mode' must be octal text such as \"0644\", with quotes: the number " +
+              std::string(number) + " may be meant as octal or as decimal");
   CHECK(Reading(with("mode", "[]")).problem() == "Parameter 'mode' must be an octal mode such as \"0644\"");
 }
 

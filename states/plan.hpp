@@ -47,6 +47,9 @@ struct Plan {
   // Paths that applying this writes by way of a temporary beside them (TreeWriter); the next run removes the
   // temporary if the agent is killed on the way. Folders among the effects need not be listed.
   std::vector<std::string> written;
+  // A hash, with Context::plan_salt, of what applying this would overwrite or remove, as far as `changes` do
+  // not show it: so that a saved plan does not undo a later edit. Never shown.
+  std::string mark;
   std::string depends_on;                  // id of the state, for `unknown`
   std::unique_ptr<const StepsBase> steps;  // for `change`; states/state.hpp puts them here
 

@@ -60,9 +60,7 @@ class Schema {
 
 // The schema as JSON Schema (draft 2020-12) of a state's `parameter` object, on one line. It says what is
 // accepted from JSON: other encodings of a value (a number for a text, one text for a list) are in it, and
-// null, which counts as not given. Rules between parameters are not in it. It accepts more than we do in one
-// place, which its
-// `$comment` tells: whether the decimal digits of a number are a legal mode cannot be said in JSON Schema.
+// null, which counts as not given. Rules between parameters are not in it.
 std::string json_schema(std::string_view title, std::string_view description, Schema schema);
 
 }  // namespace states

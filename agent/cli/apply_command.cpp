@@ -14,6 +14,7 @@ struct Target {
   std::shared_ptr<const recipe::Recipe> recipe;
   std::string root;
   std::vector<std::string> expected_plans;
+  std::string plan_salt;
 };
 
 std::optional<Target> load_target(const Options& options, terminal::Console& console) {
@@ -41,7 +42,10 @@ std::optional<Target> load_target(const Options& options, terminal::Console& con
     console.complain(plan->recipe + ": the recipe has changed since the plan was made; plan again");
     return std::nullopt;
   }
-  return Target{.recipe = std::move(recipe), .root = plan->root, .expected_plans = expected_plans(*plan)};
+  return Target{.recipe = std::move(recipe),
+                .root = plan->root,
+                .expected_plans = expected_plans(*plan),
+                .plan_salt = plan->salt};
 }
 
 }  // namespace
@@ -63,7 +67,8 @@ int apply_command(const Options& options, terminal::Console& console) {
                          .state_dir = options.state_dir,
                          .journal_name = "apply",
                          .wants_diffs = options.json || options.verbose,
-                         .expected_plans = std::move(target->expected_plans)},
+                         .expected_plans = std::move(target->expected_plans),
+                         .plan_salt = std::move(target->plan_salt)},
                         console.redactor);
   // All at once: the worker must not have finished the recipe before it hears that it should stop then.
   std::vector<engine::Command> commands;

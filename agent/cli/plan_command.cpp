@@ -5,6 +5,7 @@
 #include "agent/cli/recipe_input.hpp"
 #include "agent/engine/planner.hpp"
 #include "agent/engine/secrets.hpp"
+#include "base/token.hpp"
 
 namespace agent::cli {
 
@@ -17,10 +18,10 @@ void show(const engine::PlannedState& state, const Options& options, terminal::C
 }
 
 base::Result<void> save_plan(const engine::PlanResult& plan, const recipe::Recipe& recipe,
-                             const std::string& root, const Options& options) {
+                             const std::string& root, const std::string& salt, const Options& options) {
   auto path = absolute_path(options.argument());
   if (!path) return std::move(path).error();
-  return save(make_plan_file(plan, std::move(*path), recipe.digest(), root), options.out);
+  return save(make_plan_file(plan, std::move(*path), recipe.digest(), root, salt), options.out);
 }
 
 }  // namespace
@@ -40,8 +41,10 @@ int plan_command(const Options& options, terminal::Console& console) {
   engine::follow_secrets(nullptr, *recipe, *console.redactor);
 
   base::NoInterrupt interrupt;  // Ctrl-C simply ends a plan: it changes nothing
-  const engine::PlanOptions plan_options{.fingerprints = !options.out.empty(),
-                                         .state_dir = options.state_dir};
+  constexpr std::size_t kSaltBytes = 16;
+  const engine::PlanOptions plan_options{
+      .salt = options.out.empty() ? std::string() : base::random_hex(kSaltBytes),
+      .state_dir = options.state_dir};
   const engine::PlanResult plan = engine::plan_recipe(*recipe, *host, *console.redactor, interrupt,
                                                       plan_options, [&](const engine::PlannedState& state) {
                                                         if (options.json) return;
@@ -59,7 +62,7 @@ int plan_command(const Options& options, terminal::Console& console) {
     console.complain("the plan was not saved: not all of it can work");
     return kFailure;
   }
-  if (auto saved = save_plan(plan, *recipe, host->root, options); !saved) {
+  if (auto saved = save_plan(plan, *recipe, host->root, plan_options.salt, options); !saved) {
     console.complain(saved.error().message());
     return kFailure;
   }

@@ -21,7 +21,7 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
-constexpr std::string_view kStart = "{\"opsagent_plan\":1,";  // 1: the format's version
+constexpr std::string_view kStart = "{\"opsagent_plan\":2,";  // 2: the format's version
 constexpr std::string_view kAnyVersion = "{\"opsagent_plan\":";
 constexpr std::size_t kLargestPlan = 32 * 1024 * 1024;
 
@@ -43,8 +43,11 @@ Result<void> write_all(int fd, std::string_view text, const std::string& path) {
 }  // namespace
 
 PlanFile make_plan_file(const engine::PlanResult& plan, std::string recipe, std::string digest,
-                        std::string root) {
-  PlanFile file{.recipe = std::move(recipe), .digest = std::move(digest), .root = std::move(root)};
+                        std::string root, std::string salt) {
+  PlanFile file{.recipe = std::move(recipe),
+                .digest = std::move(digest),
+                .root = std::move(root),
+                .salt = std::move(salt)};
   for (const engine::PlannedState& state : plan.states)
     file.states.push_back(
         {.id = state.id,
@@ -55,8 +58,8 @@ PlanFile make_plan_file(const engine::PlanResult& plan, std::string recipe, std:
 
 std::string to_text(const PlanFile& plan) {
   base::JsonText json;
-  json.begin_object().member("opsagent_plan", 1).member("recipe", plan.recipe).member("digest", plan.digest);
-  json.member("root", plan.root).key("states").begin_list();
+  json.begin_object().member("opsagent_plan", 2).member("recipe", plan.recipe).member("digest", plan.digest);
+  json.member("root", plan.root).member("salt", plan.salt).key("states").begin_list();
   for (const PlanFile::State& state : plan.states)
     json.begin_object()
         .member("id", state.id)
@@ -76,9 +79,11 @@ Result<PlanFile> parse_plan_file(std::string_view text) {
   const base::Value& root = std::get<base::Value>(parsed);
   PlanFile plan{.recipe = text_member(root, "recipe"),
                 .digest = text_member(root, "digest"),
-                .root = text_member(root, "root")};
+                .root = text_member(root, "root"),
+                .salt = text_member(root, "salt")};
   const base::Value* states = root.find("states");
-  if (!plan.recipe.starts_with('/') || plan.digest.empty() || !states || !states->is_list())
+  if (!plan.recipe.starts_with('/') || plan.digest.empty() || plan.salt.empty() || !states ||
+      !states->is_list())
     return Error(ErrorCode::invalid, "the plan is damaged; plan again");
   for (const base::Value& state : states->items())
     plan.states.push_back({.id = text_member(state, "id"),

@@ -1,7 +1,8 @@
 // A saved plan: which recipe, and what each of its states was going to do, as fingerprints.
 //
-// It holds no parameter values, diffs or messages, so no secret can be in it. `opsagent apply PLAN` loads the
-// recipe that it names and lets the worker compare, state by state.
+// It holds no parameter values, diffs or messages. Of content that would be overwritten or removed there is a
+// hash, salted and mixed with all else that the state's plan saw; whoever reads the file can only try
+// guesses. `opsagent apply PLAN` loads the recipe that it names and lets the worker compare, state by state.
 #pragma once
 
 #include <string>
@@ -22,11 +23,12 @@ struct PlanFile {
   std::string recipe;  // absolute path
   std::string digest;  // SHA-256 of its text
   std::string root;    // absolute, "" for the running system
+  std::string salt;    // of the fingerprints
   std::vector<State> states;
 };
 
 PlanFile make_plan_file(const engine::PlanResult& plan, std::string recipe, std::string digest,
-                        std::string root);
+                        std::string root, std::string salt);
 
 std::string to_text(const PlanFile& plan);
 base::Result<PlanFile> parse_plan_file(std::string_view text);

@@ -35,7 +35,7 @@ engine::PlanResult example() {
 TEST_CASE("a plan is the same after it was saved and loaded") {
   const tests::StateHarness scratch;
   const std::string path = scratch.root() + "/web.plan";
-  const PlanFile plan = make_plan_file(example(), "/srv/web.yaml", "d1g3st", "/mnt");
+  const PlanFile plan = make_plan_file(example(), "/srv/web.yaml", "d1g3st", "/mnt", "s4lt");
   REQUIRE(agent::cli::save(plan, path));
   CHECK(scratch.mode("/web.plan") == 0600);
   CHECK(agent::cli::is_plan_file(path));
@@ -44,6 +44,7 @@ TEST_CASE("a plan is the same after it was saved and loaded") {
   CHECK(loaded->recipe == "/srv/web.yaml");
   CHECK(loaded->digest == "d1g3st");
   CHECK(loaded->root == "/mnt");
+  CHECK(loaded->salt == "s4lt");
   REQUIRE(loaded->states.size() == 3);
   CHECK(loaded->states[0].id == "a \"quoted\" id");
   CHECK(loaded->states[2].verdict == "skipped");
@@ -51,17 +52,18 @@ TEST_CASE("a plan is the same after it was saved and loaded") {
 }
 
 TEST_CASE("a saved plan holds no values, messages or diffs") {
-  CHECK(agent::cli::to_text(make_plan_file(example(), "/r", "d", "")).find("secret") == std::string::npos);
+  CHECK(agent::cli::to_text(make_plan_file(example(), "/r", "d", "", "s")).find("secret") ==
+        std::string::npos);
 }
 
 TEST_CASE("a plan replaces an older one and leaves no temporary behind") {
   tests::StateHarness scratch;
   scratch.write("/p", "old", 0644);
-  REQUIRE(agent::cli::save(make_plan_file(example(), "/r", "d", ""), scratch.root() + "/p"));
+  REQUIRE(agent::cli::save(make_plan_file(example(), "/r", "d", "", "s"), scratch.root() + "/p"));
   CHECK(scratch.mode("/p") == 0600);
   const auto entries = std::filesystem::directory_iterator(scratch.root());
   CHECK(std::distance(begin(entries), end(entries)) == 1);
-  CHECK_FALSE(agent::cli::save(make_plan_file(example(), "/r", "d", ""), scratch.root() + "/missing/p"));
+  CHECK_FALSE(agent::cli::save(make_plan_file(example(), "/r", "d", "", "s"), scratch.root() + "/missing/p"));
 }
 
 TEST_CASE("recipes are not mistaken for plans, and damaged plans say what to do") {
@@ -70,12 +72,15 @@ TEST_CASE("recipes are not mistaken for plans, and damaged plans say what to do"
   CHECK_FALSE(agent::cli::is_plan_file(scratch.root() + "/recipe.json"));
   CHECK_FALSE(agent::cli::is_plan_file(scratch.root() + "/missing"));
   CHECK_FALSE(agent::cli::is_plan_file("/dev/zero"));
-  scratch.write("/cut.plan", agent::cli::to_text(make_plan_file(example(), "/r", "d", "")).substr(0, 80));
+  scratch.write("/cut.plan",
+                agent::cli::to_text(make_plan_file(example(), "/r", "d", "", "s")).substr(0, 80));
   CHECK(agent::cli::is_plan_file(scratch.root() + "/cut.plan"));
   auto cut = agent::cli::load_plan_file(scratch.root() + "/cut.plan");
   REQUIRE_FALSE(cut);
   CHECK(cut.error().message().find("plan again") != std::string::npos);
-  auto newer = agent::cli::parse_plan_file(R"({"opsagent_plan":2,"recipe":"/r"})");
-  REQUIRE_FALSE(newer);
-  CHECK(newer.error().message().find("another version") != std::string::npos);
+  for (const char* other : {R"({"opsagent_plan":1,"recipe":"/r"})", R"({"opsagent_plan":3,"recipe":"/r"})"}) {
+    auto refused = agent::cli::parse_plan_file(other);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message().find("another version") != std::string::npos);
+  }
 }

@@ -100,6 +100,7 @@ struct Executor::Attempt {
                  .interrupt = parts.interrupt,
                  .waits = parts.waits,
                  .wants_diffs = diffs_are_read(parts, attempted),
+                 .plan_salt = attempted.expected_plan.empty() ? std::string_view() : attempted.plan_salt,
                  .live = [this, &parts](base::Stream stream,
                                         std::string_view data) { show(parts, stream, data); },
                  .before_program = [this, &parts] { before_program(parts); }}) {}
@@ -229,7 +230,7 @@ void Executor::run(Attempt& attempt) {
   hide(state, parts_.redactor, result.changes);
   // Only at first: what another attempt finds is the work of the one before.
   if (result.attempt == 1 && !attempt.job.expected_plan.empty() &&
-      fingerprint(plan.verdict, result.changes) != attempt.job.expected_plan) {
+      fingerprint(plan, result.changes) != attempt.job.expected_plan) {
     result.outcome = Outcome::failed;
     result.comment = not_as_planned(plan.message);
     return;

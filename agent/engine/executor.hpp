@@ -39,6 +39,7 @@ class Executor {
     const Journal::Entry* begun = nullptr;
     // What the plan must look like, for a saved plan; empty: anything.
     std::string_view expected_plan;
+    std::string_view plan_salt{};  // that it was made with
   };
   StateResult execute(const Job& job);
 

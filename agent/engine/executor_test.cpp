@@ -87,7 +87,7 @@ TEST_CASE("a saved plan is compared with the first attempt; a later one fails fo
   script_plan = [](int call) { return call == 1 ? change({"one", "two"}) : change({"two"}); };
   script_apply = [](int) { return Applied::failed("no such luck"); };
   const StateResult result = run("states: [{ id: s, module: test.scripted, retries: 1 }]",
-                                 {fingerprint(states::Verdict::change, change({"one", "two"}).changes)});
+                                 {fingerprint(change({"one", "two"}), change({"one", "two"}).changes)});
   CHECK(result.comment == "no such luck");
 }
 

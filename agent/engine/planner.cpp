@@ -22,7 +22,10 @@ class UnansweredWaits final : public states::Waits {
 class Planner {
  public:
   Planner(const states::Host& host, base::Interrupt& interrupt, const PlanOptions& options)
-      : machine_(host, sync_), watches_(options.state_dir + "/watch"), interrupt_(interrupt) {}
+      : machine_(host, sync_),
+        watches_(options.state_dir + "/watch"),
+        interrupt_(interrupt),
+        salt_(options.salt) {}
 
   // Nothing: its condition does not hold.
   std::optional<states::Plan> plan(const recipe::State& state) {
@@ -44,7 +47,8 @@ class Planner {
                           .watch = prepared.watch,
                           .machine = machine_,
                           .interrupt = interrupt_,
-                          .waits = waits_});
+                          .waits = waits_,
+                          .plan_salt = salt_});
     states::Plan planned = session.plan();
     overlay_.add(std::string(state.id), planned.effects);
     return planned;
@@ -55,14 +59,15 @@ class Planner {
   ManagedHost machine_;
   WatchStore watches_;
   base::Interrupt& interrupt_;
+  const std::string& salt_;
   UnansweredWaits waits_;
   states::Overlay overlay_;
 };
 
 }  // namespace
 
-std::string fingerprint(states::Verdict verdict, const std::vector<states::Change>& shown) {
-  std::string text(verdict_name(verdict));
+std::string fingerprint(const states::Plan& plan, const std::vector<states::Change>& shown) {
+  std::string text(verdict_name(plan.verdict));
   if (shown.empty()) return text;
   base::Sha256 hash;
   for (const states::Change& change : shown)
@@ -70,6 +75,7 @@ std::string fingerprint(states::Verdict verdict, const std::vector<states::Chang
       hash.add(std::to_string(part->size()) + ":");
       hash.add(*part);
     }
+  hash.add(plan.mark);
   return text + ":" + hash.finish();
 }
 
@@ -85,7 +91,7 @@ PlanResult plan_recipe(const recipe::Recipe& recipe, const states::Host& host, c
     if (!plan) {
       planned.skipped = true;
       planned.message = "Skipped: its condition does not hold";
-      if (options.fingerprints) planned.fingerprint = kSkippedFingerprint;
+      if (!options.salt.empty()) planned.fingerprint = kSkippedFingerprint;
     } else {
       planned.verdict = plan->verdict;
       planned.depends_on = plan->depends_on;
@@ -94,8 +100,8 @@ PlanResult plan_recipe(const recipe::Recipe& recipe, const states::Host& host, c
       planned.changes = std::move(plan->changes);
       hide(state, redactor, planned.changes);
       // What an unknown state will see cannot be known: its fingerprint stays empty and matches everything.
-      if (options.fingerprints && plan->verdict != states::Verdict::unknown)
-        planned.fingerprint = fingerprint(plan->verdict, planned.changes);
+      if (!options.salt.empty() && plan->verdict != states::Verdict::unknown)
+        planned.fingerprint = fingerprint(*plan, planned.changes);
     }
     if (each) each(planned);
     result.states.push_back(std::move(planned));

@@ -12,7 +12,7 @@
 namespace agent::engine {
 
 struct PlanOptions {
-  bool fingerprints = false;
+  std::string salt;       // of a saved plan, whose fingerprints are made; "": none
   std::string state_dir;  // where watch records are read from
 };
 
@@ -21,9 +21,11 @@ PlanResult plan_recipe(const recipe::Recipe& recipe, const states::Host& host, c
                        base::Interrupt& interrupt, const PlanOptions& options,
                        const std::function<void(const PlannedState&)>& each = {});
 
-// SHA-256 over what may be shown of a plan (see hide() in secrets.hpp): two plans with the same fingerprint
-// saw the same and want the same. Nothing secret goes into it, so it cannot be used to guess at secrets.
-std::string fingerprint(states::Verdict verdict, const std::vector<states::Change>& shown);
+// SHA-256 over what may be shown of a plan (see hide() in secrets.hpp), and over its mark: two plans with the
+// same fingerprint saw the same and want the same. Of content only the mark goes into it, which is a hash
+// with the plan's salt: whoever has the salt, too, can try guesses, so a saved plan is readable by its owner
+// only.
+std::string fingerprint(const states::Plan& plan, const std::vector<states::Change>& shown);
 // In the place of one, for a state whose condition does not hold.
 inline constexpr std::string_view kSkippedFingerprint = "skipped";
 

@@ -67,7 +67,8 @@ StateSession::StateSession(Parts parts)
                                       .watch_triggered = parts.watch.triggered,
                                       .watch_changed = parts.watch.changed,
                                       .sensitive = parts.state.sensitive,
-                                      .wants_diffs = parts.wants_diffs && !parts.state.sensitive})) {}
+                                      .wants_diffs = parts.wants_diffs && !parts.state.sensitive,
+                                      .plan_salt = parts.plan_salt})) {}
 
 states::Plan StateSession::plan() {
   return guarded<states::Plan>([&] { return state_.type->make_plan(*state_.params, context_); },
@@ -83,6 +84,7 @@ states::Plan StateSession::plan_again() {
   context_.watch_triggered = false;
   context_.watch_changed = {};
   context_.wants_diffs = false;
+  context_.plan_salt = {};
   return plan();
 }
 

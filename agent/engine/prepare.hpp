@@ -52,6 +52,7 @@ class StateSession {
     base::Interrupt& interrupt;
     states::Waits& waits;
     bool wants_diffs = true;  // nobody sees those of a sensitive state
+    std::string_view plan_salt{};
     // See states::Commands; may be empty.
     states::Commands::Output live{};
     std::function<void()> before_program{};

@@ -26,7 +26,7 @@ constexpr auto kParams = states::param_table(states::param<&Params::watch>("watc
 struct SeenContext {
   explicit SeenContext(states::Context& context) {
     auto& [state_id, host, tree, accounts, overlay, commands, interrupt, facts, notes, waits, watch_triggered,
-           watch_changed, sensitive, wants_diffs] = context;
+           watch_changed, sensitive, wants_diffs, plan_salt] = context;
     id = state_id;
     root = host.root;
     os = host.os.id;
@@ -45,10 +45,11 @@ struct SeenContext {
     changed.assign(watch_changed.begin(), watch_changed.end());
     is_sensitive = sensitive;
     makes_diffs = wants_diffs;
+    salt = plan_salt;
   }
   bool operator==(const SeenContext&) const = default;
 
-  std::string id, root, os, state_dir, administrator, facts_kept, notes_kept;
+  std::string id, root, os, state_dir, administrator, facts_kept, notes_kept, salt;
   std::chrono::seconds limit{};
   std::vector<std::string> changed;
   unsigned programs = 0;

@@ -37,6 +37,7 @@ struct WorkerSettings {
   bool wants_diffs = true;
   // For `apply PLAN`: the fingerprint each state's plan must have, by index; empty strings match everything.
   std::vector<std::string> expected_plans;
+  std::string plan_salt;  // that these were made with
 };
 
 class Worker {

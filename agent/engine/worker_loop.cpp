@@ -247,7 +247,8 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
                                             .begun = begun == begun_.end() ? nullptr : &*begun,
                                             .expected_plan = index < settings_.expected_plans.size()
                                                                  ? settings_.expected_plans[index]
-                                                                 : std::string_view()});
+                                                                 : std::string_view(),
+                                            .plan_salt = settings_.plan_salt});
     result.version = version_;  // a wait may have seen it move
     std::erase_if(begun_, [&](const Journal::Entry& entry) { return entry.index == index; });
     count(result, end);

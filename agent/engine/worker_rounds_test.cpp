@@ -22,7 +22,7 @@ std::vector<PlannedState> plan(const Bench& bench, const std::string& yaml, cons
   REQUIRE(loaded.recipe);
   base::NoInterrupt never;
   return plan_recipe(*loaded.recipe, host, base::Redactor(), never,
-                     {.fingerprints = true, .state_dir = bench.state_path("")})
+                     {.salt = "salt", .state_dir = bench.state_path("")})
       .states;
 }
 
@@ -119,6 +119,59 @@ TEST_CASE("a saved plan is not applied where a condition has become true or fals
   CHECK(results[0].outcome == Outcome::failed);
   CHECK(results[0].comment.find("Plan again.") != std::string::npos);
   CHECK_FALSE(fs::exists(bench.path("/dir/a")));
+}
+
+TEST_CASE("a saved plan does not overwrite or remove what was edited after it was made") {
+  Bench bench;
+  std::string before = "old 1\n";
+  std::string after = "old 2\n";  // as long as before
+  std::string parameter = "content: new";
+  std::string more;
+  mode_t mode = 0644;
+  SUBCASE("of a file that not everybody may read, of which no diff is made") {
+    mode = 0600;
+  }
+  SUBCASE("beyond what a diff shows") {
+    for (int line = 0; line < 1000; ++line)
+      before += std::to_string(line) + "\n";
+    after = before;
+    before += "1\n";
+    after += "2\n";
+  }
+  SUBCASE("of a sensitive state") {
+    more = ", sensitive: true";
+  }
+  SUBCASE("by a plan to remove it") {
+    parameter = "absent: true";
+  }
+  SUBCASE("by a plan to remove the folder that it is in") {
+    parameter = "";
+  }
+  const auto write = [&](const std::string& text) {
+    std::ofstream(bench.path("/dir/d/f")) << text;
+    fs::permissions(bench.path("/dir/d/f"), static_cast<fs::perms>(mode));
+  };
+  const std::string yaml =
+      parameter.empty() ? "states: [{ id: a, module: linux.dir, parameter: { path: /dir/d, absent: true } }]"
+                        : "states: [{ id: a, module: linux.file, parameter: { path: /dir/d/f, " + parameter +
+                              " }" + more + " }]";
+  fs::create_directories(bench.path("/dir/d"));
+  write(before);
+  bench.settings().expected_plans = {plan(bench, yaml, bench.settings().host)[0].fingerprint};
+  bench.settings().plan_salt = "salt";
+  write(after);
+  fs::last_write_time(bench.path("/dir/d/f"), fs::file_time_type::clock::now() + 1s);
+  auto results = bench.apply(yaml);
+  REQUIRE(results.size() == 1);
+  CHECK(results[0].outcome == Outcome::failed);
+  CHECK(results[0].comment.find("Plan again.") != std::string::npos);
+  std::ifstream file(bench.path("/dir/d/f"));
+  CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == after);
+  bench.stop();
+  bench.settings().expected_plans = {plan(bench, yaml, bench.settings().host)[0].fingerprint};
+  results = bench.apply(yaml);
+  REQUIRE(results.size() == 1);
+  CHECK_MESSAGE(results[0].outcome == Outcome::changed, results[0].comment);
 }
 
 TEST_CASE("conditions below another root follow links as that root's own programs would") {

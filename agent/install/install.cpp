@@ -190,6 +190,7 @@ Result<std::string> install(const InstallOptions& options, const Say& say) {
   if (auto fine = check_way("the prefix", site.layout().prefix()); !fine) return std::move(fine).error();
   if (auto fine = check_way("the state folder", site.at(site.state_dir)); !fine)
     return std::move(fine).error();
+  if (auto fine = check_stays_inside(site); !fine) return std::move(fine).error();
   const Service service(site, init_of(site));
   if (const std::string why = service.obstacle(); !why.empty()) return Error(ErrorCode::exists, why);
   say("checking the files of the release");

@@ -146,6 +146,25 @@ TEST_CASE("nothing is installed where others could put another program in its pl
   CHECK(image.listing() == image.before);
 }
 
+TEST_CASE("nothing is installed or removed outside of an image, wherever its links lead") {
+  for (const char* where : {"image/etc/systemd", "image/usr/local/bin", "image/opt", "image/etc/rc2.d"}) {
+    Image image;
+    fs::remove_all(image.scratch / where);
+    fs::create_directories(fs::path(image.scratch / where).parent_path());
+    image.scratch.folder("outside");
+    image.scratch.link(where, image.scratch / "outside");
+    CHECK_MESSAGE(has(image.install_problem(), "leads out of " + image.site.root), where);
+    const auto removed = uninstall({.site = image.site}, nobody_listens);
+    REQUIRE_FALSE(removed);
+    CHECK_MESSAGE(has(removed.error().message(), "leads out of "), removed.error().message());
+    CHECK(image.scratch.count("outside") == 0);
+  }
+  Image image;
+  fs::rename(image.scratch / "image/opt", image.scratch / "image/usr/opt");
+  image.scratch.link("image/opt", "usr/opt");  // within
+  CHECK(image.install_problem() == "");
+}
+
 TEST_CASE("an image without systemd gets the script and its links") {
   Image image(false);
   CHECK(image.install_problem() == "");

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.hpp"
 #include "update/layout.hpp"
 
 namespace agent::install {
@@ -57,5 +58,9 @@ struct Place {
 // In the order in which they are removed: the program itself is last, so that it can be run again.
 std::span<const Place> places();
 std::string path_of(const Place& place, const Site& site);
+
+// Of an image: an error when a link in it leads one of the places, or what init scripts need, out of it. An
+// absolute link means the image's own file once it runs, and this machine's as long as it is only a folder.
+base::Result<void> check_stays_inside(const Site& site);
 
 }  // namespace agent::install

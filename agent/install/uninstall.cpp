@@ -22,7 +22,7 @@ using base::Result;
 
 // What the agent keeps in its state folder (docs/formats.md). In a folder that the configuration names
 // instead of the usual one only these are removed: a wrong state_dir must not cost somebody their files.
-constexpr std::array<std::string_view, 23> kStateNames{"apply.journal",
+constexpr std::array<std::string_view, 24> kStateNames{"apply.journal",
                                                        "apt-lists-refreshed",
                                                        "control.sock",
                                                        "identity.pem",
@@ -43,6 +43,7 @@ constexpr std::array<std::string_view, 23> kStateNames{"apply.journal",
                                                        "tmp",
                                                        "token",
                                                        "update",
+                                                       "validate",
                                                        "waits",
                                                        "watch"};
 // Who the machine is, and whose releases it trusts.
@@ -258,6 +259,7 @@ Result<void> forget_state(const Site& site) {
 }  // namespace
 
 Result<Kept> uninstall(const UninstallOptions& options, const Say& say) {
+  if (auto fine = check_stays_inside(options.site); !fine) return std::move(fine).error();
   if (auto fine = check_outside_service(options.site); !fine) return std::move(fine).error();
   if (auto fine = check_installed(options.site); !fine) return std::move(fine).error();
   const auto lock = lock_if_there(options.site);

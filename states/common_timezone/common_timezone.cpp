@@ -4,6 +4,8 @@
 #include "base/text.hpp"
 #include "states/common_timezone/hardware_clock.hpp"
 #include "states/common_timezone/zone.hpp"
+#include "states/files/marking.hpp"
+#include "states/files/replacing.hpp"
 #include "states/programs/tool_sequence.hpp"
 #include "states/state.hpp"
 
@@ -85,6 +87,10 @@ base::Result<std::string> noted_zone(Context& context) {
   return std::move(text).error();
 }
 
+base::Attributes note_attributes() {
+  return {.uid = ::geteuid(), .gid = ::getegid(), .mode = 0644};
+}
+
 std::string clock_text(bool utc) {
   return utc ? "UTC" : "local time";
 }
@@ -120,6 +126,14 @@ PlanWith<Steps> Timezone::plan(const Params& params, Context& context) const {
     if (!seen) return Plan::fail(seen.error());
     steps.seen_note = base::Seen(*seen);
     plan.changes.push_back({.what = "content of " + std::string(kTimezone), .before = *noted, .after = name});
+    if (*seen)
+      if (auto shown =
+              files::show_lost_by_replacing(kTimezone, **seen, note_attributes(), context, plan.changes);
+          !shown)
+        return Plan::fail(shown.error());
+    if (*seen)
+      if (auto marked = files::mark_content(kTimezone, **seen, context, plan); !marked)
+        return Plan::fail(marked.error());
     plan.effects.push_back({.kind = EffectKind::file, .name = std::string(kTimezone)});
     plan.written.emplace_back(kTimezone);
   }
@@ -143,13 +157,13 @@ PlanWith<Steps> Timezone::plan(const Params& params, Context& context) const {
 
 Applied Timezone::apply(const Params& params, const Plan&, const Steps& steps, ApplyContext& context) const {
   const std::string name(params.name);
-  const base::Attributes ours{.uid = ::geteuid(), .gid = ::getegid(), .mode = 0644};
   std::vector<std::string> comments;
   if (steps.link)
     if (auto linked = context.files.make_link(kLocaltime, steps.seen_link, zone_path(name), {}); !linked)
       return Applied::failed(linked.error());
   if (steps.note)
-    if (auto written = context.files.write_file(kTimezone, steps.seen_note, name + "\n", ours); !written)
+    if (auto written = context.files.write_file(kTimezone, steps.seen_note, name + "\n", note_attributes());
+        !written)
       return Applied::failed(written.error());
   if (steps.link || steps.note)
     comments.push_back("Time zone set to " + name + " (was " + steps.before + ")");

@@ -1,7 +1,8 @@
 #include "states/debian/apt_lists.hpp"
 
 #include <algorithm>
-#include <filesystem>
+
+#include "base/below_root.hpp"
 
 namespace states::debian {
 
@@ -23,11 +24,9 @@ bool sources_changed_since(WallClock::time_point time, Context& context) {
   };
   // The folder's own time tells of files that came, went or were replaced, theirs of files edited in place.
   if (changed(kAptSourcesFile) || changed(kAptSourcesFolder)) return true;
-  std::error_code gone;
-  std::filesystem::directory_iterator entries(context.host.root + std::string(kAptSourcesFolder), gone);
-  for (; !gone && entries != std::filesystem::directory_iterator(); entries.increment(gone))
-    if (changed(std::string(kAptSourcesFolder) + "/" + entries->path().filename().string())) return true;
-  return false;
+  return std::ranges::any_of(
+      base::names_below(context.host.root, kAptSourcesFolder),
+      [&](const std::string& name) { return changed(std::string(kAptSourcesFolder) + "/" + name); });
 }
 
 // The last refresh of anybody's; nothing if there never was one.

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <optional>
 #include <tuple>
 
+#include "base/below_root.hpp"
 #include "base/text.hpp"
 
 namespace states::debian {
@@ -76,14 +76,10 @@ auto key_of(const DpkgPackage& package) {
 
 // The files of an interrupted dpkg, oldest first: they are named by number, with leading zeros.
 std::vector<std::string> pending_updates(const std::string& root) {
-  std::vector<std::string> names;
-  std::error_code gone;
-  std::filesystem::directory_iterator entries(root + std::string(kUpdatesFolder), gone);
-  for (; !gone && entries != std::filesystem::directory_iterator(); entries.increment(gone)) {
-    std::string name = entries->path().filename().string();
-    if (std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; })) names.push_back(name);
-  }
-  std::ranges::sort(names);
+  std::vector<std::string> names = base::names_below(root, kUpdatesFolder);
+  std::erase_if(names, [](const std::string& name) {
+    return !std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+  });
   return names;
 }
 

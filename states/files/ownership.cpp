@@ -81,8 +81,8 @@ void compare_attributes(const struct stat& found, const base::Attributes& wanted
   if (uid != found.st_uid || gid != found.st_gid)
     differences.add(Aspect::owner, path, owner_text(found.st_uid, found.st_gid, accounts),
                     owner_text(uid, gid, accounts));
-  if (wanted.mode && *wanted.mode != (found.st_mode & 07777))
-    differences.add(Aspect::mode, path, mode_text(found.st_mode), mode_text(*wanted.mode));
+  if (const mode_t mode = base::mode_after(found, wanted); mode != (found.st_mode & 07777))
+    differences.add(Aspect::mode, path, mode_text(found.st_mode), mode_text(mode));
 }
 
 std::string_view file_type_name(mode_t mode) {

@@ -37,7 +37,8 @@ struct Differences {
            std::string diff = {});
 };
 
-// Adds the owner and the mode where they differ from what is there.
+// Adds the owner and the mode where they differ from what is there; also bits of the mode that go with the
+// owner.
 void compare_attributes(const struct stat& found, const base::Attributes& wanted, std::string_view path,
                         base::Accounts& accounts, Differences& differences);
 

@@ -1,10 +1,10 @@
 #include "states/linux_apt_package/planning.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <variant>
 
+#include "base/below_root.hpp"
 #include "base/text.hpp"
 #include "states/debian/apt_cache.hpp"
 #include "states/debian/apt_lists.hpp"
@@ -85,11 +85,9 @@ std::variant<Item, Plan> judge(Entry entry, const debian::DpkgStatus& status, Co
 
 // Whether apt has any lists. Without them there is nothing to ask apt-cache for.
 bool has_lists(const Host& host) {
-  std::error_code gone;
-  std::filesystem::directory_iterator entries(host.root + "/var/lib/apt/lists", gone);
-  for (; !gone && entries != std::filesystem::directory_iterator(); entries.increment(gone))
-    if (entries->path().filename().string().find("_Packages") != std::string::npos) return true;
-  return false;
+  return std::ranges::any_of(base::names_below(host.root, "/var/lib/apt/lists"), [](const std::string& name) {
+    return name.find("_Packages") != std::string::npos;
+  });
 }
 
 bool has_latest(const Steps& steps) {

@@ -6,7 +6,10 @@
 #include "base/diff.hpp"
 #include "base/text.hpp"
 #include "states/debian/apt_lists.hpp"
+#include "states/files/marking.hpp"
 #include "states/files/ownership.hpp"
+#include "states/files/replacing.hpp"
+#include "states/files/validation.hpp"
 #include "states/state.hpp"
 
 namespace states::linux_apt_repo {
@@ -16,6 +19,7 @@ namespace {
 struct Params {
   std::string_view name;
   std::string_view content;
+  List validate;
 };
 
 constexpr auto kParams = param_table(
@@ -24,7 +28,11 @@ constexpr auto kParams = param_table(
     param<&Params::content>("content", "text of the file; a newline at its end is added if missing")
         .required()
         .multiline()
-        .keep_empty());
+        .keep_empty(),
+    param<&Params::validate>("validate",
+                             "program and arguments that look at new content before it is written; %s is "
+                             "the path of a file with it")
+        .fallback("not validated"));
 
 constexpr base::Attributes kAttributes{.uid = 0, .gid = 0, .mode = 0644};
 constexpr std::size_t kLargestDiffed = 1024 * 1024;
@@ -34,6 +42,7 @@ struct Steps {
   std::string path;
   base::Seen seen;
   std::string content;
+  bool has_new_content = true;               // else only owner or mode differ
   std::vector<std::string> missing_folders;  // outermost first
 };
 
@@ -60,7 +69,7 @@ base::Result<void> AptRepo::check(const Params& params) const {
                                               return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-';
                                             }) &&
                         params.name.front() != '.';
-  if (is_legal) return {};
+  if (is_legal) return files::check_validator(params.validate);
   return base::Error(base::ErrorCode::invalid, "Illegal repository name '" + std::string(params.name) + "'");
 }
 
@@ -131,6 +140,7 @@ PlanWith<Steps> AptRepo::plan(const Params& params, Context& context) const {
   } else {
     auto same = context.tree.has_content(path, steps.content);
     if (!same) return Plan::fail(same.error());
+    steps.has_new_content = !*same;
     if (!*same) {
       const auto before = context.tree.read(path, kLargestDiffed);
       differences.add(files::Aspect::content, path, std::to_string((*looked)->st_size) + " bytes",
@@ -141,7 +151,19 @@ PlanWith<Steps> AptRepo::plan(const Params& params, Context& context) const {
   }
   std::ranges::move(differences.changes, std::back_inserter(plan.changes));
   if (plan.changes.empty()) return Plan::kept("Repository file " + path + " is up to date");
+  if (*looked) {
+    if (std::string why = files::why_locked(path, base::Changing::name, context); !why.empty())
+      return Plan::fail(std::move(why));
+    if (auto shown = files::show_lost_by_replacing(path, **looked, kAttributes, context, plan.changes);
+        !shown)
+      return Plan::fail(shown.error());
+    if (auto marked = files::mark_content(path, **looked, context, plan); !marked)
+      return Plan::fail(marked.error());
+  }
 
+  if (steps.has_new_content)
+    if (auto planned = files::plan_validation(path, params.validate, context, plan); !planned)
+      return Plan::fail(planned.error());
   plan.verdict = Verdict::change;
   plan.message = "Write repository file " + path;
   for (const std::string& folder : steps.missing_folders)
@@ -151,7 +173,11 @@ PlanWith<Steps> AptRepo::plan(const Params& params, Context& context) const {
   return {std::move(plan), std::move(steps)};
 }
 
-Applied AptRepo::apply(const Params&, const Plan& plan, const Steps& steps, ApplyContext& context) const {
+Applied AptRepo::apply(const Params& params, const Plan& plan, const Steps& steps,
+                       ApplyContext& context) const {
+  if (steps.has_new_content)
+    if (auto refused = files::refused_by_validator(steps.path, steps.content, params.validate, context))
+      return std::move(*refused);
   for (const std::string& folder : steps.missing_folders)
     if (auto made = context.files.make_folder(folder, {.uid = 0, .gid = 0, .mode = 0755}); !made)
       return Applied::failed(made.error());

@@ -204,9 +204,11 @@ ItemOrStop plan_absent(const std::string& path, Planning& planning) {
     return impossible(path, path + " exists and is not a directory");
   Change change{.what = path, .before = "a symlink", .after = "absent"};
   if (!is_link) {
-    auto entries = count_removable(path, context.tree, context.interrupt);
-    if (!entries) return impossible(path, entries.error().message());
-    change.before = "directory, " + entries_text(*entries);
+    const bool is_marked = !context.plan_salt.empty();
+    auto below = look_at_removable(path, context.tree, context.interrupt, is_marked);
+    if (!below) return impossible(path, below.error().message());
+    change.before = "directory, " + entries_text(below->entries);
+    if (is_marked) planning.plan.mark += std::to_string(below->mark) + " ";
   }
   planning.plan.changes.push_back(std::move(change));
   planning.plan.effects.push_back({.kind = EffectKind::directory, .name = path, .present = false});

@@ -269,7 +269,12 @@ TEST_CASE("linux.dir says what is wrong with its parameters, and takes them in e
       {R"({"path": "/a", "mode": "rwx"})", "Illegal mode 'rwx'"},
       {R"({"path": "/a", "mode": "75"})", "Illegal mode '75'"},
       {R"({"path": "/a", "recursive": "maybe"})", "Parameter 'recursive' must be true or false"},
-      {R"({"path": "/a", "mode": 755, "recursive": "False", "absent": "n", "user": "", "group": null})", ""},
+      {R"({"path": "/a", "mode": 493})",
+       "Parameter 'mode' must be octal text such as \"0644\", with quotes: the number 493 may be meant as "
+       "octal "
+       "or as decimal"},
+      {R"({"path": "/a", "mode": "755", "recursive": "False", "absent": "n", "user": "", "group": null})",
+       ""},
       {R"({"path": ["/a", "", "/b"], "recursive": 1, "absent": false})", ""},
   };
   for (const auto& [parameter, problem] : rows)

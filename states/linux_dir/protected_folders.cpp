@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <string>
 
+#include "base/fnv.hpp"
 #include "base/folder_walk.hpp"
 
 namespace states::linux_dir {
@@ -39,8 +40,8 @@ bool is_protected_name(std::string_view clean_path) {
   return clean_path.starts_with("/lib") && clean_path.find('/', 1) == std::string_view::npos;
 }
 
-base::Result<std::size_t> count_removable(std::string_view path, base::Tree& tree,
-                                          base::Interrupt& interrupt) {
+base::Result<Removable> look_at_removable(std::string_view path, base::Tree& tree, base::Interrupt& interrupt,
+                                          bool wants_mark) {
   const base::SplitPath parts = base::split_path(path);
   auto folder = tree.folder(parts.folder);
   if (!folder) return std::move(folder).error();
@@ -49,15 +50,24 @@ base::Result<std::size_t> count_removable(std::string_view path, base::Tree& tre
   struct stat st {};
   if (!top || ::fstat(top.get(), &st) != 0) return base::os_error(errno, "cannot open " + std::string(path));
   if (is_protected(st, tree)) return refusal(path, {});
-  std::size_t entries = 0;
+  Removable found;
   const auto visit = [&](const base::WalkEntry& entry) -> base::Result<void> {
     if (entry.is_mount) return refusal(path, entry.path() + " is a mount point");
-    ++entries;
+    ++found.entries;
+    if (!wants_mark) return {};
+    // A sum: folders are not read in the same order each time.
+    const struct stat& info = entry.info;
+    std::string text = entry.path();
+    for (const auto number :
+         {std::uint64_t(info.st_mode), std::uint64_t(info.st_ino), std::uint64_t(info.st_size),
+          std::uint64_t(info.st_mtim.tv_sec), std::uint64_t(info.st_mtim.tv_nsec)})
+      text += " " + std::to_string(number);
+    found.mark += base::fnv1a(text);
     return {};
   };
   if (auto walked = base::walk_below(top.get(), path, interrupt, visit); !walked)
     return std::move(walked).error();
-  return entries;
+  return found;
 }
 
 }  // namespace states::linux_dir

@@ -4,8 +4,11 @@
 #include "base/diff.hpp"
 #include "base/others.hpp"
 #include "base/text.hpp"
+#include "states/files/marking.hpp"
 #include "states/files/missing_folders.hpp"
 #include "states/files/ownership.hpp"
+#include "states/files/replacing.hpp"
+#include "states/files/validation.hpp"
 #include "states/state.hpp"
 
 namespace states::linux_file {
@@ -18,6 +21,7 @@ struct Params {
   std::optional<std::string_view> user;
   std::optional<std::string_view> group;
   std::optional<Mode> mode;
+  List validate;
   bool absent = false;
 };
 
@@ -30,6 +34,10 @@ constexpr auto kParams = param_table(
     param<&Params::user>("user", "owner, name or number").fallback("kept; root when created"),
     param<&Params::group>("group", "group, name or number").fallback("kept; root when created"),
     param<&Params::mode>("mode", "permissions, octal text").fallback("kept; 0644 when created"),
+    param<&Params::validate>("validate",
+                             "program and arguments that look at new content before it is written; %s is "
+                             "the path of a file with it")
+        .fallback("not validated"),
     param<&Params::absent>("absent", "remove the file; all other parameters are ignored").fallback("false"));
 
 constexpr mode_t kNewFileMode = 0644;
@@ -41,7 +49,8 @@ struct Steps {
   base::Seen seen;
   std::vector<std::string> missing_folders;  // outermost first
   bool is_new = false;
-  bool write = false;           // else only attributes
+  bool write = false;  // else only attributes
+  bool has_new_content = false;
   base::Attributes attributes;  // complete when writing
   std::string summary;          // of what is updated: "content, mode 0600 -> 0644"
 };
@@ -65,7 +74,10 @@ base::Result<void> File::check(const Params& params) const {
   auto clean = base::clean_path(params.path);
   if (!clean) return std::move(clean).error();
   if (*clean == "/") return base::Error(base::ErrorCode::invalid, "/ is a directory");
-  return {};
+  if (params.absent) return {};
+  if (!params.validate.empty() && !params.content)
+    return base::Error(base::ErrorCode::invalid, "'validate' looks at new content: it needs 'content'");
+  return files::check_validator(params.validate);
 }
 
 // A diff for people, unless the content is binary, huge or, by its mode, not for everybody's eyes.
@@ -86,10 +98,14 @@ PlanWith<Steps> plan_absent(const std::string& path, Context& context) {
   if (!found) return Plan::fail(found.error());
   if (!*found) return Plan::kept(path + " is already absent");
   if (S_ISDIR((*found)->st_mode)) return Plan::fail(path + " is a directory");
+  if (std::string why = files::why_locked(path, base::Changing::name, context); !why.empty())
+    return Plan::fail(std::move(why));
   Plan plan{.verdict = Verdict::change, .message = "Remove " + path};
   plan.changes = {
       {.what = path, .before = std::string(files::file_type_name((*found)->st_mode)), .after = "absent"}};
   plan.effects = {{.kind = EffectKind::file, .name = path, .present = false}};
+  if (auto marked = files::mark_content(path, **found, context, plan); !marked)
+    return Plan::fail(marked.error());
   return {std::move(plan), {.path = path, .seen = base::Seen(*found)}};
 }
 
@@ -117,11 +133,14 @@ PlanWith<Steps> plan_new(const Params& params, const std::string& path, base::At
     plan.effects.push_back({.kind = EffectKind::directory, .name = folder});
   plan.effects.push_back({.kind = EffectKind::file, .name = path});
   plan.written = {path};
+  if (auto planned = files::plan_validation(path, params.validate, context, plan); !planned)
+    return Plan::fail(planned.error());
   return {std::move(plan),
           {.path = path,
            .missing_folders = std::move(*missing),
            .is_new = true,
            .write = true,
+           .has_new_content = true,
            .attributes = wanted}};
 }
 
@@ -183,30 +202,26 @@ std::string why_not_his(const Params& params, const std::string& path, const str
          ", who may have put it there to get at what is written: give '" + std::string(left) + "', too";
 }
 
-PlanWith<Steps> File::plan(const Params& params, Context& context) const {
-  auto clean = base::clean_path(params.path);
-  if (!clean) return Plan::fail(clean.error());
-  const std::string& path = *clean;
-  if (const Overlay::Entry* earlier = context.overlay.path(path))
-    return Plan::unknown(earlier->state_id, path + " depends on what an earlier state does to it");
-  if (params.absent) return plan_absent(path, context);
+// What a change costs besides what it is made for, and whether it can be made at all.
+base::Result<void> show_costs(const std::string& path, const struct stat& found,
+                              const base::Attributes& wanted, bool is_written, Context& context, Plan& plan) {
+  const base::Changing what = is_written ? base::Changing::name : base::Changing::attributes;
+  if (std::string why = files::why_locked(path, what, context); !why.empty())
+    return base::Error(base::ErrorCode::permission, std::move(why));
+  return is_written ? files::show_lost_by_replacing(path, found, wanted, context, plan.changes)
+                    : files::show_lost_by_owner(path, found, wanted, context, plan.changes);
+}
 
-  auto resolved = files::resolve_owner(params.user, params.group, params.mode, context);
-  if (auto* stop = std::get_if<Plan>(&resolved)) return std::move(*stop);
-  base::Attributes wanted = std::get<base::Attributes>(resolved);
-  auto looked = context.tree.look(path);
-  if (!looked) return Plan::fail(looked.error());
-  if (!*looked) return plan_new(params, path, wanted, context);
-  const struct stat& found = **looked;
-  if (!S_ISREG(found.st_mode) && !S_ISLNK(found.st_mode))
-    return Plan::fail(path + " is " + std::string(files::file_type_name(found.st_mode)));
-
+PlanWith<Steps> plan_existing(const Params& params, const std::string& path, const struct stat& found,
+                              base::Attributes wanted, Context& context) {
   const bool is_link = S_ISLNK(found.st_mode);
   // As with write(2), other content does not inherit set-user-id and set-group-id bits.
   const mode_t mode = wanted.mode.value_or(is_link ? kNewFileMode : found.st_mode & 01777);
   files::Differences differences;
   const auto write = compare_content(params, path, found, mode, context, differences);
   if (!write) return Plan::fail(write.error());
+  const bool is_written = *write || must_be_new(params, found, wanted);
+  if (is_written) wanted.mode = mode;
   if (!is_link) files::compare_attributes(found, wanted, path, context.accounts, differences);
   const bool pending_owner = (params.user && !wanted.uid) || (params.group && !wanted.gid);
   if (pending_owner)
@@ -219,21 +234,81 @@ PlanWith<Steps> File::plan(const Params& params, Context& context) const {
             .message = "Update " + path + " (" + differences.summary + ")",
             .changes = std::move(differences.changes)};
   plan.effects = {{.kind = EffectKind::file, .name = path}};
-  const bool is_written = *write || must_be_new(params, found, wanted);
+  if (auto shown = show_costs(path, found, wanted, is_written, context, plan); !shown)
+    return Plan::fail(shown.error());
   if (is_written) {
     if (std::string why = why_not_his(params, path, found, mode, context); !why.empty())
       return Plan::fail(std::move(why));
-    wanted.mode = mode;
     if (!wanted.uid) wanted.uid = found.st_uid;
     if (!wanted.gid) wanted.gid = found.st_gid;
     plan.written = {path};
+    if (*write)
+      if (auto planned = files::plan_validation(path, params.validate, context, plan); !planned)
+        return Plan::fail(planned.error());
+    if (auto marked = files::mark_content(path, found, context, plan); !marked)
+      return Plan::fail(marked.error());
   }
   return {std::move(plan),
           {.path = path,
            .seen = base::Seen(found),
            .write = is_written,
+           .has_new_content = *write,
            .attributes = wanted,
            .summary = std::move(differences.summary)}};
+}
+
+// The earlier state that may make what a link leads to.
+const Overlay::Entry* provider_of_target(const std::string& link, Context& context) {
+  if (context.overlay.empty()) return nullptr;
+  const auto destination = context.tree.read_link(link);
+  if (!destination) return nullptr;
+  const auto clean = base::clean_path(destination->starts_with('/')
+                                          ? *destination
+                                          : std::string(base::split_path(link).folder) + "/" + *destination);
+  return context.overlay.provider(EffectKind::file, clean ? *clean : link);
+}
+
+// Without content the link is left, and what it leads to gets the attributes, if it is safe to go there.
+PlanWith<Steps> plan_link_target(const Params& params, const std::string& link,
+                                 const base::Attributes& wanted, Context& context) {
+  const auto target = context.tree.followed_path(link);
+  if (!target && target.error().code() == base::ErrorCode::not_found) {
+    const std::string message = link + " is a symlink that leads nowhere";
+    if (const Overlay::Entry* provider = provider_of_target(link, context))
+      return Plan::unknown(provider->state_id, message + " yet");
+    return Plan::fail(message +
+                      ": give 'content' to put a file in its place, or make what it leads to first");
+  }
+  if (!target) return Plan::fail(target.error());
+  if (const Overlay::Entry* earlier = context.overlay.path(*target))
+    return Plan::unknown(earlier->state_id, *target + " depends on what an earlier state does to it");
+  const auto looked = context.tree.look(*target);
+  if (!looked) return Plan::fail(looked.error());
+  if (!*looked || !S_ISREG((*looked)->st_mode))
+    return Plan::fail(link + " leads to " + *target + ", which is " +
+                      std::string(*looked ? files::file_type_name((*looked)->st_mode) : "gone"));
+  return plan_existing(params, *target, **looked, wanted, context);
+}
+
+PlanWith<Steps> File::plan(const Params& params, Context& context) const {
+  auto clean = base::clean_path(params.path);
+  if (!clean) return Plan::fail(clean.error());
+  const std::string& path = *clean;
+  if (const Overlay::Entry* earlier = context.overlay.path(path))
+    return Plan::unknown(earlier->state_id, path + " depends on what an earlier state does to it");
+  if (params.absent) return plan_absent(path, context);
+
+  auto resolved = files::resolve_owner(params.user, params.group, params.mode, context);
+  if (auto* stop = std::get_if<Plan>(&resolved)) return std::move(*stop);
+  const base::Attributes& wanted = std::get<base::Attributes>(resolved);
+  const auto looked = context.tree.look(path);
+  if (!looked) return Plan::fail(looked.error());
+  if (!*looked) return plan_new(params, path, wanted, context);
+  const struct stat& found = **looked;
+  if (S_ISLNK(found.st_mode) && !params.content) return plan_link_target(params, path, wanted, context);
+  if (!S_ISREG(found.st_mode) && !S_ISLNK(found.st_mode))
+    return Plan::fail(path + " is " + std::string(files::file_type_name(found.st_mode)));
+  return plan_existing(params, path, found, wanted, context);
 }
 
 // A folder on the way to a file gets the file's owner, and may be entered by whoever may read the file.
@@ -257,6 +332,10 @@ Applied File::apply(const Params& params, const Plan& plan, const Steps& steps, 
       return Applied::failed(removed.error());
     return Applied::done("Removed " + steps.path);
   }
+  if (steps.has_new_content)
+    if (auto refused =
+            files::refused_by_validator(steps.path, params.content.value_or(""), params.validate, context))
+      return std::move(*refused);
   for (const std::string& folder : steps.missing_folders)
     if (auto made = context.files.make_folder(folder, folder_attributes(steps.attributes)); !made)
       return Applied::failed(made.error());

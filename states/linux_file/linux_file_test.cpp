@@ -119,6 +119,61 @@ TEST_CASE("linux.file replaces a symlink by the file and leaves its target alone
   CHECK_FALSE(std::filesystem::is_symlink(machine.root() + "/f"));
 }
 
+TEST_CASE("linux.file without content leaves a symlink and its target's content, and sets attributes there") {
+  StateHarness machine;
+  machine.write("/run/resolv.conf", "precious", 0600);
+  std::filesystem::create_directories(machine.root() + "/etc");
+  std::filesystem::create_symlink("../run/resolv.conf", machine.root() + "/etc/resolv.conf");
+  const auto outcome = machine.converge(kState, R"({"path": "/etc/resolv.conf", "mode": "0644"})");
+  CHECK_MESSAGE(outcome.ok, outcome.message);
+  CHECK(outcome.message == "Updated /run/resolv.conf (mode 0600 -> 0644)");
+  CHECK(std::filesystem::is_symlink(machine.root() + "/etc/resolv.conf"));
+  CHECK(machine.read("/run/resolv.conf") == "precious");
+  CHECK(machine.mode("/run/resolv.conf") == 0644);
+  CHECK(machine.converge(kState, R"({"path": "/etc/resolv.conf"})").first == Verdict::kept);
+}
+
+TEST_CASE("linux.file without content fails, and changes nothing, where a symlink leads nowhere good") {
+  StateHarness machine;
+  const auto fails = [&](const char* destination, const char* words) {
+    std::filesystem::remove(machine.root() + "/l");
+    std::filesystem::create_symlink(destination, machine.root() + "/l");
+    const std::string before = machine.snapshot();
+    const auto outcome = machine.converge(kState, R"({"path": "/l", "mode": "0600"})");
+    CHECK_FALSE(outcome.ok);
+    CHECK_MESSAGE(outcome.message.find(words) != std::string::npos, outcome.message);
+    CHECK(machine.snapshot() == before);
+  };
+  fails("nowhere", "/l is a symlink that leads nowhere: give 'content'");
+  fails("l", "Too many levels of symbolic links");
+  std::filesystem::create_directory(machine.root() + "/d");
+  fails("d", "/l leads to /d, which is a directory");
+  machine.overlay().add("maker", {{.kind = states::EffectKind::file, .name = "/later"}});
+  std::filesystem::remove(machine.root() + "/l");
+  std::filesystem::create_symlink("later", machine.root() + "/l");
+  CHECK(machine.plan(kState, R"({"path": "/l", "mode": "0600"})").depends_on == "maker");
+}
+
+TEST_CASE("linux.file without content does not go where a user's link leads" *
+          doctest::skip(::geteuid() != 0)) {
+  StateHarness machine;
+  machine.write("/etc/shadow", "precious", 0600);
+  const auto refused = [&](const std::string& link) {
+    const auto outcome = machine.converge(kState, R"({"path": ")" + link + R"(", "mode": "0644"})");
+    CHECK_FALSE(outcome.ok);
+    CHECK_MESSAGE(outcome.message.find("not following the symlink " + link) != std::string::npos,
+                  outcome.message);
+    CHECK(machine.mode("/etc/shadow") == 0600);
+  };
+  std::filesystem::create_symlink("/etc/shadow", machine.root() + "/his");
+  REQUIRE(::lchown((machine.root() + "/his").c_str(), 12345, 12345) == 0);
+  refused("/his");
+  std::filesystem::create_directory(machine.root() + "/app");
+  std::filesystem::create_symlink("/etc/shadow", machine.root() + "/app/roots");
+  REQUIRE(::chown((machine.root() + "/app").c_str(), 12345, 12345) == 0);
+  refused("/app/roots");
+}
+
 TEST_CASE("linux.file fails where a directory or FIFO is in the way") {
   StateHarness machine;
   std::filesystem::create_directory(machine.root() + "/d");

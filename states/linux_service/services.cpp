@@ -1,9 +1,10 @@
 #include "states/linux_service/services.hpp"
 
-#include <unistd.h>
+#include <fcntl.h>
 
 #include <algorithm>
 
+#include "base/below_root.hpp"
 #include "states/linux_service/waiting.hpp"
 
 namespace states::linux_service {
@@ -15,7 +16,7 @@ constexpr std::chrono::seconds kSteady{2};
 constexpr std::chrono::milliseconds kPollInterval{200};
 
 bool is_systemd_running(const Host& host) {
-  return ::access((host.root + "/run/systemd/system").c_str(), F_OK) == 0;  // as sd_booted() does
+  return bool(base::open_below(host.root, "/run/systemd/system", O_PATH));  // as sd_booted() does
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "states/linux_service/sysv_control.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/below_root.hpp"
 #include "base/process.hpp"
 
 namespace states::linux_service {
@@ -39,9 +41,11 @@ std::string script_path(std::string_view name) {
 }
 
 bool SysvControl::has_script(std::string_view name) const {
-  const std::string path = context_.host.root + script_path(name);
+  const base::UniqueFd script = base::open_below(context_.host.root, script_path(name), O_PATH);
   struct stat st {};
-  return ::stat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode) && ::access(path.c_str(), X_OK) == 0;
+  if (!script || ::fstat(script.get(), &st) != 0 || !S_ISREG(st.st_mode)) return false;
+  const std::string by_descriptor = "/proc/self/fd/" + std::to_string(script.get());
+  return ::access(by_descriptor.c_str(), X_OK) == 0;
 }
 
 base::Result<base::Completed> SysvControl::run_script(std::string_view name, const char* verb) {
