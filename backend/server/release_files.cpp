@@ -23,8 +23,6 @@ namespace {
 
 constexpr std::size_t kLongestPath = 1024;
 constexpr unsigned kPartial = 206;
-constexpr unsigned kNotModified = 304;
-constexpr unsigned kNoSuchRange = 416;
 constexpr const char* kRetryAfter = "10";  // seconds
 
 // A file below the folder, without following anything. No descriptor: there is no such file.
@@ -57,14 +55,6 @@ std::string etag_of(const struct stat& st) {
                 static_cast<unsigned long long>(st.st_mtim.tv_sec),
                 static_cast<unsigned long>(st.st_mtim.tv_nsec));
   return text.data();
-}
-
-bool names(std::string_view list, std::string_view etag) {
-  return std::ranges::any_of(base::split(list, ','), [&](std::string_view part) {
-    part = base::trim(part);
-    if (part.starts_with("W/")) part.remove_prefix(2);
-    return part == "*" || part == etag;
-  });
 }
 
 struct Part {
@@ -143,8 +133,8 @@ HttpResponse ReleaseFiles::answer(const HttpRequest& request) {
                       {"Accept-Ranges", "bytes"},
                       {"X-Content-Type-Options", "nosniff"},
                       {"Cache-Control", is_kept ? "public, max-age=86400, immutable" : "no-cache"}};
-  if (const auto known = request.header("If-None-Match"); !known.empty() && names(known, etag)) {
-    response.status = kNotModified;
+  if (const auto known = request.header("If-None-Match"); !known.empty() && api::names_etag(known, etag)) {
+    response.status = api::kNotModified;
     return response;
   }
   Part part{0, size};
@@ -153,7 +143,7 @@ HttpResponse ReleaseFiles::answer(const HttpRequest& request) {
     if (const auto asked = part_of(request.header("Range"), size)) {
       part = *asked;
       if (part.size == 0)
-        return refusal(kNoSuchRange, request.path + " has " + std::to_string(size) + " bytes",
+        return refusal(api::kNoSuchRange, request.path + " has " + std::to_string(size) + " bytes",
                        {{"Content-Range", "bytes */" + std::to_string(size)}});
       response.status = kPartial;
       response.headers.push_back({"Content-Range", "bytes " + std::to_string(part.first) + "-" +

@@ -48,7 +48,7 @@ bool is_of_api(const HttpRequest& request) {
 }
 
 transport::Task<HttpResponse> answer_large(api::Context& context, HttpRequest request) {
-  if (!is_of_api(request)) co_return text_reply(api::kTooLarge, "the body is too large\n");
+  if (!is_of_api(request)) co_return api::problem(api::kTooLarge, "the body is too large");
   auto refusing = api::refuse_large(context, std::move(request));
   co_return co_await std::move(refusing);
 }
@@ -267,6 +267,11 @@ transport::Task<HttpResponse> Server::route(HttpRequest request) {
     co_return response;
   }
   if (request.path.starts_with(kReleasesPrefix)) co_return releases_.answer(request);
+  if (request.path == "/agent" || request.path == "/agent/") {
+    HttpResponse refused = api::problem(api::kUpgradeRequired, "agents open a websocket here");
+    refused.headers.push_back({"Upgrade", "websocket"});
+    co_return refused;
+  }
   const bool known = request.path == "/healthz" || request.path == "/readyz" || request.path == "/metrics";
   if (!known) co_return api::problem(api::kNotFound, "there is nothing at " + request.path);
   if (request.method != "GET" && request.method != "HEAD") {
