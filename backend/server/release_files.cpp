@@ -11,7 +11,10 @@
 
 #include "backend/api/access.hpp"
 #include "backend/api/reply.hpp"
+#include "base/file_read.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
+#include "base/utc_text.hpp"
 
 namespace backend::server {
 
@@ -111,6 +114,20 @@ std::shared_ptr<void> ReleaseFiles::take_place(const std::string& address) {
     --places->in_all;
     if (--places->by_address[address] == 0) places->by_address.erase(address);
   });
+}
+
+std::optional<std::chrono::system_clock::time_point> ReleaseFiles::timestamp_expires() const {
+  constexpr std::size_t kMostBytes = 256 * 1024;
+  const UniqueFd fd = folder_.empty() ? UniqueFd() : open_beneath(folder_, "timestamp.json");
+  struct stat st {};
+  if (!fd || ::fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode)) return std::nullopt;
+  const auto text = base::read_all(fd.get(), kMostBytes, "timestamp.json");
+  if (!text) return std::nullopt;
+  base::Arena arena;
+  const auto parsed = base::parse_json(*text, arena);
+  const auto* document = std::get_if<base::Value>(&parsed);
+  const base::Value* expires = document ? document->find("expires") : nullptr;
+  return expires ? base::parse_utc(expires->text()) : std::nullopt;
 }
 
 HttpResponse ReleaseFiles::answer(const HttpRequest& request) {
