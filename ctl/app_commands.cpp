@@ -64,7 +64,7 @@ base::Result<int> app_create_command(Session& session) {
   base::JsonText body;
   body.begin_object();
   if (!report.empty()) body.member("report", report);
-  if (!version.empty() && version != "none") body.member("agent_version", version);
+  if (!version.empty()) body.member("agent_version", version == "none" ? "" : version);
   if (!session.options.trust_self_reported.empty())
     body.member("trust_self_reported", session.options.trust_self_reported);
   request.body = body.end_object().take();

@@ -30,7 +30,8 @@ struct HttpServerOptions {
   // of it is read, so that strangers get no memory. What it sets aside for the body goes into `held`, and
   // lives as long as the request.
   std::function<std::size_t(HttpRequest&)> body_limit = {};
-  // May be empty. The answer to a body that is larger than that, or than max_body; else a plain 413.
+  // May be empty. The answer to a body that is larger than that, or than max_body; else a 413 of the server's
+  // own.
   std::function<Task<HttpResponse>(HttpRequest)> too_large = {};
   // More are answered with 503 and closed (with TLS: closed), if nobody has to give way: of the connections
   // that make us wait, the longest-standing of the busiest address. One in twenty is kept for addresses that

@@ -11,6 +11,7 @@
 #include <exception>
 #include <optional>
 
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "transport/goodbye.hpp"
 #include "transport/head_rules.hpp"
@@ -41,8 +42,12 @@ std::string_view view(beast::string_view text) {
   return {text.data(), text.size()};
 }
 
-HttpResponse plain_response(unsigned status, std::string text) {
-  return {.status = status, .headers = {{"Content-Type", "text/plain; charset=utf-8"}}, .body = text + "\n"};
+// What the server itself refuses reads as what its handlers refuse (RFC 9457).
+HttpResponse problem_response(unsigned status, std::string_view detail) {
+  base::JsonText json;
+  json.begin_object().member("type", "about:blank").member("title", reason_phrase(status));
+  json.member("status", status).member("detail", detail).end_object();
+  return {.status = status, .headers = {{"Content-Type", "application/problem+json"}}, .body = json.take()};
 }
 
 unsigned status_for(const ErrorCode& error) {
@@ -141,7 +146,7 @@ class HttpSession final : public HttpConnection, public EventSink {
     if (!error && !plain) error = co_await secure();
     idle_ = false;
     if (plain) {
-      HttpResponse advice = plain_response(400, "this port speaks TLS: use https:// or wss://");
+      HttpResponse advice = problem_response(400, "this port speaks TLS: use https:// or wss://");
       co_await send_response(std::move(advice), false);
     }
     co_return !plain && !error && !server_.stopping;
@@ -350,12 +355,12 @@ class HttpSession final : public HttpConnection, public EventSink {
     } catch (const std::exception&) {
       // Handlers answer errors; an exception is a defect of ours, and the client's answer is the same.
     }
-    co_return plain_response(500, "internal error");
+    co_return problem_response(500, "internal error");
   }
 
   Task<bool> refuse(HeadProblem problem) {
     const std::string_view words = problem.words.empty() ? reason_phrase(problem.status) : problem.words;
-    HttpResponse response = plain_response(problem.status, std::string(words));
+    HttpResponse response = problem_response(problem.status, words);
     co_return co_await send_response(std::move(response), false);
   }
 

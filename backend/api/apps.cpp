@@ -35,7 +35,7 @@ HttpResponse app_reply(unsigned status, const domain::App& app, const fleet::Del
     add_rejected(json, *delivery);
   }
   HttpResponse response = json_reply(status, json.end_object());
-  response.headers.push_back({"ETag", etag(app.edit)});
+  response.headers.push_back({"ETag", etag(app.edit, response.body)});
   return response;
 }
 
@@ -93,13 +93,23 @@ base::Result<fleet::Delivery> place_anew(store::Store& store, const std::string&
   return fleet::prepare_delivery(store, std::move(*placed), std::move(all));
 }
 
-base::Result<PutApp> put_and_note(store::Store& store, domain::App app,
-                                  std::optional<domain::SelfTrust> trust, std::optional<domain::Edit> edit,
+// What a PUT says. Absent: as it is. Who does not know of a member, an older opsctl say, must not change it;
+// and a body that was lost on its way must not take the pin off.
+struct AppEdit {
+  std::string app_id;
+  std::optional<std::string> report, agent_version;
+  std::optional<domain::SelfTrust> trust;
+};
+
+base::Result<PutApp> put_and_note(store::Store& store, const AppEdit& wanted,
+                                  const std::string& default_report, std::optional<domain::Edit> edit,
                                   const Actor& actor) {
-  const auto before = store.find_app(app.app_id);
-  // Who does not know of it, an older opsctl say, must not change it.
-  const domain::SelfTrust old = before ? before->trust : domain::SelfTrust::off;
-  app.trust = trust.value_or(old);
+  const auto before = store.find_app(wanted.app_id);
+  domain::App app = before ? *before : domain::App{.app_id = wanted.app_id, .report = default_report};
+  const domain::SelfTrust old = app.trust;
+  app.report = wanted.report.value_or(app.report);
+  app.agent_version = wanted.agent_version.value_or(app.agent_version);
+  app.trust = wanted.trust.value_or(old);
   auto put = store::put_app(store, app, edit, domain::now_millis());
   if (!put) return std::move(put).error();
   PutApp done{std::move(*put), !before, {}};
@@ -124,18 +134,17 @@ Task<HttpResponse> put(Context& context, const Call& call) {
   const auto edit = std::get<std::optional<domain::Edit>>(expected);
 
   Fields fields(std::get<JsonBody>(body).root());
-  domain::App app{.app_id = call.captured[0]};
-  app.report = fields.one_of("report", "all changes", context.report_changes_only ? "changes" : "all");
-  app.agent_version = fields.text_or("agent_version", "");
-  if (const auto wrong = protocol::problem_of_name(app.agent_version);
-      !app.agent_version.empty() && !wrong.empty())
-    fields.complain("agent_version", std::string(wrong));
+  AppEdit app{.app_id = call.captured[0]};
+  if (fields.value("report")) app.report = fields.one_of("report", "all changes", "");
+  if (fields.value("agent_version")) app.agent_version = fields.text_or("agent_version", "");
+  if (const std::string version = app.agent_version.value_or(""); !version.empty())
+    if (const auto wrong = protocol::problem_of_name(version); !wrong.empty())
+      fields.complain("agent_version", std::string(wrong));
   if (fields.text_or("app_id", app.app_id) != app.app_id)
     fields.complain("app_id", "differs from the path's");
-  std::optional<domain::SelfTrust> trust;
   if (const std::string given = fields.text_or("trust_self_reported", ""); !given.empty()) {
-    trust = domain::self_trust_of(given);
-    if (!trust) fields.complain("trust_self_reported", "must be one of: off named all");
+    app.trust = domain::self_trust_of(given);
+    if (!app.trust) fields.complain("trust_self_reported", "must be one of: off named all");
   }
   // As they were read; not to be changed.
   for (const std::string_view read_only : {"created", "warnings", "changed", "rejected", "rejections"})
@@ -143,8 +152,9 @@ Task<HttpResponse> put(Context& context, const Call& call) {
   check_name(fields, "app_id", app.app_id);
   if (auto refused = fields.problems()) co_return std::move(*refused);
 
-  auto writing = context.store.write([app, trust, edit, actor = call.actor](store::Store& store) {
-    return put_and_note(store, app, trust, edit, actor);
+  const std::string report = context.report_changes_only ? "changes" : "all";
+  auto writing = context.store.write([app, report, edit, actor = call.actor](store::Store& store) {
+    return put_and_note(store, app, report, edit, actor);
   });
   const auto put = co_await std::move(writing);
   if (!put) co_return problem_of(put.error(), edit ? kPreconditionFailed : kConflict);

@@ -138,7 +138,7 @@ HttpResponse assigned_reply(Context& context, unsigned status, const Assigned& a
   add_rejected(json, assigned.delivery);
   add_warnings(json, assigned.warnings);
   HttpResponse response = json_reply(status, json.end_object());
-  response.headers.push_back({"ETag", etag(assigned.assignment.edit)});
+  response.headers.push_back({"ETag", etag(assigned.assignment.edit, response.body)});
   return response;
 }
 
@@ -199,7 +199,7 @@ Task<HttpResponse> show(Context& context, const Call& call) {
   base::JsonText json;
   begin_assignment(json, found->first);
   HttpResponse response = json_reply(kOk, json.member("matched", found->second).end_object());
-  response.headers.push_back({"ETag", etag(found->first.edit)});
+  response.headers.push_back({"ETag", etag(found->first.edit, response.body)});
   co_return response;
 }
 

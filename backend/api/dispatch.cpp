@@ -76,6 +76,8 @@ std::optional<HttpResponse> refuse_body(const Route& route, const HttpRequest& r
 std::optional<HttpResponse> refuse_query(const Route& route, const HttpRequest& request) {
   const auto known = base::split_words(route.queries);
   for (const auto& [name, value] : request.query) {
+    if (request.query.count(name) > 1)
+      return problem(kBadRequest, "the parameter '" + name + "' is given twice, and only one would count");
     if (std::ranges::find(known, std::string_view(name)) != known.end()) continue;
     const auto close = base::nearest(name, known);
     return problem(kBadRequest, "there is no parameter '" + name + "' here" +
@@ -90,7 +92,10 @@ const std::vector<Route>& table() {
 }
 
 Task<HttpResponse> openapi(Context&, const Call&) {
-  co_return json_reply(kOk, std::string(openapi_document()));
+  static const std::string kTag = etag(1, openapi_document());
+  HttpResponse response = json_reply(kOk, std::string(openapi_document()));
+  response.headers.push_back({"ETag", kTag});
+  co_return response;
 }
 
 constexpr Route kOpenApi[] = {{.method = "GET",
@@ -219,6 +224,7 @@ Task<HttpResponse> dispatch(Context& context, HttpRequest request) {
     auto noting = note_refusal(context, call, call.http, "answered " + std::to_string(response.status));
     co_await std::move(noting);
   }
+  if (!changes) leave_out_known(response, call.http.header("If-None-Match"));
   // What was changed is told in any case; a read can be repeated.
   if (!changes && share)
     if (auto refused = refuse_answer_room(context, call.caller, response.body.size()))

@@ -134,11 +134,19 @@ std::variant<domain::PageRequest, HttpResponse> page_of(const Call& call) {
 }
 
 std::variant<std::optional<domain::Edit>, HttpResponse> expected_edit(const Call& call) {
-  if (call.http.header("If-None-Match") == "*") return std::optional<domain::Edit>(0);
+  const std::string_view none = base::trim(call.http.header("If-None-Match"));
   const std::string_view given = base::trim(call.http.header("If-Match"));
-  if (given.empty() || given == "*") return std::optional<domain::Edit>();
+  if (!none.empty()) {
+    if (none != "*" || !given.empty())
+      return problem(kBadRequest, "with a change, If-None-Match must be * and without an If-Match");
+    return std::optional<domain::Edit>(0);
+  }
+  if (given.empty()) return std::optional<domain::Edit>();
+  if (given == "*") return std::optional<domain::Edit>(domain::kAnyEdit);
   const bool quoted = given.size() > 2 && given.front() == '"' && given.back() == '"';
-  const auto number = quoted ? base::parse_integer(given.substr(1, given.size() - 2)) : std::nullopt;
+  // Behind the dash is what was shown besides what can be edited: presence, say. It may have changed.
+  const std::string_view tag = quoted ? given.substr(1, given.size() - 2) : std::string_view();
+  const auto number = base::parse_integer(tag.substr(0, tag.find('-')));
   if (!number || *number < 1) return problem(kBadRequest, "If-Match must be * or an ETag of this API");
   return std::optional<domain::Edit>(*number);
 }

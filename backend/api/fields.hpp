@@ -60,7 +60,7 @@ class Fields {
 // ?limit= and ?after=
 std::variant<domain::PageRequest, HttpResponse> page_of(const Call& call);
 
-// The edit that If-Match names: nothing when there is no such header or it is *, 0 with If-None-Match: *.
+// The edit that If-Match names, domain::kAnyEdit with *; 0 with If-None-Match: *; nothing without both.
 std::variant<std::optional<domain::Edit>, HttpResponse> expected_edit(const Call& call);
 
 // {"items":[…],"next":…} with `add` writing each item.

@@ -124,7 +124,7 @@ HttpResponse instance_reply(Context& context, const Shown& shown) {
   add_waits(json, context.fleet.waits().waits_of(instance.key));
   add_identity(json, shown.enrolment);
   HttpResponse response = json_reply(kOk, json.end_object());
-  response.headers.push_back({"ETag", etag(instance.edit)});
+  response.headers.push_back({"ETag", etag(instance.edit, response.body)});
   return response;
 }
 

@@ -27,35 +27,6 @@ unsigned status(const LiveBackend& backend, const std::string& method, const std
 
 }  // namespace
 
-TEST_CASE("the served description names exactly the routes that there are, with their parameters") {
-  const JsonView document{std::string(backend::api::openapi_document())};
-  std::size_t described = 0;
-  const base::Value all_paths = document.at("paths");
-  for (const base::Member& path : all_paths.members())
-    described += path.value.members().size();
-  const auto routes = backend::api::all_routes();
-  CHECK(described == routes.size());
-  for (const auto& route : routes) {
-    std::string method(route.method);
-    for (char& c : method)
-      c = static_cast<char>(c - 'A' + 'a');
-    const base::Value* paths = document.root().find("paths");
-    REQUIRE(paths);
-    const base::Value* path = paths->find(route.pattern);
-    REQUIRE_MESSAGE(path, std::string(route.pattern));
-    const base::Value* operation = path->find(method);
-    REQUIRE_MESSAGE(operation, (method + " " + std::string(route.pattern)));
-    CHECK(operation->find("summary")->text() == route.summary);
-    CHECK((operation->find("requestBody") != nullptr) == (route.body != backend::api::Body::none));
-    std::string queries;
-    if (const base::Value* parameters = operation->find("parameters"))
-      for (const base::Value& parameter : parameters->items())
-        if (parameter.find("in")->text() == "query")
-          queries += (queries.empty() ? "" : " ") + std::string(parameter.find("name")->text());
-    CHECK_MESSAGE(queries == route.queries, std::string(route.pattern));
-  }
-}
-
 TEST_CASE("without the token nothing is told or done, but for the description and the probes") {
   const tests::ScratchFolder scratch;
   LiveBackend backend(scratch / "data");

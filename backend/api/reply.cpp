@@ -1,5 +1,10 @@
 #include "backend/api/reply.hpp"
 
+#include <algorithm>
+
+#include "base/sha256.hpp"
+#include "base/text.hpp"
+
 namespace backend::api {
 
 namespace {
@@ -32,6 +37,10 @@ std::string_view title(unsigned status) {
       return "Service unavailable";
     case kTimeout:
       return "Gateway timeout";
+    case kNoSuchRange:
+      return "Range not satisfiable";
+    case kUpgradeRequired:
+      return "Upgrade required";
     default:
       return "Internal server error";
   }
@@ -118,8 +127,25 @@ std::vector<ProblemItem> items_of(const std::vector<recipe::Problem>& problems) 
   return items;
 }
 
-std::string etag(std::int64_t edit) {
-  return "\"" + std::to_string(edit) + "\"";
+std::string etag(std::int64_t edit, std::string_view body) {
+  return "\"" + std::to_string(edit) + "-" + base::sha256_hex(body).substr(0, 32) + "\"";
+}
+
+bool names_etag(std::string_view list, std::string_view etag) {
+  return std::ranges::any_of(base::split(list, ','), [&](std::string_view part) {
+    part = base::trim(part);
+    if (part.starts_with("W/")) part.remove_prefix(2);
+    return part == "*" || part == etag;
+  });
+}
+
+void leave_out_known(HttpResponse& response, std::string_view if_none_match) {
+  const std::string_view tag = transport::find_header(response.headers, "ETag");
+  if (response.status != kOk || tag.empty() || if_none_match.empty() || !names_etag(if_none_match, tag))
+    return;
+  response.status = kNotModified;
+  response.body.clear();
+  std::erase_if(response.headers, [](const auto& each) { return each.name == "Content-Type"; });
 }
 
 }  // namespace backend::api

@@ -17,6 +17,7 @@ using transport::HttpResponse;
 inline constexpr unsigned kOk = 200;
 inline constexpr unsigned kCreated = 201;
 inline constexpr unsigned kNoContent = 204;
+inline constexpr unsigned kNotModified = 304;
 inline constexpr unsigned kBadRequest = 400;
 inline constexpr unsigned kUnauthorized = 401;
 inline constexpr unsigned kForbidden = 403;
@@ -26,7 +27,9 @@ inline constexpr unsigned kConflict = 409;
 inline constexpr unsigned kPreconditionFailed = 412;
 inline constexpr unsigned kTooLarge = 413;
 inline constexpr unsigned kUnsupportedMedia = 415;
+inline constexpr unsigned kNoSuchRange = 416;
 inline constexpr unsigned kUnprocessable = 422;
+inline constexpr unsigned kUpgradeRequired = 426;
 inline constexpr unsigned kTooManyRequests = 429;
 inline constexpr unsigned kInternal = 500;
 inline constexpr unsigned kUnavailable = 503;
@@ -53,7 +56,14 @@ HttpResponse problem_of(const base::Error& error, unsigned conflict = kConflict)
 
 std::vector<ProblemItem> items_of(const std::vector<recipe::Problem>& problems);
 
-// ETag of an edit: "7" in quotes.
-std::string etag(std::int64_t edit);
+// An ETag, with its quotes: "7-" and a hash of the whole. Edits look at the number only (expected_edit); who
+// asks whether there is anything new has to see the rest, too.
+std::string etag(std::int64_t edit, std::string_view body);
+
+// As the ETags of If-None-Match name it: * or a list.
+bool names_etag(std::string_view list, std::string_view etag);
+
+// 304 instead of what the client has already: for the answer to a GET or HEAD.
+void leave_out_known(HttpResponse& response, std::string_view if_none_match);
 
 }  // namespace backend::api

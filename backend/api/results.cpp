@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "backend/api/changes.hpp"
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
@@ -36,6 +38,11 @@ std::variant<Asked, HttpResponse> read_filter(const Context& context, const Call
   filter.state_id = call.http.parameter("state");
   filter.outcome = call.http.parameter("outcome");
   filter.run_id = call.http.parameter("run");
+  constexpr std::string_view kOutcomes = "kept changed failed skipped cancelled timed_out";
+  const auto outcomes = base::split_words(kOutcomes);
+  if (!filter.outcome.empty() &&
+      std::ranges::find(outcomes, std::string_view(filter.outcome)) == outcomes.end())
+    return problem(kBadRequest, "outcome must be one of: " + std::string(kOutcomes));
   if (!filter.instance_id.empty() && filter.app_id.empty())
     return problem(kBadRequest, "an instance needs its app: ?app=…&instance=…");
   if (const std::string_view since = call.http.parameter("since"); !since.empty()) {

@@ -1,6 +1,9 @@
 // Rollouts: updates of many machines, ring by ring.
 #include "backend/rollouts/rollouts.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "backend/api/changes.hpp"
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
@@ -314,9 +317,17 @@ void add_target(base::JsonText& json, const domain::RolloutTarget& target) {
   json.end_object();
 }
 
+bool is_phase(std::string_view name) {
+  constexpr std::array kOwn{domain::kWaiting, domain::kTold, domain::kLost, domain::kSuperseded,
+                            domain::kExcluded};
+  return protocol::update_phase_of(name) || std::ranges::find(kOwn, name) != kOwn.end();
+}
+
 Task<HttpResponse> show(Context& context, const Call& call) {
   const auto page = visible_page_of(context, call);
   if (const auto* refused = std::get_if<HttpResponse>(&page)) co_return *refused;
+  if (const std::string_view phase = call.http.parameter("phase"); !phase.empty() && !is_phase(phase))
+    co_return problem(kBadRequest, "there is no phase '" + std::string(phase) + "'");
   auto reading = context.store.read(
       call.caller.token_id, [id = call.captured[0], phase = std::string(call.http.parameter("phase")),
                              wanted = std::get<domain::PageRequest>(page), scope = call.caller.scope](

@@ -39,6 +39,8 @@ inline constexpr std::size_t kMostPageBytes = std::size_t{4} << 20;
 
 // What can be edited has an `edit` that grows with every edit: the number in its ETag.
 using Edit = std::int64_t;
+// As an expectation: it has to be there, whatever its edit. (0: it must not be there.)
+inline constexpr Edit kAnyEdit = -1;
 
 // How far an app relies on what its machines say of themselves: the tags that they bring along, and facts.
 // Whoever has a machine's key can say anything.

@@ -286,6 +286,11 @@ void Fleet::close_expired() {
     connection->revoked("the certificate has expired, and was not renewed");
 }
 
+std::size_t Fleet::certificates_ending_by(domain::Millis at) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(serving_, [&](const auto& connection) { return connection->has_expired(at); }));
+}
+
 void Fleet::revoke(domain::InstanceKey instance, const std::string& reason) {
   const auto connection = find(instance);
   if (!connection) return;
@@ -320,8 +325,12 @@ void Fleet::tell_satisfied_waits(AgentConnection& connection, std::int64_t recip
 void Fleet::reported(const AgentConnection& connection, const std::vector<domain::Report>& reports) {
   const domain::InstanceKey key = connection.session().instance;
   for (const domain::Report& report : reports) {
-    if (const auto* log = std::get_if<protocol::StateLog>(&report); log && !log->run_id.empty())
-      inquiries_.run_ended(key, *log);
+    if (const auto* log = std::get_if<protocol::StateLog>(&report)) {
+      metrics_.count_result(domain::outcome_of(*log));
+      if (!log->run_id.empty()) inquiries_.run_ended(key, *log);
+    }
+    if (const auto* end = std::get_if<protocol::RoundEnd>(&report))
+      (domain::is_whole(*end) ? metrics_.rounds_whole : metrics_.rounds_failed).add();
     tell_satisfied(waits_.on_report(key, report, domain::now_millis()));
     publish(domain::report_event(report), connection.app_id(), connection.instance_id(),
             domain::report_json(connection.app_id(), connection.instance_id(), report));

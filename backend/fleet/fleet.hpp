@@ -67,6 +67,9 @@ class Fleet {
   // Every so often: a connection does not outlive the certificate that it was opened or renewed with.
   void close_expired();
 
+  // Of the machines that are connected: whose certificate was not renewed and ends by then.
+  std::size_t certificates_ending_by(domain::Millis at) const;
+
   // Null without TLS.
   const SharedAuthorities& authorities() const { return authorities_; }
   // From now on these sign. Agents that are connected are told; those whose certificate is of none of them

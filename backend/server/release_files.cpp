@@ -11,7 +11,10 @@
 
 #include "backend/api/access.hpp"
 #include "backend/api/reply.hpp"
+#include "base/file_read.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
+#include "base/utc_text.hpp"
 
 namespace backend::server {
 
@@ -23,8 +26,6 @@ namespace {
 
 constexpr std::size_t kLongestPath = 1024;
 constexpr unsigned kPartial = 206;
-constexpr unsigned kNotModified = 304;
-constexpr unsigned kNoSuchRange = 416;
 constexpr const char* kRetryAfter = "10";  // seconds
 
 // A file below the folder, without following anything. No descriptor: there is no such file.
@@ -57,14 +58,6 @@ std::string etag_of(const struct stat& st) {
                 static_cast<unsigned long long>(st.st_mtim.tv_sec),
                 static_cast<unsigned long>(st.st_mtim.tv_nsec));
   return text.data();
-}
-
-bool names(std::string_view list, std::string_view etag) {
-  return std::ranges::any_of(base::split(list, ','), [&](std::string_view part) {
-    part = base::trim(part);
-    if (part.starts_with("W/")) part.remove_prefix(2);
-    return part == "*" || part == etag;
-  });
 }
 
 struct Part {
@@ -123,6 +116,20 @@ std::shared_ptr<void> ReleaseFiles::take_place(const std::string& address) {
   });
 }
 
+std::optional<std::chrono::system_clock::time_point> ReleaseFiles::timestamp_expires() const {
+  constexpr std::size_t kMostBytes = 256 * 1024;
+  const UniqueFd fd = folder_.empty() ? UniqueFd() : open_beneath(folder_, "timestamp.json");
+  struct stat st {};
+  if (!fd || ::fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode)) return std::nullopt;
+  const auto text = base::read_all(fd.get(), kMostBytes, "timestamp.json");
+  if (!text) return std::nullopt;
+  base::Arena arena;
+  const auto parsed = base::parse_json(*text, arena);
+  const auto* document = std::get_if<base::Value>(&parsed);
+  const base::Value* expires = document ? document->find("expires") : nullptr;
+  return expires ? base::parse_utc(expires->text()) : std::nullopt;
+}
+
 HttpResponse ReleaseFiles::answer(const HttpRequest& request) {
   if (folder_.empty())
     return refusal(api::kNotFound, "this backend serves no releases: start it with --releases DIR");
@@ -143,8 +150,8 @@ HttpResponse ReleaseFiles::answer(const HttpRequest& request) {
                       {"Accept-Ranges", "bytes"},
                       {"X-Content-Type-Options", "nosniff"},
                       {"Cache-Control", is_kept ? "public, max-age=86400, immutable" : "no-cache"}};
-  if (const auto known = request.header("If-None-Match"); !known.empty() && names(known, etag)) {
-    response.status = kNotModified;
+  if (const auto known = request.header("If-None-Match"); !known.empty() && api::names_etag(known, etag)) {
+    response.status = api::kNotModified;
     return response;
   }
   Part part{0, size};
@@ -153,7 +160,7 @@ HttpResponse ReleaseFiles::answer(const HttpRequest& request) {
     if (const auto asked = part_of(request.header("Range"), size)) {
       part = *asked;
       if (part.size == 0)
-        return refusal(kNoSuchRange, request.path + " has " + std::to_string(size) + " bytes",
+        return refusal(api::kNoSuchRange, request.path + " has " + std::to_string(size) + " bytes",
                        {{"Content-Range", "bytes */" + std::to_string(size)}});
       response.status = kPartial;
       response.headers.push_back({"Content-Range", "bytes " + std::to_string(part.first) + "-" +

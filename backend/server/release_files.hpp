@@ -5,8 +5,10 @@
 // there are at a time is limited, in all and for each address; memory is one piece for each.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "backend/telemetry/metrics.hpp"
@@ -34,6 +36,10 @@ class ReleaseFiles {
   transport::HttpResponse answer(const transport::HttpRequest& request);
 
   std::size_t downloads() const { return places_->in_all; }
+
+  // When the offer of releases ends, as its document says; nobody has verified that here. Nothing: there is
+  // none, or it cannot be read.
+  std::optional<std::chrono::system_clock::time_point> timestamp_expires() const;
 
  private:
   struct Places {

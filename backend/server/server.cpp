@@ -47,8 +47,16 @@ bool is_of_api(const HttpRequest& request) {
   return request.path.starts_with(std::string(api::kPrefix) + "/");
 }
 
+telemetry::Answerer answerer_of(const HttpRequest& request) {
+  if (is_of_api(request)) return telemetry::Answerer::api;
+  if (request.path.starts_with(kReleasesPrefix)) return telemetry::Answerer::releases;
+  if (request.path == "/metrics") return telemetry::Answerer::metrics;
+  const bool is_probe = request.path == "/healthz" || request.path == "/readyz";
+  return is_probe ? telemetry::Answerer::probes : telemetry::Answerer::nobody;
+}
+
 transport::Task<HttpResponse> answer_large(api::Context& context, HttpRequest request) {
-  if (!is_of_api(request)) co_return text_reply(api::kTooLarge, "the body is too large\n");
+  if (!is_of_api(request)) co_return api::problem(api::kTooLarge, "the body is too large");
   auto refusing = api::refuse_large(context, std::move(request));
   co_return co_await std::move(refusing);
 }
@@ -173,6 +181,8 @@ Result<std::unique_ptr<Server>> Server::open(transport::Loop& loop, const Option
       {{.path = "/agent/", .handler = serve_agent}, {.path = "/agent", .handler = serve_agent}});
   if (!http) return std::move(http).error().with_context("listening on " + options.listen);
   server->http_ = std::move(*http);
+  server->metrics_page_ = std::make_unique<MetricsPage>(MetricsPage::Sources{
+      *server->context_, server->data_, server->releases_, server->identity_, *server->http_});
   return server;
 }
 
@@ -250,10 +260,13 @@ transport::Task<> Server::drain() {
 // ---- requests
 
 transport::Task<HttpResponse> Server::answer(HttpRequest request) {
-  metrics_.http_requests.add();
+  const auto begun = std::chrono::steady_clock::now();
+  const telemetry::Answerer answerer = answerer_of(request);
   auto routing = route(std::move(request));
   HttpResponse response = co_await std::move(routing);
-  if (response.status >= api::kBadRequest) metrics_.http_errors.add();
+  metrics_.http_answers.add(response.status);
+  metrics_.http_seconds[static_cast<std::size_t>(answerer)].observe(
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count());
   co_return response;
 }
 
@@ -267,6 +280,11 @@ transport::Task<HttpResponse> Server::route(HttpRequest request) {
     co_return response;
   }
   if (request.path.starts_with(kReleasesPrefix)) co_return releases_.answer(request);
+  if (request.path == "/agent" || request.path == "/agent/") {
+    HttpResponse refused = api::problem(api::kUpgradeRequired, "agents open a websocket here");
+    refused.headers.push_back({"Upgrade", "websocket"});
+    co_return refused;
+  }
   const bool known = request.path == "/healthz" || request.path == "/readyz" || request.path == "/metrics";
   if (!known) co_return api::problem(api::kNotFound, "there is nothing at " + request.path);
   if (request.method != "GET" && request.method != "HEAD") {
@@ -275,7 +293,7 @@ transport::Task<HttpResponse> Server::route(HttpRequest request) {
     co_return refused;
   }
   if (request.path == "/healthz") co_return text_reply(api::kOk, "ok\n");
-  if (request.path == "/metrics") co_return show_metrics();
+  if (request.path == "/metrics") co_return co_await show_metrics();
   co_return co_await readiness();
 }
 
@@ -308,35 +326,9 @@ transport::Task<HttpResponse> Server::readiness() {
   co_return text_reply(api::kOk, "ready\n");
 }
 
-HttpResponse Server::show_metrics() {
-  const auto count = [](std::size_t value) { return static_cast<double>(value); };
-  const telemetry::Gauge gauges[] = {
-      {"opsbackend_agents_connected", "Agents that are connected now.", count(fleet_->connected())},
-      {"opsbackend_connections", "Open connections of all kinds.", count(http_->connections())},
-      {"opsbackend_downloads", "Downloads of releases under way.", count(releases_.downloads())},
-      {"opsbackend_rollouts_running", "Rollouts that run.",
-       count(rollouts_->count(domain::RolloutState::running))},
-      {"opsbackend_rollouts_paused", "Rollouts that are paused.",
-       count(rollouts_->count(domain::RolloutState::paused))},
-      {"opsbackend_rollouts_stopped", "Rollouts that have stopped by themselves.",
-       count(rollouts_->count(domain::RolloutState::stopped))},
-      {"opsbackend_rollouts_done", "Rollouts that went through.",
-       count(rollouts_->count(domain::RolloutState::done))},
-      {"opsbackend_rollouts_aborted", "Rollouts that were aborted.",
-       count(rollouts_->count(domain::RolloutState::aborted))},
-      {"opsbackend_event_streams", "Open event streams.", count(context_->event_streams)},
-      {"opsbackend_store_queue", "Functions that wait for the writer.", count(store_->writes_queued())},
-      {"opsbackend_read_queue", "Functions that wait for the reader.", count(store_->reads_queued())},
-      {"opsbackend_reports_waiting_bytes", "Reports that are not stored yet.",
-       count(fleet_->reports_waiting())},
-      {"opsbackend_waits_open", "Wait states that have not come true.", count(fleet_->waits().open_count())},
-      {"opsbackend_store_down", "1 while the disk takes no reports.",
-       fleet_->store_condition().is_down() ? 1.0 : 0.0},
-      {"opsbackend_draining", "1 while agents are being sent away.", fleet_->draining() ? 1.0 : 0.0},
-      {"process_resident_memory_bytes", "Memory of this process.", count(telemetry::resident_bytes())},
-  };
-  return text_reply(api::kOk, telemetry::metrics_text(metrics_, gauges),
-                    "text/plain; version=0.0.4; charset=utf-8");
+transport::Task<HttpResponse> Server::show_metrics() {
+  auto making = metrics_page_->text();
+  co_return text_reply(api::kOk, co_await std::move(making), "text/plain; version=0.0.4; charset=utf-8");
 }
 
 // ---- housekeeping

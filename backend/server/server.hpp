@@ -9,6 +9,7 @@
 #include "backend/fleet/fleet.hpp"
 #include "backend/rollouts/rollouts.hpp"
 #include "backend/server/data_folder.hpp"
+#include "backend/server/metrics_page.hpp"
 #include "backend/server/options.hpp"
 #include "backend/server/release_files.hpp"
 #include "backend/server/server_identity.hpp"
@@ -47,7 +48,7 @@ class Server {
   transport::Task<transport::HttpResponse> answer(transport::HttpRequest request);
   transport::Task<transport::HttpResponse> route(transport::HttpRequest request);
   transport::Task<transport::HttpResponse> readiness();
-  transport::HttpResponse show_metrics();
+  transport::Task<transport::HttpResponse> show_metrics();
   struct Keeper;  // of authorities
 
   api::Installation installation() const;
@@ -71,6 +72,7 @@ class Server {
   std::unique_ptr<api::Context> context_;
   ReleaseFiles releases_;
   std::unique_ptr<transport::HttpServer> http_;
+  std::unique_ptr<MetricsPage> metrics_page_;
   transport::Wake stopping_;
   std::shared_ptr<store::PurgeCursor> purge_cursor_ = std::make_shared<store::PurgeCursor>();
   bool is_stopping_ = false;

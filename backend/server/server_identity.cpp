@@ -55,6 +55,7 @@ Result<transport::TlsIdentity> ServerIdentity::issue(const fleet::AuthoritySet& 
   if (!certificate) return std::move(certificate).error();
   // Sooner, when the authority itself ends sooner: then another one signs, if there is one.
   renew_at_ = std::min(now + kRenewAfter, std::max(authority.not_after(), now + kSoonestRenewal));
+  not_after_ = certificate->not_after();
   return transport::TlsIdentity{.chain = certificate->pem() + authority.chain_pem(), .key = key->pem()};
 }
 

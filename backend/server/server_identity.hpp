@@ -36,6 +36,8 @@ class ServerIdentity {
   // server.
   base::Result<transport::TlsIdentity> issue(const fleet::AuthoritySet& authorities, Instant now);
   bool is_due(Instant now) const { return now >= renew_at_; }
+  // Of the certificate that was issued last.
+  Instant not_after() const { return not_after_; }
 
  private:
   ServerIdentity(AuthorityFiles authorities, std::vector<std::string> names)
@@ -44,6 +46,7 @@ class ServerIdentity {
   AuthorityFiles authorities_;
   std::vector<std::string> names_;
   Instant renew_at_;
+  Instant not_after_;
 };
 
 }  // namespace backend::server

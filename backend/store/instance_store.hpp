@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "backend/domain/fleet_health.hpp"
 #include "backend/domain/identity.hpp"
 #include "backend/domain/model.hpp"
 #include "backend/domain/selector.hpp"
@@ -32,6 +33,8 @@ class InstanceStore {
                                                        std::string_view instance_id) = 0;
   virtual base::Result<domain::Instance> find_instance(domain::InstanceKey instance) = 0;
   virtual base::Result<domain::FleetCounts> fleet(std::string_view app_id, domain::Millis now) = 0;
+  // Looks at every instance.
+  virtual base::Result<domain::FleetHealth> fleet_health(domain::Millis now) = 0;
 
   // ---- who it is
   // Nothing: there is no such instance.

@@ -23,10 +23,15 @@ auto in_transaction(Store& store, const Work& work) -> std::invoke_result_t<cons
   return std::move(*answer);
 }
 
-// `exists` when somebody has edited it since `expected` was seen.
+// `exists` when somebody has edited it since `expected` was seen. `present` 0: it is not there.
 inline base::Result<void> check_edit(std::optional<domain::Edit> expected, domain::Edit present,
                                      const std::string& what) {
   if (!expected || *expected == present) return {};
+  if (*expected == domain::kAnyEdit) {
+    if (present > 0) return {};
+    return base::Error(base::ErrorCode::exists, what + " is not there, and was to be edited");
+  }
+  if (*expected == 0) return base::Error(base::ErrorCode::exists, what + " is there already");
   return base::Error(base::ErrorCode::exists, what + " was edited meanwhile: read it again");
 }
 

@@ -1,9 +1,14 @@
 #include "backend/telemetry/metrics.hpp"
 
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 
 #include "base/file_read.hpp"
 #include "base/text.hpp"
@@ -32,8 +37,13 @@ struct CounterRow {
   std::string_view help;
   Counter Metrics::*counter;
 };
+
+std::string with_labels(std::string_view name, std::string_view labels) {
+  std::string text(name);
+  return labels.empty() ? text : text.append("{").append(labels).append("}");
+}
 constexpr std::array kCounters{
-    CounterRow{"opsbackend_connections_total", "Websockets accepted.", &Metrics::connections},
+    CounterRow{"opsbackend_websockets_accepted_total", "Websockets accepted.", &Metrics::connections},
     CounterRow{"opsbackend_handshakes_refused_total", "Handshakes that were refused.",
                &Metrics::handshakes_refused},
     CounterRow{"opsbackend_superseded_total", "Connections that a newer one of the same agent ended.",
@@ -61,8 +71,6 @@ constexpr std::array kCounters{
     CounterRow{"opsbackend_facts_stored_total", "Facts of agents that were stored and placed.",
                &Metrics::facts_stored},
     CounterRow{"opsbackend_recipes_pushed_total", "Recipes sent to agents.", &Metrics::recipes_pushed},
-    CounterRow{"opsbackend_http_requests_total", "Requests answered.", &Metrics::http_requests},
-    CounterRow{"opsbackend_http_errors_total", "Requests answered with 4xx or 5xx.", &Metrics::http_errors},
     CounterRow{"opsbackend_events_published_total", "Events for /api/v1/events.", &Metrics::events_published},
     CounterRow{"opsbackend_events_cut_off_total", "Event streams that did not keep up.",
                &Metrics::events_cut_off},
@@ -87,16 +95,36 @@ void Histogram::observe(double value) {
   sum_.fetch_add(value, std::memory_order_relaxed);
 }
 
-void Histogram::write(std::string& text, std::string_view name, std::string_view help) const {
-  head(text, name, help, "histogram");
+void Histogram::write(std::string& text, std::string_view name, std::string_view labels) const {
+  const std::string before = labels.empty() ? std::string() : std::string(labels) + ",";
   std::uint64_t below = 0;
   for (std::size_t i = 0; i <= kBuckets; ++i) {
     below += counts_[i].load(std::memory_order_relaxed);
     const std::string bound = i < kBuckets ? number(bounds_[i]) : "+Inf";
-    line(text, std::string(name) + "_bucket{le=\"" + bound + "\"}", std::to_string(below));
+    line(text, std::string(name) + "_bucket{" + before + "le=\"" + bound + "\"}", std::to_string(below));
   }
-  line(text, std::string(name) + "_sum", number(sum_.load(std::memory_order_relaxed)));
-  line(text, std::string(name) + "_count", std::to_string(below));
+  line(text, with_labels(std::string(name) + "_sum", labels), number(sum_.load(std::memory_order_relaxed)));
+  line(text, with_labels(std::string(name) + "_count", labels), std::to_string(below));
+}
+
+void StatusCounters::write(std::string& text, std::string_view name) const {
+  for (unsigned status = kLowest; status <= kHighest; ++status)
+    if (const std::uint64_t count = counts_[status - kLowest].value(); count > 0)
+      line(text, with_labels(name, "code=\"" + std::to_string(status) + "\""), std::to_string(count));
+}
+
+std::uint64_t StatusCounters::sum(unsigned from, unsigned to) const {
+  std::uint64_t all = 0;
+  for (unsigned status = std::max(from, kLowest); status <= std::min(to, kHighest); ++status)
+    all += counts_[status - kLowest].value();
+  return all;
+}
+
+void Metrics::count_result(std::string_view outcome) {
+  const auto* known = std::ranges::find(kOutcomeNames, outcome);
+  const auto* last = kOutcomeNames.end() - 1;
+  results[static_cast<std::size_t>((known == kOutcomeNames.end() ? last : known) - kOutcomeNames.begin())]
+      .add();
 }
 
 std::string metrics_text(const Metrics& metrics, std::span<const Gauge> gauges) {
@@ -105,24 +133,119 @@ std::string metrics_text(const Metrics& metrics, std::span<const Gauge> gauges) 
     head(text, row.name, row.help, "counter");
     line(text, row.name, std::to_string((metrics.*row.counter).value()));
   }
+  constexpr std::string_view kRounds = "opsbackend_rounds_total";
+  head(text, kRounds, "Rounds that agents have reported, by whether every state was as it should be.",
+       "counter");
+  line(text, with_labels(kRounds, "result=\"converged\""), std::to_string(metrics.rounds_whole.value()));
+  line(text, with_labels(kRounds, "result=\"failed\""), std::to_string(metrics.rounds_failed.value()));
+  constexpr std::string_view kResults = "opsbackend_results_total";
+  head(text, kResults, "Results of states that agents have reported.", "counter");
+  for (std::size_t i = 0; i < kOutcomeNames.size(); ++i)
+    line(text, with_labels(kResults, "outcome=\"" + std::string(kOutcomeNames[i]) + "\""),
+         std::to_string(metrics.results[i].value()));
+  constexpr std::string_view kAnswers = "opsbackend_http_requests_total";
+  head(text, kAnswers, "Requests answered, by status.", "counter");
+  metrics.http_answers.write(text, kAnswers);
+  std::string_view last;
   for (const Gauge& gauge : gauges) {
-    head(text, gauge.name, gauge.help, "gauge");
-    line(text, gauge.name, number(gauge.value));
+    if (gauge.name != last) head(text, gauge.name, gauge.help, gauge.is_counter ? "counter" : "gauge");
+    line(text, with_labels(gauge.name, gauge.labels), number(gauge.value));
+    last = gauge.name;
   }
-  metrics.store_batch.write(text, "opsbackend_store_batch", "Functions in one transaction.");
-  metrics.report_batch.write(text, "opsbackend_report_batch", "Reports in one transaction.");
-  metrics.store_seconds.write(text, "opsbackend_store_seconds", "From queued to durable.");
-  metrics.push_seconds.write(text, "opsbackend_push_seconds",
-                             "From durable to queued for every connected agent that it concerns.");
+  const auto add = [&](const Histogram& histogram, std::string_view name, std::string_view help) {
+    head(text, name, help, "histogram");
+    histogram.write(text, name);
+  };
+  add(metrics.store_batch, "opsbackend_store_batch", "Functions in one transaction.");
+  add(metrics.report_batch, "opsbackend_report_batch", "Reports in one transaction.");
+  add(metrics.store_seconds, "opsbackend_store_seconds", "From queued to durable.");
+  add(metrics.push_seconds, "opsbackend_push_seconds",
+      "From durable to queued for every connected agent that it concerns.");
+  constexpr std::string_view kHttpSeconds = "opsbackend_http_request_seconds";
+  head(text, kHttpSeconds, "From the whole request to its answer, by the part that answered.", "histogram");
+  for (std::size_t i = 0; i < kAnswererNames.size(); ++i)
+    metrics.http_seconds[i].write(text, kHttpSeconds, "handler=\"" + std::string(kAnswererNames[i]) + "\"");
   return text;
 }
 
-std::uint64_t resident_bytes() {
-  const auto text = base::read_file("/proc/self/statm", 4096);
-  if (!text) return 0;
-  const auto words = base::split_words(*text);
-  const auto pages = words.size() > 1 ? base::parse_integer(words[1]) : std::nullopt;
-  return static_cast<std::uint64_t>(pages.value_or(0)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+std::string label_value(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '\\' || c == '"') result += '\\';
+    result += c == '\n' ? ' ' : c;
+  }
+  return result;
+}
+
+namespace {
+
+// /proc/self/stat behind the name, which may have blanks: the third field of proc(5) is the first here.
+std::vector<std::string> process_fields() {
+  const auto text = base::read_file("/proc/self/stat", 4096);
+  const std::size_t name_end = text ? text->rfind(')') : std::string::npos;
+  if (name_end == std::string::npos) return {};
+  std::vector<std::string> fields;
+  for (const std::string_view word : base::split_words(std::string_view(*text).substr(name_end + 1)))
+    fields.emplace_back(word);
+  return fields;
+}
+
+// When the machine was started, in seconds since 1970.
+double boot_time() {
+  const auto text = base::read_file("/proc/stat", 1 << 20);
+  const std::size_t at = text ? text->find("\nbtime ") : std::string::npos;
+  if (at == std::string::npos) return 0;
+  const std::string_view rest = std::string_view(*text).substr(at + 7);
+  return static_cast<double>(base::parse_integer(rest.substr(0, rest.find('\n'))).value_or(0));
+}
+
+double count_descriptors() {
+  // Since Linux 6.2 the folder's size is their number; before, each has to be looked at.
+  struct stat st {};
+  if (::stat("/proc/self/fd", &st) == 0 && st.st_size > 0) return static_cast<double>(st.st_size);
+  std::error_code error;
+  std::filesystem::directory_iterator each("/proc/self/fd", error);
+  double count = 0;
+  while (!error && each != std::filesystem::directory_iterator()) {
+    ++count;
+    each.increment(error);
+  }
+  return std::max(count - 1, 0.0);  // the folder itself was open
+}
+
+}  // namespace
+
+void add_process(std::vector<Gauge>& gauges) {
+  // By their numbers in proc(5).
+  constexpr std::size_t kUser = 14, kSystem = 15, kStart = 22, kVirtual = 23, kResident = 24, kFirst = 3;
+  const auto fields = process_fields();
+  const auto field = [&](std::size_t number) {
+    const std::size_t index = number - kFirst;
+    return index < fields.size() ? static_cast<double>(base::parse_integer(fields[index]).value_or(0)) : 0.0;
+  };
+  const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  static const double kBootTime = boot_time();
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  gauges.push_back({.name = "process_cpu_seconds_total",
+                    .help = "Processor time that this process has used.",
+                    .value = (field(kUser) + field(kSystem)) / ticks,
+                    .is_counter = true});
+  gauges.push_back({.name = "process_start_time_seconds",
+                    .help = "When this process was started, since 1970.",
+                    .value = kBootTime + field(kStart) / ticks});
+  gauges.push_back({.name = "process_open_fds",
+                    .help = "Open descriptors of this process.",
+                    .value = count_descriptors()});
+  gauges.push_back({.name = "process_max_fds",
+                    .help = "Descriptors that this process may have.",
+                    .value = static_cast<double>(limit.rlim_cur)});
+  gauges.push_back({.name = "process_virtual_memory_bytes",
+                    .help = "Address space of this process.",
+                    .value = field(kVirtual)});
+  gauges.push_back({.name = "process_resident_memory_bytes",
+                    .help = "Memory of this process.",
+                    .value = field(kResident) * static_cast<double>(::sysconf(_SC_PAGESIZE))});
 }
 
 }  // namespace backend::telemetry

@@ -7,6 +7,7 @@
 #include "base/file_read.hpp"
 #include "protocol/codec.hpp"
 #include "terminal/log.hpp"
+#include "tests/support/described.hpp"
 #include "transport/dial.hpp"
 
 namespace tests {
@@ -83,13 +84,14 @@ transport::HttpClientOptions LiveBackend::client_options(bool with_token) const 
   return options;
 }
 
-transport::HttpReply LiveBackend::call(std::string method, std::string target, std::string body,
+transport::HttpReply LiveBackend::call(const std::string& method, const std::string& target, std::string body,
                                        transport::Headers headers) const {
   if (!body.empty() && transport::find_header(headers, "Content-Type").empty())
     headers.push_back({"Content-Type", "application/json"});
   transport::HttpClient client(client_options());
-  auto reply = client.request({std::move(method), "/api/v1" + target, std::move(headers), std::move(body)});
+  auto reply = client.request({method, "/api/v1" + target, std::move(headers), std::move(body)});
   if (!reply) FAIL(reply.error().message());
+  check_described(method, target, *reply);
   return std::move(*reply);
 }
 

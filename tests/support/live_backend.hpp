@@ -41,7 +41,8 @@ class LiveBackend {
   backend::telemetry::Metrics& metrics();
 
   transport::HttpClientOptions client_options(bool with_token = true) const;
-  transport::HttpReply call(std::string method, std::string target, std::string body = {},
+  // Of the API; the answer has to be one that openapi.json describes.
+  transport::HttpReply call(const std::string& method, const std::string& target, std::string body = {},
                             transport::Headers headers = {}) const;
   // Uploads a recipe with these states (JSON) and assigns it.
   void push(const std::string& name, const std::string& states) const;

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "tests/support/described.hpp"
 #include "tests/support/live_backend.hpp"
 
 namespace tests {
@@ -17,6 +18,7 @@ inline transport::HttpReply call_as(const LiveBackend& backend, const std::strin
   if (!body.empty()) headers.push_back({"Content-Type", "application/json"});
   auto reply = client.request({method, "/api/v1" + target, std::move(headers), body});
   if (!reply) FAIL(reply.error().message());
+  check_described(method, target, *reply);
   return std::move(*reply);
 }
 

@@ -33,6 +33,7 @@ class SqliteStore final : public Store {
                                                std::string_view instance_id) override;
   base::Result<domain::Instance> find_instance(domain::InstanceKey instance) override;
   base::Result<domain::FleetCounts> fleet(std::string_view app_id, domain::Millis now) override;
+  base::Result<domain::FleetHealth> fleet_health(domain::Millis now) override;
   base::Result<std::optional<domain::KnownInstance>> find_known_instance(
       std::string_view app_id, std::string_view instance_id) override;
   base::Result<domain::InstanceKey> add_instance(std::string_view app_id, std::string_view instance_id,
