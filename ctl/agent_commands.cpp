@@ -1,3 +1,6 @@
+#include <chrono>
+#include <thread>
+
 #include "base/file_read.hpp"
 #include "base/json.hpp"
 #include "base/json_text.hpp"
@@ -5,6 +8,7 @@
 #include "base/text.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/document_text.hpp"
+#include "ctl/failure_text.hpp"
 #include "ctl/fields.hpp"
 #include "ctl/show.hpp"
 #include "ctl/time_text.hpp"
@@ -62,6 +66,23 @@ void show_line(Session& session, std::string_view name, const Cell& cell) {
                            (cell.style ? session.console.paint(*cell.style, text) : text));
 }
 
+// Of the tags that count only for selectors inside of the scope of whoever has set them.
+void show_tag_scopes(Session& session, const Value& scopes) {
+  std::string text;
+  for (const base::Member& each : scopes.members())
+    text +=
+        (text.empty() ? "" : "; ") + std::string(each.key) + " is set by the scope " + text_of(each.value);
+  show_line(session, "tag scopes", {text, Style::dim});
+}
+
+void show_failure(Session& session, const Value& instance) {
+  const Value& failed = field(instance, "failed_state");
+  if (!failed.is_object()) return;
+  const std::string age = age_text(field(failed, "received"), now());
+  show_line(session, "failed at", {failure_text(instance) + (age.empty() ? "" : "  " + age), Style::red});
+  show_line(session, "more", {failure_command(instance), Style::dim});
+}
+
 void show_identity(Session& session, const Value& identity, Instant at) {
   if (!identity.is_object()) return;
   const std::string revoked = age_text(field(identity, "revoked_at"), at);
@@ -90,6 +111,7 @@ void show_machine(Session& session, const Value& instance) {
              text_field(instance, "agent_uid")});
   show_line(session, "system", {text_field(instance, "os") + " " + text_field(instance, "arch")});
   show_line(session, "tags", {pairs_text(field(instance, "tags"))});
+  show_tag_scopes(session, field(instance, "tag_scopes"));
   show_line(session, "says", {pairs_text(field(instance, "self_tags")), Style::dim});
   if (const std::string wished = text_field(instance, "wished_name"); !wished.empty())
     show_line(session, "wished", {"to be '" + wished + "', which its join token does not allow", Style::dim});
@@ -99,6 +121,7 @@ void show_machine(Session& session, const Value& instance) {
   show_line(session, "status", status_cell(text_field(instance, "status")));
   for (const Value& error : items_field(instance, "errors"))
     show_line(session, "error", {text_of(error), Style::red});
+  show_failure(session, instance);
   if (const std::string since = age_text(field(instance, "pending"), at); !since.empty())
     show_line(session, "pending", {"since " + since + ": 'opsctl agent approve' lets it in", Style::yellow});
   if (const std::string since = age_text(field(instance, "excluded"), at); !since.empty()) {
@@ -129,6 +152,21 @@ void show_machine(Session& session, const Value& instance) {
     session.console.out.line("  " + terminal::printable(line));
 }
 
+// With --wait: once there is a machine, or the time is over.
+Result<Listing> list_awaited(Session& session, const Parameters& parameters) {
+  constexpr std::int64_t kDefaultTimeout = 60;
+  constexpr std::chrono::milliseconds kPause{500};
+  using Clock = std::chrono::steady_clock;
+  const auto deadline =
+      Clock::now() + std::chrono::seconds(session.options.timeout.value_or(kDefaultTimeout));
+  while (true) {
+    auto machines = session.api.list("/instances", parameters, session.options.limit.value_or(kMostMachines));
+    if (!machines || !session.options.wait || !machines->items.empty() || Clock::now() >= deadline)
+      return machines;
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
 }  // namespace
 
 Result<int> agents_command(Session& session) {
@@ -137,8 +175,7 @@ Result<int> agents_command(Session& session) {
   if (const std::string selector = selector_of(session.options); !selector.empty())
     parameters.emplace_back("selector", selector);
   if (session.options.online) parameters.emplace_back("online", *session.options.online ? "true" : "false");
-  auto machines =
-      session.api.list("/instances", std::move(parameters), session.options.limit.value_or(kMostMachines));
+  auto machines = list_awaited(session, parameters);
   if (!machines) return std::move(machines).error();
   const Instant at = now();
   show_list(
@@ -157,8 +194,10 @@ Result<int> agents_command(Session& session) {
                                  {text_field(each, "agent_version")},
                                  {text_field(each, "os")}};
       },
-      "no machine matches");
-  return kOk;
+      session.options.wait
+          ? "no machine has come in time; 'opsctl agent pending' lists those that wait to be approved"
+          : "no machine matches");
+  return session.options.wait && machines->items.empty() ? kFailed : kOk;
 }
 
 Result<int> agent_show_command(Session& session) {

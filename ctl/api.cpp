@@ -72,7 +72,7 @@ Error unreachable_error(const std::string& server, const Error& error) {
                    (error.code() == ErrorCode::permission
                         ? "\nif the backend's authority was changed: 'opsctl login --ca FILE' with the file "
                           "ca.crt of its data folder"
-                        : "") +
+                        : "\nis opsbackend running?") +
                    "\n--server URL (or OPSCTL_SERVER) names another backend; 'opsctl login' remembers one");
 }
 
@@ -100,7 +100,9 @@ Result<void> add_tls(transport::HttpClientOptions& options, const std::string& c
     return Error(
         ErrorCode::invalid,
         "https needs to know the backend's authority: give the file ca.crt of the backend's data folder "
-        "('opsctl login --ca FILE' remembers it)");
+        "('opsctl login --ca FILE' remembers it)\n"
+        "is opsbackend running? One that was started in this folder is found by itself, by "
+        "./opsbackend-data; 'opsctl ready' waits for it");
   auto tls = transport::TlsClient::make({.ca = ca});
   if (!tls) return std::move(tls).error();
   options.tls = std::move(*tls);

@@ -28,6 +28,17 @@ constexpr std::array kMostCommands{
             "/var/lib/opsbackend/ca.crt\n"
             "ssh backend cat admin.token | opsctl login https://ops.example --token-file - --ca ca.pem",
         .run = local<login_command>},
+    CommandRow{
+        .name = "ready",
+        .options = "timeout",
+        .summary = "wait until the backend answers, and takes the access token",
+        .description =
+            "For scripts that have just started a backend: it looks again for the token and the authority "
+            "(./opsbackend-data, --token-file, --ca), which a new backend makes first. Gives up after 60 "
+            "seconds, or --timeout.",
+        .examples = "opsbackend & opsctl ready && opsctl agents\n"
+                    "opsctl ready --server https://ops.example:8963 --timeout 300",
+        .run = local<ready_command>},
     CommandRow{.name = "app list",
                .options = "limit",
                .summary = "list the apps",
@@ -64,10 +75,13 @@ constexpr std::array kMostCommands{
                .examples = "opsctl app show shop",
                .run = with_server<app_show_command>},
     CommandRow{.name = "agents",
-               .options = "app selector instance online offline limit",
+               .options = "app selector instance online offline limit wait timeout",
                .summary = "list the machines",
-               .description = "A line per machine: is it connected, what does it run, how did that go.",
+               .description =
+                   "A line per machine: is it connected, what does it run, how did that go. With --wait: "
+                   "once there is one; exit status 1 when none has come after 60 seconds, or --timeout.",
                .examples = "opsctl agents\n"
+                           "opsctl agents -l role=web --online --wait\n"
                            "opsctl agents -l 'role=db and not fact.os.id=debian' --online\n"
                            "opsctl agents -o json | jq -r '.items[].instance_id'",
                .run = with_server<agents_command>},
@@ -175,115 +189,6 @@ constexpr std::array kMostCommands{
                .description = "",
                .examples = "opsctl agent include db9",
                .run = with_server<agent_include_command>},
-    CommandRow{.name = "recipe push",
-               .arguments = "[NAME] FILE",
-               .least = 1,
-               .most = 2,
-               .argument_kind = ValueKind::file,
-               .options = "owner wait timeout",
-               .summary = "upload a new revision of a recipe",
-               .description = "The backend checks the recipe as agents do and lists all problems with line "
-                              "and column. Machines that "
-                              "follow the newest revision get it at once. Without NAME the recipe is called "
-                              "as the file is. FILE may "
-                              "be - for standard input, with a NAME. A recipe that belongs to another scope "
-                              "than yours is pushed only with --owner, which says whose it is: all who have "
-                              "that scope read what you push.",
-               .examples = "opsctl recipe push web.yaml\n"
-                           "opsctl recipe push web site/web.yaml --wait",
-               .run = with_server<recipe_push_command>},
-    CommandRow{.name = "recipe list",
-               .arguments = "[NAME]",
-               .most = 1,
-               .argument_kind = ValueKind::text,
-               .options = "limit",
-               .summary = "list the recipes, or the revisions of one",
-               .description = "",
-               .examples = "opsctl recipe list\n"
-                           "opsctl recipe list web",
-               .run = with_server<recipe_list_command>},
-    CommandRow{.name = "recipe show",
-               .arguments = "NAME",
-               .least = 1,
-               .most = 1,
-               .argument_kind = ValueKind::text,
-               .options = "revision",
-               .summary = "print a recipe as it was uploaded",
-               .description = "",
-               .examples = "opsctl recipe show web\n"
-                           "opsctl recipe show web --revision 3 > web-3.yaml",
-               .run = with_server<recipe_show_command>},
-    CommandRow{.name = "recipe diff",
-               .arguments = "NAME [FROM] [TO]",
-               .least = 1,
-               .most = 3,
-               .argument_kind = ValueKind::file,
-               .options = "exit-code",
-               .summary = "compare revisions of a recipe, or the newest with a file",
-               .description = "FROM and TO are revisions or files. Without them: what the newest revision "
-                              "changed. A file alone is "
-                              "compared with the newest revision, a revision alone with the newest.",
-               .examples = "opsctl recipe diff web\n"
-                           "opsctl recipe diff web web.yaml\n"
-                           "opsctl recipe diff web 2 5",
-               .run = with_server<recipe_diff_command>},
-    CommandRow{
-        .name = "recipe owner",
-        .arguments = "NAME",
-        .least = 1,
-        .most = 1,
-        .argument_kind = ValueKind::text,
-        .options = "owner",
-        .summary = "whose a recipe is, or hand it to another scope",
-        .description =
-            "A recipe belongs to the scope of the token that made it. Who reaches all machines of that "
-            "scope may push it; assignments that reach others are pinned to a revision. Handing it on "
-            "needs an admin token without a scope.",
-        .examples = "opsctl recipe owner web\n"
-                    "opsctl recipe owner web --owner role=web\n"
-                    "opsctl recipe owner web --owner none",
-        .run = with_server<recipe_owner_command>},
-    CommandRow{.name = "assign list",
-               .options = "app limit",
-               .summary = "which machines get which recipes",
-               .description = "",
-               .examples = "opsctl assign list",
-               .run = with_server<assign_list_command>},
-    CommandRow{.name = "assign create",
-               .arguments = "RECIPE",
-               .least = 1,
-               .most = 1,
-               .argument_kind = ValueKind::text,
-               .options = "app selector instance revision order on-change round-delay wait timeout",
-               .summary = "give a recipe to machines",
-               .description = "All machines that the selector matches, now or later, get the recipe. Says "
-                              "how many that is and how "
-                              "many of them change. Refused when a machine would wait for a state that "
-                              "nobody has, or when machines "
-                              "would wait for each other.",
-               .examples = "opsctl assign create base -l '*'\n"
-                           "opsctl assign create web -l role=web --order 10 --wait",
-               .run = with_server<assign_create_command>},
-    CommandRow{.name = "assign edit",
-               .arguments = "ID",
-               .least = 1,
-               .most = 1,
-               .argument_kind = ValueKind::text,
-               .options = "recipe selector instance revision order on-change round-delay wait timeout",
-               .summary = "change an assignment",
-               .description = "What is not given stays as it is.",
-               .examples = "opsctl assign edit 3 --revision 7\n"
-                           "opsctl assign edit 3 --revision newest --wait",
-               .run = with_server<assign_edit_command>},
-    CommandRow{.name = "assign remove",
-               .arguments = "ID",
-               .least = 1,
-               .most = 1,
-               .argument_kind = ValueKind::text,
-               .summary = "take an assignment back",
-               .description = "The machines no longer run the recipe; what it has done stays done.",
-               .examples = "opsctl assign remove 3",
-               .run = with_server<assign_remove_command>},
     CommandRow{.name = "plan",
                .arguments = "[FILE|NAME]",
                .most = 1,
@@ -338,24 +243,27 @@ constexpr std::array kMostCommands{
                            "opsctl query web1 file_hash path=/etc/motd",
                .run = with_server<query_command>},
     CommandRow{.name = "watch",
-               .options = "app instance types output",
+               .options = "app selector instance types outcome output",
                .summary = "show what happens, as it happens",
                .description = "Until Ctrl-C: machines that come and go, recipes that arrive, results, "
                               "rounds. A lost connection is made "
-                              "again and continues where it was. With -o json a document per line.",
+                              "again and continues where it was. With -o json a document per line. With "
+                              "--outcome only results that ended so.",
                .examples = "opsctl watch\n"
                            "opsctl watch -i web1 --output\n"
+                           "opsctl watch -l role=web --outcome failed\n"
                            "opsctl watch --types result,round -o json",
                .run = with_server<watch_command>},
     CommandRow{.name = "results",
-               .options = "app instance state outcome since run limit verbose",
+               .options = "app selector instance state outcome since until run limit verbose",
                .summary = "results of states, newest first",
                .description = "",
                .examples = "opsctl results --outcome failed --since 1h\n"
+                           "opsctl results -l role=web --since 2d --until 1d\n"
                            "opsctl results -i web1 --state motd --verbose",
                .run = with_server<results_command>},
     CommandRow{.name = "rounds",
-               .options = "app instance since limit",
+               .options = "app selector instance since until limit",
                .summary = "rounds, newest first",
                .description = "A round is one pass of a machine through its recipe.",
                .examples = "opsctl rounds -i web1",
@@ -415,6 +323,8 @@ constexpr std::array kMostCommands{
 const std::vector<CommandRow>& all_rows() {
   static const std::vector<CommandRow> kAll = [] {
     std::vector<CommandRow> rows(kMostCommands.begin(), kMostCommands.end());
+    const auto recipes = recipe_command_rows();
+    rows.insert(std::ranges::find(rows, "plan", &CommandRow::name), recipes.begin(), recipes.end());
     const auto access = access_command_rows();
     rows.insert(std::ranges::find(rows, "top", &CommandRow::name), access.begin(), access.end());
     const auto userdata = userdata_command_rows();

@@ -6,6 +6,7 @@
 namespace ctl {
 
 base::Result<int> login_command(const Options& options, terminal::Console& console);
+base::Result<int> ready_command(const Options& options, terminal::Console& console);
 base::Result<int> app_list_command(Session& session);
 base::Result<int> app_create_command(Session& session);
 base::Result<int> app_show_command(Session& session);
@@ -30,6 +31,7 @@ base::Result<int> ca_rotate_command(Session& session);
 base::Result<int> ca_retire_command(Session& session);
 base::Result<int> settings_command(Session& session);
 base::Result<int> recipe_push_command(Session& session);
+base::Result<int> recipe_rollback_command(Session& session);
 base::Result<int> recipe_list_command(Session& session);
 base::Result<int> recipe_show_command(Session& session);
 base::Result<int> recipe_diff_command(Session& session);

@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "ctl/api.hpp"
+#include "ctl/failure_text.hpp"
 #include "ctl/fields.hpp"
 #include "ctl/show.hpp"
 #include "terminal/wrap.hpp"
@@ -98,9 +99,30 @@ class Waiting {
     drawn_ = text;
   }
 
+  struct Failure {
+    std::string why, command;
+  };
+
+  // The status says only that it failed; at what, and why, is asked for when it is shown.
+  std::map<std::string, Failure> read_failures() {
+    std::map<std::string, Failure> failures;
+    if (convergence_.count(State::failed) == 0) return failures;
+    for (const MachineGroup& group : groups_) {
+      auto rows =
+          list_failures(session_.api, {{"app", group.app}, {"selector", group.selector}}, kMostMachines);
+      if (!rows) continue;  // what is known is told all the same
+      for (const Value& each : rows->items)
+        failures[text_field(each, "app_id") + "/" + text_field(each, "instance_id")] = {
+            failure_text(each), failure_command(each)};
+    }
+    return failures;
+  }
+
   int finish() {
     terminal::Console& console = session_.console;
+    const auto failures = read_failures();
     if (!drawn_.empty()) console.out.write("\r\x1b[K");
+    std::string more;  // of the first that failed
     const bool fine = convergence_.succeeded();
     // With -o json, standard output is the answer's alone.
     terminal::Output& out = session_.options.format == Format::table ? console.out : console.err;
@@ -109,12 +131,17 @@ class Waiting {
       std::string text = entry.state == State::offline   ? "not connected: it gets this when it comes back"
                          : entry.state == State::pending ? "not done in time (" + entry.status + ")"
                                                          : entry.status;
-      if (!entry.error.empty()) text += ": " + entry.error;
+      const auto failure = entry.state == State::failed ? failures.find(machine) : failures.end();
+      const std::string& why =
+          failure != failures.end() && !failure->second.why.empty() ? failure->second.why : entry.error;
+      if (!why.empty()) text += ": " + why;
+      if (failure != failures.end() && more.empty()) more = failure->second.command;
       out.line(console.paint(terminal::Style::red, "x") + " " + terminal::printable(machine + "  " + text));
     }
     out.line(
         console.paint(fine ? terminal::Style::green : terminal::Style::red, fine ? "Done:" : "Not done:") +
         " " + convergence_.summary() + ".");
+    if (!more.empty()) out.line("More: " + terminal::printable(more));
     return fine ? kOk : kFailed;
   }
 

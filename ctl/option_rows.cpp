@@ -3,6 +3,7 @@
 
 #include "base/sha256.hpp"
 #include "base/text.hpp"
+#include "ctl/option_values.hpp"
 #include "ctl/options.hpp"
 #include "terminal/option_store.hpp"
 
@@ -31,14 +32,6 @@ Result<void> store_limit(Options& options, std::string_view value) {
   return {};
 }
 
-Result<void> store_revision(Options& options, std::string_view value) {
-  const auto number = base::parse_integer(value);
-  if (value != "newest" && (!number || *number < 1))
-    return must_be("the number of a revision, or newest", value);
-  options.revision = value;
-  return {};
-}
-
 Result<void> store_format(Options& options, std::string_view value) {
   if (value == "table")
     options.format = Format::table;
@@ -48,16 +41,6 @@ Result<void> store_format(Options& options, std::string_view value) {
     options.format = Format::yaml;
   else
     return must_be("table, json or yaml", value);
-  return {};
-}
-
-// One of two or more words.
-template <auto Member>
-Result<void> store_word(Options& options, std::string_view value, std::string_view accepted) {
-  const auto words = base::split_words(accepted);
-  if (std::ranges::find(words, value) == words.end())
-    return must_be("one of: " + std::string(accepted), value);
-  options.*Member = value;
   return {};
 }
 
@@ -80,8 +63,10 @@ Result<void> store_head(Options& options, std::string_view value) {
   return {};
 }
 
-Result<void> store_on_change(Options& options, std::string_view value) {
-  return store_word<&Options::on_change>(options, value, "finish kill");
+// The same word for two things: of which kind it is, the command says.
+Result<void> store_to(Options& options, std::string_view value) {
+  options.to = options.selector = value;
+  return {};
 }
 
 constexpr std::string_view kOutcomes = "kept changed failed skipped cancelled timed_out";
@@ -89,8 +74,6 @@ constexpr std::string_view kOutcomes = "kept changed failed skipped cancelled ti
 Result<void> store_outcome(Options& options, std::string_view value) {
   return store_word<&Options::outcome>(options, value, kOutcomes);
 }
-
-constexpr std::int64_t kMonth = 30LL * 24 * 3600;
 
 constexpr std::array kOwnOptions{
     OptionRow{.name = "app",
@@ -106,7 +89,8 @@ constexpr std::array kOwnOptions{
         .kind = ValueKind::text,
         .placeholder = "SELECTOR",
         .doc = "which machines: role=db, tag.role=db, instance=web*, '*', and what they say of themselves: "
-               "self.role=db, fact.os.id=debian; with and, or, not, !=, in (a, b) and parentheses",
+               "self.role=db, fact.os.id=debian; fact.memory.total_mb>4096; with and, or, "
+               "not, !=, <, >, <=, >=, in (a, b) and parentheses",
         .store = store_text<&Options::selector>},
     OptionRow{.name = "instance",
               .letter = 'i',
@@ -142,6 +126,11 @@ constexpr std::array kOwnOptions{
               .placeholder = "WHEN",
               .doc = "only what is newer: an age (90s, 10m, 2h, 7d) or an instant (2026-03-01T12:00:00Z)",
               .store = store_text<&Options::since>},
+    OptionRow{.name = "until",
+              .kind = ValueKind::text,
+              .placeholder = "WHEN",
+              .doc = "only what is older; as --since",
+              .store = store_text<&Options::until>},
     OptionRow{.name = "run",
               .kind = ValueKind::text,
               .placeholder = "RUN",
@@ -168,44 +157,19 @@ constexpr std::array kOwnOptions{
                   "(where they ask for self.KEY or fact.KEY), all (their own tags count as the operator's)",
               .choices = "off named all",
               .store = store_by<store_trust>},
-    OptionRow{.name = "recipe",
-              .kind = ValueKind::text,
-              .placeholder = "NAME",
-              .doc = "assign this recipe instead",
-              .store = store_text<&Options::recipe>},
-    OptionRow{.name = "revision",
-              .kind = ValueKind::text,
-              .placeholder = "N",
-              .doc = "this revision; newest follows the recipe (default)",
-              .store = store_by<store_revision>},
-    OptionRow{.name = "order",
-              .kind = ValueKind::text,
-              .placeholder = "N",
-              .doc = "where it stands among several recipes of a machine: lower ones come first (0)",
-              .store = store_number<&Options::order, -1'000'000, 1'000'000>},
-    OptionRow{.name = "on-change",
-              .kind = ValueKind::text,
-              .placeholder = "HOW",
-              .doc = "what a new version does to the state that is running: finish (default) or kill",
-              .choices = "finish kill",
-              .store = store_by<store_on_change>},
-    OptionRow{.name = "round-delay",
+    OptionRow{.name = "wait",
+              .letter = 'w',
+              .doc = "wait until it has ended, well or not, on all machines (agents: until there is one); "
+                     "exit status 1 if "
+                     "it did not end well",
+              .store = store_flag<&Options::wait>},
+    OptionRow{.name = "timeout",
+              .letter = 't',
               .kind = ValueKind::text,
               .placeholder = "SECONDS",
-              .doc = "pause between rounds",
-              .store = store_number<&Options::round_delay, 1, kMonth>},
-    OptionRow{
-        .name = "wait",
-        .letter = 'w',
-        .doc = "wait until it has ended, well or not, on all machines; exit status 1 if it did not end well",
-        .store = store_flag<&Options::wait>},
-    OptionRow{
-        .name = "timeout",
-        .letter = 't',
-        .kind = ValueKind::text,
-        .placeholder = "SECONDS",
-        .doc = "give up waiting after so long (plan, query: 30; run: 60; --wait: 600, of a rollout: a week)",
-        .store = store_number<&Options::timeout, 1, 24LL * 3600>},
+              .doc = "give up waiting after so long (plan, query: 30; run, ready, agents: 60; --wait: 600, "
+                     "of a rollout: a week)",
+              .store = store_number<&Options::timeout, 1, 24LL * 3600>},
     OptionRow{.name = "url",
               .kind = ValueKind::text,
               .placeholder = "URL",
@@ -268,11 +232,12 @@ constexpr std::array kOwnOptions{
     OptionRow{.name = "force",
               .doc = "retire: although machines rely on it; they then need a new join token each",
               .store = store_flag<&Options::force>},
-    OptionRow{.name = "to",
-              .kind = ValueKind::text,
-              .placeholder = "SELECTOR",
-              .doc = "which machines, as --selector",
-              .store = store_text<&Options::selector>},
+    OptionRow{
+        .name = "to",
+        .kind = ValueKind::text,
+        .placeholder = "WHAT",
+        .doc = "update: which machines, as --selector; rollback: the revision (the one before the newest)",
+        .store = store_by<store_to>},
     OptionRow{.name = "canary",
               .kind = ValueKind::text,
               .placeholder = "SELECTOR",
@@ -330,11 +295,6 @@ constexpr std::array kOwnOptions{
               .doc = "how often it looks again (2)",
               .store = store_number<&Options::interval, 1, 3600>},
     OptionRow{.name = "json", .doc = "as --format json", .store = store_flag<&Options::json>},
-    OptionRow{.name = "owner",
-              .kind = ValueKind::text,
-              .placeholder = "SCOPE",
-              .doc = "the scope that it belongs to (push), or is to; none: tokens without a scope",
-              .store = store_text<&Options::owner>},
     OptionRow{.name = "markdown",
               .doc = "print the reference of all commands as Markdown",
               .store = store_flag<&Options::markdown>},
@@ -400,6 +360,8 @@ constexpr std::array kGlobalOptions{
 std::span<const OptionRow> option_rows() {
   static const std::vector<OptionRow> all = [] {
     std::vector<OptionRow> rows(kOwnOptions.begin(), kOwnOptions.end());
+    const auto recipes = recipe_option_rows();
+    rows.insert(rows.end(), recipes.begin(), recipes.end());
     const auto release = release_option_rows();
     rows.insert(rows.end(), release.begin(), release.end());
     rows.insert(rows.end(), kGlobalOptions.begin(), kGlobalOptions.end());

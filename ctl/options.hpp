@@ -56,6 +56,7 @@ struct Options : terminal::CommandLine {
   std::string state;
   std::string outcome;
   std::string since;
+  std::string until;
   std::string run;
   std::string types;
 
@@ -64,6 +65,8 @@ struct Options : terminal::CommandLine {
   std::string trust_self_reported;
   std::string recipe;
   std::string revision;  // a number, or "newest"
+  std::string message;
+  std::string to;  // a revision to go back to; of updates: as `selector`
   std::optional<std::int64_t> order;
   std::string on_change;
   std::optional<std::int64_t> round_delay;
@@ -137,9 +140,11 @@ struct Session {
 };
 
 std::span<const terminal::OptionRow> option_rows();
+std::span<const terminal::OptionRow> recipe_option_rows();   // of them: recipes and assignments
 std::span<const terminal::OptionRow> release_option_rows();  // of them: userdata and release
 std::span<const terminal::CommandRow> command_rows();
 // By what they are about, each in a file of its own (command_rows_*.cpp).
+std::span<const terminal::CommandRow> recipe_command_rows();
 std::span<const terminal::CommandRow> access_command_rows();
 std::span<const terminal::CommandRow> release_command_rows();
 std::span<const terminal::CommandRow> update_command_rows();

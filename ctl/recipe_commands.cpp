@@ -90,6 +90,48 @@ Result<std::vector<MachineGroup>> followers(Session& session, const std::string&
   return groups;
 }
 
+// Who does not get what was pushed, and what would give it to them.
+void show_pinned(Session& session, const Value& pushed) {
+  const auto all = static_cast<std::size_t>(number_field(pushed, "pinned"));
+  if (all == 0) return;
+  const bool has_followers = number_field(pushed, "affected") > 0;
+  std::string text = count_text(all, "assignment") + (all == 1 ? " is" : " are") +
+                     " pinned to an earlier revision and " + (all == 1 ? "does" : "do") +
+                     " not get this one" + (has_followers ? ":" : "; nobody follows the recipe:");
+  const auto named = items_field(pushed, "pinned_assignments");
+  for (const Value& each : named)
+    text += "\n  " + text_field(each, "id") + ": revision " + text_field(each, "revision") + " for " +
+            text_field(each, "selector") + " in " + text_field(each, "app_id");
+  if (all > named.size()) text += "\n  and " + std::to_string(all - named.size()) + " more";
+  if (!named.empty())
+    text += "\n'opsctl assign edit " + text_field(named.front(), "id") + " --revision " +
+            text_field(pushed, "revision") + "' gives it to them, --revision newest this and all later ones";
+  session.console.warn(terminal::printable(text, true));
+}
+
+// After a push or what works like one.
+Result<int> show_pushed(Session& session, const std::string& name, const Reply& reply) {
+  const Value& root = reply.document.root();
+  if (!show_document(session, root)) {
+    const std::string revision = "revision " + text_field(root, "revision");
+    const std::size_t states = static_cast<std::size_t>(number_field(root, "states"));
+    if (reply.status == 200)
+      session.console.out.line("Recipe '" + terminal::printable(name) + "' is unchanged: " + revision + ".");
+    else
+      session.console.out.line(
+          "Recipe '" + terminal::printable(name) + "' " + revision + ": " + count_text(states, "state") +
+          ", " + count_text(static_cast<std::size_t>(number_field(root, "affected")), "machine") +
+          " affected.");
+    session.console.out.flush();
+  }
+  show_warnings(session, root);
+  show_pinned(session, root);
+  if (!session.options.wait) return kOk;
+  auto groups = followers(session, name);
+  if (!groups) return std::move(groups).error();
+  return wait_for_convergence(session, *groups);
+}
+
 }  // namespace
 
 Result<int> recipe_push_command(Session& session) {
@@ -100,33 +142,38 @@ Result<int> recipe_push_command(Session& session) {
       session.options.arguments.size() == 2 ? session.options.arguments.front() : name_of_file(file);
   auto text = read_recipe(file);
   if (!text) return std::move(text).error();
-  const std::string& owner = session.options.owner;
+  Parameters parameters;
+  if (!session.options.owner.empty()) parameters.emplace_back("owner", session.options.owner);
+  if (!session.options.message.empty()) parameters.emplace_back("message", session.options.message);
   auto reply =
       session.api.send({.method = "POST",
                         .path = path_of(name) + "/revisions",
-                        .parameters = owner.empty() ? Parameters() : Parameters{{"owner", owner}},
+                        .parameters = std::move(parameters),
                         .body = *text,
                         .content_type = is_json(file, *text) ? "application/json" : "application/yaml",
                         .source = file == "-" ? "<stdin>" : file});
   if (!reply) return std::move(reply).error();
-  const Value& root = reply->document.root();
-  if (!show_document(session, root)) {
-    const std::string revision = "revision " + text_field(root, "revision");
-    const std::size_t states = static_cast<std::size_t>(number_field(root, "states"));
-    if (reply->status == 200)
-      session.console.out.line("Recipe '" + terminal::printable(name) + "' is unchanged: " + revision + ".");
-    else
-      session.console.out.line(
-          "Recipe '" + terminal::printable(name) + "' " + revision + ": " + count_text(states, "state") +
-          ", " + count_text(static_cast<std::size_t>(number_field(root, "affected")), "machine") +
-          " affected.");
-    session.console.out.flush();
+  return show_pushed(session, name, *reply);
+}
+
+Result<int> recipe_rollback_command(Session& session) {
+  const Options& options = session.options;
+  const std::string& name = options.arguments.front();
+  base::JsonText body;
+  body.begin_object();
+  if (!options.to.empty()) {
+    const auto revision = base::parse_integer(options.to);
+    if (!revision || *revision < 1)
+      return Error(ErrorCode::invalid,
+                   "--to must be the number of a revision; 'opsctl recipe list " + name + "' shows them");
+    body.member("to", *revision);
   }
-  show_warnings(session, root);
-  if (!session.options.wait) return kOk;
-  auto groups = followers(session, name);
-  if (!groups) return std::move(groups).error();
-  return wait_for_convergence(session, *groups);
+  if (!options.owner.empty()) body.member("owner", options.owner);
+  if (!options.message.empty()) body.member("message", options.message);
+  auto reply = session.api.send(
+      {.method = "POST", .path = path_of(name) + "/rollback", .body = body.end_object().take()});
+  if (!reply) return std::move(reply).error();
+  return show_pushed(session, name, *reply);
 }
 
 Result<int> recipe_list_command(Session& session) {
@@ -135,7 +182,8 @@ Result<int> recipe_list_command(Session& session) {
     auto recipes = session.api.list("/recipes", {}, session.options.limit.value_or(kMostRows));
     if (!recipes) return std::move(recipes).error();
     show_list(
-        session, *recipes, Table({"RECIPE", ">REVISION", ">STATES", "CREATED", "DIGEST", "OWNER"}),
+        session, *recipes,
+        Table({"RECIPE", ">REVISION", ">STATES", "CREATED", "AUTHOR", "MESSAGE", "OWNER", "DIGEST"}),
         [&](const Value& each) {
           const auto revisions = items_field(each, "revisions");  // newest first; or the newest alone
           const Value& newest = revisions.empty() ? each : revisions.front();
@@ -145,8 +193,10 @@ Result<int> recipe_list_command(Session& session) {
                                    {number},
                                    {text_field(newest, "states")},
                                    {age_text(field(newest, "created"), at)},
-                                   {text_field(newest, "digest").substr(0, 12)},
-                                   {text_field(each, "owner")}};
+                                   {text_field(newest, "author")},
+                                   {text_field(newest, "message")},
+                                   {text_field(each, "owner")},
+                                   {text_field(newest, "digest").substr(0, 12)}};
         },
         "there are no recipes; 'opsctl recipe push FILE' uploads one");
     return kOk;
@@ -157,13 +207,15 @@ Result<int> recipe_list_command(Session& session) {
            {"limit", std::to_string(std::min(session.options.limit.value_or(kMostRows), kLargestPage))}}});
   if (!reply) return std::move(reply).error();
   if (show_document(session, reply->document.root())) return kOk;
-  Table table({">REVISION", ">STATES", "CREATED", "DIGEST"});
+  Table table({">REVISION", ">STATES", "CREATED", "AUTHOR", "MESSAGE", "DIGEST"});
   for (const Value& each : items_field(reply->document.root(), "revisions"))
     table.add({{text_field(each, "revision")},
                {text_field(each, "states")},
                {age_text(field(each, "created"), at)},
+               {text_field(each, "author")},
+               {text_field(each, "message")},
                {text_field(each, "digest").substr(0, 12)}});
-  session.console.out.write(table.text(session.console.paint, output_width()));
+  show_table(session, table);
   return kOk;
 }
 

@@ -22,15 +22,7 @@ using terminal::Style;
 constexpr std::size_t kScreenful = 50;
 
 Result<Parameters> filter_of(const Options& options) {
-  if (options.instances.size() > 1) return Error(ErrorCode::invalid, "one --instance, or none: all machines");
-  Parameters parameters;
-  if (!options.instances.empty()) {
-    const Machine machine = machine_of(options.instances.front(), options);
-    parameters.emplace_back("app", machine.app);
-    parameters.emplace_back("instance", machine.instance);
-  } else if (!options.app.empty()) {
-    parameters.emplace_back("app", options.app);
-  }
+  Parameters parameters = machine_parameters(options);
   if (!options.state.empty()) parameters.emplace_back("state", options.state);
   if (!options.outcome.empty()) parameters.emplace_back("outcome", options.outcome);
   if (!options.run.empty()) parameters.emplace_back("run", options.run);
@@ -38,6 +30,11 @@ Result<Parameters> filter_of(const Options& options) {
     auto since = parse_since(options.since, now());
     if (!since) return std::move(since).error();
     parameters.emplace_back("since", base::utc_text(*since));
+  }
+  if (!options.until.empty()) {
+    auto until = parse_since(options.until, now());
+    if (!until) return std::move(until).error().with_context("--until");
+    parameters.emplace_back("until", base::utc_text(*until));
   }
   return parameters;
 }
@@ -51,6 +48,17 @@ std::string machine_text(const Value& row) {
   return text_field(row, "app_id") + "/" + text_field(row, "instance_id");
 }
 
+// Native states print the diffs of their changes, too: nobody needs to see them twice.
+std::string without_diffs(std::string output, const Value& result) {
+  for (const Value& change : items_field(result, "changes")) {
+    const std::string diff = text_field(change, "diff");
+    const std::string_view text = base::trim(diff);
+    const std::size_t at = text.empty() ? std::string::npos : output.find(text);
+    if (at != std::string::npos) output.erase(at, text.size());
+  }
+  return output;
+}
+
 // With --verbose: the changes with their diffs, and what programs printed.
 std::string details(const Value& result, const terminal::Paint& paint) {
   std::string text;
@@ -62,7 +70,7 @@ std::string details(const Value& result, const terminal::Paint& paint) {
       text += ": " + printable(before.empty() ? after : before + " -> " + after);
     text += "\n" + terminal::diff_text(text_field(change, "diff"), "        ", paint);
   }
-  const std::string output = text_of(either(result, "output", "state_stdout"));
+  const std::string output = without_diffs(text_of(either(result, "output", "state_stdout")), result);
   for (const std::string_view line : base::split(base::trim(output), '\n'))
     text += "    | " + printable(line) + "\n";
   return text;

@@ -69,6 +69,22 @@ Result<std::string> required_selector(const Options& options) {
                "which machines? --selector SELECTOR or --instance ID; --selector '*' is all of them");
 }
 
+Parameters machine_parameters(const Options& options) {
+  Parameters parameters;
+  if (options.instances.size() == 1) {
+    const Machine machine = machine_of(options.instances.front(), options);
+    parameters.emplace_back("app", machine.app);
+    parameters.emplace_back("instance", machine.instance);
+    if (!options.selector.empty()) parameters.emplace_back("selector", options.selector);
+    return parameters;
+  }
+  if (const std::string app = options.instances.empty() ? options.app : app_of(options); !app.empty())
+    parameters.emplace_back("app", app);
+  if (const std::string selector = selector_of(options); !selector.empty())
+    parameters.emplace_back("selector", selector);
+  return parameters;
+}
+
 Result<std::string> object_from(std::span<const std::string> arguments) {
   std::string text = "{";
   for (const std::string& argument : arguments) {
@@ -105,6 +121,18 @@ bool show_document(Session& session, const base::Value& value) {
   return false;
 }
 
+void show_table(Session& session, const Table& table) {
+  const std::size_t width = output_width();
+  session.console.out.write(table.text(session.console.paint, width));
+  const std::vector<std::string> left_out = table.left_out(width);
+  if (left_out.empty()) return;
+  const std::string note = terminal::wrap(
+      "no room for " + base::join(left_out, ", ") + ": a wider terminal, '| less -S' or -o json shows them)",
+      "(", " ", width);
+  for (const std::string_view line : base::split(note, '\n'))
+    session.console.out.line(session.console.paint(Style::dim, line));
+}
+
 void show_list(Session& session, const Listing& listing, Table table,
                const std::function<std::vector<Cell>(const base::Value&)>& row, std::string_view none) {
   if (session.options.format != Format::table) {
@@ -119,7 +147,7 @@ void show_list(Session& session, const Listing& listing, Table table,
   if (table.empty())
     session.console.out.line(none);
   else
-    session.console.out.write(table.text(session.console.paint, output_width()));
+    show_table(session, table);
   if (!listing.next.empty())
     session.console.warn("there are more than these " + std::to_string(listing.items.size()) +
                          ": --limit N shows more");

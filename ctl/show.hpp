@@ -28,6 +28,9 @@ std::string selector_of(const Options& options);
 // The same, for what must not hit all machines by accident.
 base::Result<std::string> required_selector(const Options& options);
 
+// What lists and streams of many machines are asked for: one machine by its name, others by a selector.
+Parameters machine_parameters(const Options& options);
+
 // KEY=TEXT and KEY:=JSON as the text of a JSON object.
 base::Result<std::string> object_from(std::span<const std::string> arguments);
 
@@ -38,6 +41,9 @@ bool show_document(Session& session, const base::Value& value);
 // The list as a document, or as a table with a row per item. `none` is said when there is nothing.
 void show_list(Session& session, const Listing& listing, Table table,
                const std::function<std::vector<Cell>(const base::Value&)>& row, std::string_view none);
+
+// On a terminal that is too narrow for all of it, it says which columns are missing.
+void show_table(Session& session, const Table& table);
 
 // What the backend warns of ("warnings"), and the machines that it could not place ("rejections"): on
 // standard error, whatever the format.

@@ -63,20 +63,32 @@ void Table::add(std::vector<Cell> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string Table::text(const terminal::Paint& paint, std::size_t width) const {
-  std::vector<std::size_t> shown;
-  std::vector<std::size_t> widths;
+Table::Layout Table::layout(std::size_t width) const {
+  Layout layout;
   for (std::size_t i = 0; i < titles_.size(); ++i) {
     std::size_t widest = 0;
     for (const auto& row : rows_)
       widest = std::max(widest, terminal::display_width(row[i].text));
     if (widest == 0 && !rows_.empty()) continue;
-    shown.push_back(i);
-    widths.push_back(std::max(widest, bare(titles_[i]).size()));
+    layout.shown.push_back(i);
+    layout.widths.push_back(std::max(widest, bare(titles_[i]).size()));
   }
-  if (width > 0 && !widths.empty()) fit(widths, width);
-  shown.resize(widths.size());
+  if (width > 0 && !layout.widths.empty()) fit(layout.widths, width);
+  const auto end = layout.shown.begin() + static_cast<std::ptrdiff_t>(layout.widths.size());
+  layout.left_out.assign(end, layout.shown.end());
+  layout.shown.erase(end, layout.shown.end());
+  return layout;
+}
 
+std::vector<std::string> Table::left_out(std::size_t width) const {
+  std::vector<std::string> titles;
+  for (const std::size_t column : layout(width).left_out)
+    titles.emplace_back(bare(titles_[column]));
+  return titles;
+}
+
+std::string Table::text(const terminal::Paint& paint, std::size_t width) const {
+  const auto [shown, widths, left_out] = layout(width);
   std::string out;
   const auto add_line = [&](const auto& cell_of) {
     std::string line;

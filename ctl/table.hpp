@@ -27,8 +27,17 @@ class Table {
   // `width` 0: no limit. Where it is narrow, columns on the right are left out and the widest are cut, which
   // ends them in "…". Columns that are empty in all rows are left out. So the most important come first.
   std::string text(const terminal::Paint& paint, std::size_t width) const;
+  // The titles of the columns for which there is no room; those that are empty are not among them.
+  std::vector<std::string> left_out(std::size_t width) const;
 
  private:
+  struct Layout {
+    std::vector<std::size_t> shown;  // columns
+    std::vector<std::size_t> widths;
+    std::vector<std::size_t> left_out;
+  };
+  Layout layout(std::size_t width) const;
+
   std::vector<std::string> titles_;
   std::vector<std::vector<Cell>> rows_;
 };

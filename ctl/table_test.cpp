@@ -71,6 +71,16 @@ TEST_CASE("columns that say nothing are left out") {
   CHECK(table.text(kPlain, 0) == "NAME  OS\nweb1  debian\n");
 }
 
+TEST_CASE("a table knows which columns it has no room for") {
+  Table table({"NAME", "EMPTY", "TAGS", ">AGENT", "OS"});
+  table.add({{"web1"}, {""}, {std::string(30, 't')}, {std::string(30, 'a')}, {std::string(30, 'o')}});
+  CHECK(table.left_out(0).empty());
+  CHECK(table.left_out(200).empty());
+  CHECK(table.left_out(50) == std::vector<std::string>{"OS"});
+  CHECK(table.left_out(30) == std::vector<std::string>{"AGENT", "OS"});
+  CHECK(table.text(kPlain, 30).find("AGENT") == std::string::npos);
+}
+
 TEST_CASE("a shortened text keeps whole characters") {
   CHECK(ctl::shortened("grün und blau", 5) == "grün…");
   CHECK(ctl::shortened("abc", 3) == "abc");

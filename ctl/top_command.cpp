@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "base/utc_text.hpp"
 #include "ctl/commands.hpp"
+#include "ctl/failure_text.hpp"
 #include "ctl/fields.hpp"
 #include "ctl/show.hpp"
 #include "ctl/time_text.hpp"
@@ -30,9 +31,8 @@ Result<Glance> look(Session& session) {
   if (!session.options.app.empty()) app.emplace_back("app", session.options.app);
   auto fleet = session.api.send({.path = "/fleet", .parameters = app});
   if (!fleet) return std::move(fleet).error();
-  Parameters failures = app;
-  failures.emplace_back("outcome", "failed");
-  auto failed = session.api.list("/results", std::move(failures), kRows);
+  // What fails now; what has failed and is mended is in 'opsctl results'.
+  auto failed = list_failures(session.api, app, kRows);
   if (!failed) return std::move(failed).error();
   auto rounds = session.api.list("/rounds", app, kRows);
   if (!rounds) return std::move(rounds).error();
@@ -46,6 +46,12 @@ std::string count(const Value& fleet, std::string_view name, std::string_view la
   if (value.is_null()) return {};
   const std::string text = std::string(label) + " " + text_of(value);
   return "   " + (value.as_integer() == 0 ? paint(Style::dim, text) : paint(style, text));
+}
+
+// The state has a column of its own.
+std::string failed_comment(const Value& failure) {
+  const std::string comment = text_field(failure, "failed_state.comment");
+  return comment.empty() ? text_field(failure, "status") + ": " + failure_text(failure) : comment;
 }
 
 std::string glance_text(const Glance& glance, const terminal::Paint& paint, std::size_t width) {
@@ -63,11 +69,13 @@ std::string glance_text(const Glance& glance, const terminal::Paint& paint, std:
 
   Table failed({"FAILED", "MACHINE", "STATE", "COMMENT"});
   for (const Value& each : glance.failed.items)
-    failed.add({{age_text(field(each, field(each, "received").is_null() ? "at" : "received"), at)},
+    failed.add({{age_text(field(each, "failed_state.received"), at)},
                 {text_field(each, "app_id") + "/" + text_field(each, "instance_id"), Style::bold},
-                {text_field(each, field(each, "state_id").is_null() ? "id" : "state_id")},
-                {text_field(each, "comment"), Style::red}});
+                {text_field(each, "failed_state.state_id")},
+                {failed_comment(each), Style::red}});
   if (!failed.empty()) text += "\n" + failed.text(paint, width);
+  if (!glance.failed.next.empty())
+    text += paint(Style::dim, "and more: 'opsctl agents' shows their status") + "\n";
 
   Table rounds({"ROUND", "MACHINE", "RESULTS", ">TOOK"});
   for (const Value& each : glance.rounds.items)

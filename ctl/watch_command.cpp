@@ -22,21 +22,21 @@ constexpr std::chrono::milliseconds kShortestPause{250};
 constexpr std::chrono::milliseconds kLongestPause{10'000};
 
 Result<Parameters> parameters_of(const Options& options) {
-  if (options.instances.size() > 1)
-    return Error(ErrorCode::invalid, "one --instance, or none: 'opsctl watch' follows one machine or all");
-  if (options.output && options.instances.empty())
+  if (options.output && options.instances.size() != 1)
     return Error(ErrorCode::invalid, "whose output? opsctl watch --output --instance ID");
-  Parameters parameters;
-  if (!options.instances.empty()) {
-    const Machine machine = machine_of(options.instances.front(), options);
-    parameters.emplace_back("app", machine.app);
-    parameters.emplace_back("instance", machine.instance);
-  } else if (!options.app.empty()) {
-    parameters.emplace_back("app", options.app);
-  }
+  if (!options.outcome.empty() && !options.types.empty())
+    return Error(ErrorCode::invalid, "--outcome means results only: leave --types out");
+  Parameters parameters = machine_parameters(options);
   if (!options.types.empty()) parameters.emplace_back("types", options.types);
+  if (!options.outcome.empty()) parameters.emplace_back("types", "result");
   if (options.output) parameters.emplace_back("output", "1");
   return parameters;
+}
+
+// What was missed ("gap") is always told.
+bool is_other_outcome(const Options& options, const Event& event) {
+  return !options.outcome.empty() && event.type == "result" &&
+         text_field(event.data.root(), "outcome") != options.outcome;
 }
 
 std::string shown(const Options& options, const Event& event, const terminal::Paint& paint) {
@@ -63,6 +63,7 @@ Result<int> watch_command(Session& session) {
   while (out.ok()) {
     auto ended = session.api.stream(*parameters, last_id, kPatience, [&](const Event& event) {
       pause = kShortestPause;
+      if (is_other_outcome(session.options, event)) return out.ok();
       out.write(shown(session.options, event, session.console.paint));
       out.flush();
       return out.ok();  // whoever reads it may have left

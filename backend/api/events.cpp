@@ -58,7 +58,7 @@ std::variant<std::shared_ptr<StreamPlace>, HttpResponse> take_place(Context& con
 
 struct StreamRequest {
   telemetry::EventFilter filter;
-  Scope scope;
+  Scope scope;           // what the caller reaches, and of that what ?selector= matches
   std::string token_id;  // the stream ends when this does
   telemetry::EventId after = 0;
   std::optional<domain::InstanceKey> output_of;
@@ -156,6 +156,12 @@ Task<> stream(Context& context, StreamRequest request, transport::EventSink& sin
 std::variant<StreamRequest, HttpResponse> read_stream_request(Context& context, const Call& call) {
   StreamRequest request;
   request.scope = call.caller.scope;
+  if (const std::string_view text = call.http.parameter("selector"); !text.empty()) {
+    auto selector = domain::Selector::parse(text);
+    if (selector) selector = narrowed(call.caller.scope, *selector);
+    if (!selector) return problem(kBadRequest, "selector " + selector.error().message());
+    request.scope = std::move(*selector);
+  }
   request.token_id = call.caller.token_id;
   request.filter.app_id = call.http.parameter("app");
   request.filter.instance_id = call.http.parameter("instance");
@@ -209,7 +215,7 @@ constexpr Route kRoutes[] = {
      .pattern = "/events",
      .summary = "What happens, as server-sent events",
      .handler = events,
-     .queries = "app instance types output"},
+     .queries = "app instance selector types output"},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "backend/api/changes.hpp"
 #include "backend/api/context.hpp"
+#include "backend/api/failures.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
 #include "backend/api/visibility.hpp"
@@ -106,13 +107,16 @@ void add_identity(base::JsonText& json, const std::optional<domain::Enrolment>& 
 struct Shown {
   domain::Instance instance;
   std::optional<domain::Enrolment> enrolment;
+  std::optional<domain::FailedState> failed;
 };
 
 base::Result<Shown> read_shown(store::Store& store, base::Result<domain::Instance> instance) {
   if (!instance) return std::move(instance).error();
   auto enrolment = store::show_enrolment(store, instance->app_id, instance->instance_id);
   if (!enrolment) return std::move(enrolment).error();
-  return Shown{std::move(*instance), std::move(*enrolment)};
+  auto failed = find_failure(store, *instance);
+  if (!failed) return std::move(failed).error();
+  return Shown{std::move(*instance), std::move(*enrolment), std::move(*failed)};
 }
 
 HttpResponse instance_reply(Context& context, const Shown& shown) {
@@ -121,6 +125,7 @@ HttpResponse instance_reply(Context& context, const Shown& shown) {
   begin_instance(json, instance, context.fleet.is_connected(instance.key));
   json.member("boot_id", instance.boot_id).member("recipe_digest", instance.recipe_digest);
   json.member("facts_hash", instance.facts_hash).key("facts").json(instance.facts);
+  add_failure(json, shown.failed);
   add_waits(json, context.fleet.waits().waits_of(instance.key));
   add_identity(json, shown.enrolment);
   HttpResponse response = json_reply(kOk, json.end_object());

@@ -16,10 +16,11 @@ namespace {
 struct Asked {
   domain::ReportFilter filter;
   domain::PageRequest page;
+  Scope machines;  // what the caller reaches, and of that what ?selector= matches
 };
 
-// ?since= is an instant in RFC 3339, or a number of seconds back from now.
-std::optional<domain::Millis> read_since(std::string_view text) {
+// ?since= or ?until= is an instant in RFC 3339, or a number of seconds back from now.
+std::optional<domain::Millis> read_instant(std::string_view text) {
   if (const auto seconds = base::parse_integer(text))
     return *seconds >= 0 && *seconds <= 1'000'000'000 ? std::optional(domain::now_millis() - *seconds * 1000)
                                                       : std::nullopt;
@@ -45,10 +46,22 @@ std::variant<Asked, HttpResponse> read_filter(const Context& context, const Call
     return problem(kBadRequest, "outcome must be one of: " + std::string(kOutcomes));
   if (!filter.instance_id.empty() && filter.app_id.empty())
     return problem(kBadRequest, "an instance needs its app: ?app=…&instance=…");
-  if (const std::string_view since = call.http.parameter("since"); !since.empty()) {
-    const auto at = read_since(since);
-    if (!at) return problem(kBadRequest, "since must be an instant (2026-03-01T12:00:00Z) or seconds back");
-    filter.since = *at;
+  for (const auto& [name, instant] :
+       {std::pair("since", &domain::ReportFilter::since), std::pair("until", &domain::ReportFilter::until)}) {
+    const std::string_view text = call.http.parameter(name);
+    if (text.empty()) continue;
+    const auto at = read_instant(text);
+    if (!at)
+      return problem(kBadRequest,
+                     std::string(name) + " must be an instant (2026-03-01T12:00:00Z) or seconds back");
+    filter.*instant = *at;
+  }
+  asked.machines = call.caller.scope;
+  if (const std::string_view text = call.http.parameter("selector"); !text.empty()) {
+    auto selector = domain::Selector::parse(text);
+    if (selector) selector = narrowed(call.caller.scope, *selector);
+    if (!selector) return problem(kBadRequest, "selector " + selector.error().message());
+    asked.machines = std::move(*selector);
   }
   return asked;
 }
@@ -101,7 +114,7 @@ Task<HttpResponse> results(Context& context, const Call& call) {
        scope = call.caller.scope](store::Store& store) -> base::Result<domain::Page<domain::ResultRow>> {
         if (auto named = check_named(store, scope, asked.filter); !named) return std::move(named).error();
         return list_covered<domain::ResultRow>(
-            store, scope, asked.page,
+            store, asked.machines, asked.page,
             [&](const domain::PageRequest& part) { return store.list_results(asked.filter, part); });
       });
   auto rows = co_await std::move(reading);
@@ -123,9 +136,9 @@ Task<HttpResponse> rounds(Context& context, const Call& call) {
       [asked = std::get<Asked>(filter),
        scope = call.caller.scope](store::Store& store) -> base::Result<domain::Page<domain::RoundRow>> {
         if (auto named = check_named(store, scope, asked.filter); !named) return std::move(named).error();
-        return list_covered<domain::RoundRow>(store, scope, asked.page, [&](const domain::PageRequest& part) {
-          return store.list_rounds(asked.filter, part);
-        });
+        return list_covered<domain::RoundRow>(
+            store, asked.machines, asked.page,
+            [&](const domain::PageRequest& part) { return store.list_rounds(asked.filter, part); });
       });
   auto rows = co_await std::move(reading);
   if (!rows) co_return problem_of(rows.error());
@@ -142,12 +155,12 @@ constexpr Route kRoutes[] = {
      .pattern = "/results",
      .summary = "Results of states, newest first",
      .handler = results,
-     .queries = "app instance state outcome since run limit after"},
+     .queries = "app instance selector state outcome since until run limit after"},
     {.method = "GET",
      .pattern = "/rounds",
      .summary = "Ends of rounds, newest first",
      .handler = rounds,
-     .queries = "app instance since run limit after"},
+     .queries = "app instance selector since until run limit after"},
 };
 
 }  // namespace

@@ -51,10 +51,12 @@ struct Route {
 std::span<const Route> app_routes();
 std::span<const Route> instance_routes();
 std::span<const Route> recipe_routes();
+std::span<const Route> recipe_push_routes();
 std::span<const Route> assignment_routes();
 std::span<const Route> request_routes();
 std::span<const Route> rollout_routes();
 std::span<const Route> result_routes();
+std::span<const Route> failure_routes();
 std::span<const Route> fleet_routes();
 std::span<const Route> event_routes();
 std::span<const Route> token_routes();

@@ -233,6 +233,14 @@ const std::vector<Row>& rows() {
        {201, 403},
        {201, 403},
        {409, 201}},  // whose it is was not confirmed
+      {"POST /recipes/{name}/rollback",
+       [](World& world, Side side) {
+         return Made{"/recipes/" + world.own_recipe(side) + "/rollback", R"({"to":1})"};
+       },
+       kNo,
+       {200, 403},  // it is the newest
+       {200, 403},
+       {409, 200}},  // whose it is was not confirmed
       {"PUT /recipes/{name}/owner",
        [](World& world, Side side) {
          return Made{"/recipes/" + world.own_recipe(side) + "/owner", R"({"owner":"role=web"})"};
@@ -345,6 +353,17 @@ const std::vector<Row>& rows() {
        },
        kFine, kFine, kFine, kFine},
       {"GET /audit", [](World&, Side) { return Made{"/audit"}; }, kNo, kNo, kNo, kFine},
+      {"GET /failures",
+       [](World& world, Side side) {
+         const std::string name = world.machine(side);
+         TestAgent agent(name);
+         agent.connect(world.backend);
+         agent.send(protocol::RecipeStatus{
+             .seq = 2, .recipe_version = 1, .status = protocol::RecipeProgress::failed, .errors = {}});
+         REQUIRE(agent.acked(2));
+         return listed("/failures?limit=1000", "\"" + name + "\"");
+       },
+       kFine, kFine, kFine, kFine},
       {"GET /fleet", [](World&, Side) { return Made{"/fleet"}; }, kFine, kFine, kFine, kFine},
       {"GET /installation", [](World&, Side) { return Made{"/installation"}; }, kNo, kNo, kNo, kFine},
       {"GET /events",

@@ -114,6 +114,16 @@ struct InstanceFilter {
   std::optional<bool> online;
   bool only_pending = false;
   bool without_out = false;  // not those of which Instance::is_out()
+  bool only_failed = false;  // whose recipe has failed, or could not be given to them
+};
+
+// The state that a machine's recipe fails at now.
+struct FailedState {
+  std::string state_id;
+  std::string outcome;
+  std::int64_t recipe_version = 0;
+  std::string comment;  // "" when the result is not kept any more
+  Millis received = 0;  // 0, likewise
 };
 
 // ---- handshake
@@ -153,7 +163,9 @@ struct NewRevision {
   std::string digest;   // SHA-256 of `states`
   std::string states;   // JSON list, as on the wire
   std::size_t state_count = 0;
-  std::string owner = {};  // the scope of whoever pushes it; the first one's is the recipe's (ownership.hpp)
+  std::string owner = {};   // the scope of whoever pushes it; the first one's is the recipe's (ownership.hpp)
+  std::string author = {};  // the name of the token
+  std::string message = {};  // what the author says about it
 };
 struct Revision {
   std::string name;
@@ -162,6 +174,8 @@ struct Revision {
   std::size_t state_count = 0;
   Millis created = 0;
   std::string content, states;  // only in find_revision()
+  std::string author = {};      // "": it is from before authors were noted
+  std::string message = {};
 };
 struct PutRevision {
   Revision revision;
@@ -173,8 +187,9 @@ struct RecipeSummary {
   std::int64_t newest = 0;
   std::string digest;  // of the newest
   std::size_t state_count = 0;
-  Millis created = 0;      // of the newest
-  std::string owner = {};  // a scope; "": of tokens without one
+  Millis created = 0;                     // of the newest
+  std::string owner = {};                 // a scope; "": of tokens without one
+  std::string author = {}, message = {};  // of the newest
 };
 
 struct Assignment {
@@ -243,6 +258,7 @@ struct ReportFilter {
   std::string app_id, instance_id;  // an instance needs its app
   std::string state_id, outcome, run_id;
   Millis since = 0;
+  Millis until = 0;  // what was received before; 0: no end
 };
 
 // How far one state of an instance has come; the base of waits.

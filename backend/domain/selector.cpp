@@ -3,46 +3,20 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <map>
-#include <mutex>
 #include <vector>
 
-#include "backend/domain/text_pattern.hpp"
+#include "backend/domain/selector_node.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 
 namespace backend::domain {
 
-using base::Error;
-using base::ErrorCode;
 using base::Result;
 
 namespace {
 
-// The scopes whose tags count for a selector: found once, and asked for each machine. Any thread.
-struct KnownScopes {
-  std::mutex mutex;
-  std::map<std::string, bool> counts;
-};
-// More different scopes than a backend has tokens: then it begins anew.
-constexpr std::size_t kMostKnownScopes = 1000;
-
-}  // namespace
-
-struct Selector::Node {
-  enum class Kind { everything, any, all, none, strict, app, instance, tag, self_tag, fact };
-  Kind kind = Kind::everything;
-  std::vector<std::shared_ptr<const Node>> parts;  // any, all, none (one), strict (one)
-  std::string key;                                 // tag, self_tag
-  std::vector<std::string> path;                   // fact
-  std::vector<TextPattern> values;                 // one of them
-  std::unique_ptr<KnownScopes> known_scopes;       // strict
-};
-
-namespace {
-
-using Node = Selector::Node;
-using NodePtr = std::shared_ptr<const Node>;
+using Node = SelectorNode;
+using NodePtr = SelectorNodePtr;
 
 bool is_one_of(const std::vector<TextPattern>& values, std::string_view text) {
   return std::ranges::any_of(values, [&](const TextPattern& pattern) { return pattern.matches(text); });
@@ -107,7 +81,9 @@ Truth evaluate_parts(const Node& node, const SelectorSubject& subject, const Nod
 Truth tag_is(const Tags* tags, const Node& node) {
   if (!tags) return Truth::no;
   const auto tag = tags->find(node.key);
-  return truth(tag != tags->end() && is_one_of(node.values, tag->second));
+  if (tag == tags->end()) return Truth::no;
+  return truth(node.bound ? node.bound->holds(std::string_view(tag->second))
+                          : is_one_of(node.values, tag->second));
 }
 
 Truth operator_tag_is(const SelectorSubject& subject, const Node& node, const Node* strict) {
@@ -122,7 +98,8 @@ Truth operator_tag_is(const SelectorSubject& subject, const Node& node, const No
 Truth fact_is(const base::Value* fact, const Node& node) {
   for (const std::string& name : node.path)
     if (fact) fact = fact->find(name);
-  return truth(fact && fact_matches(*fact, node.values));
+  if (!fact) return Truth::no;
+  return truth(node.bound ? node.bound->holds(*fact) : fact_matches(*fact, node.values));
 }
 
 Truth evaluate(const Node& node, const SelectorSubject& subject, const Node* strict) {
@@ -152,211 +129,6 @@ Truth evaluate(const Node& node, const SelectorSubject& subject, const Node* str
   return Truth::no;
 }
 
-// The proof behind Selector::is_within(): that whatever the machine is and says, `inner` is at most as true
-// as `outer` (no, unknown, yes). For that order the contrary of both is the other way round.
-class Containment {
- public:
-  bool holds(const Node& inner, const Node& outer) {
-    if (steps_ == kContainmentSteps) return false;
-    ++steps_;
-    using Kind = Node::Kind;
-    if (outer.kind == Kind::everything) return true;
-    const auto inside = [&](const NodePtr& part) { return holds(*part, outer); };
-    const auto around = [&](const NodePtr& part) { return holds(inner, *part); };
-    if (inner.kind == Kind::any) return std::ranges::all_of(inner.parts, inside);
-    if (outer.kind == Kind::all) return std::ranges::all_of(outer.parts, around);
-    if (inner.kind == Kind::strict && outer.kind == Kind::strict)
-      return holds(*inner.parts[0], *outer.parts[0]);
-    if (inner.kind == Kind::all && std::ranges::any_of(inner.parts, inside)) return true;
-    if (outer.kind == Kind::any) return std::ranges::any_of(outer.parts, around);
-    // What is true whatever the machine says is true.
-    if (inner.kind == Kind::strict) return holds(*inner.parts[0], outer);
-    // The other way round only where nothing is asked of the machine.
-    if (outer.kind == Kind::strict) return !asks_machine(*outer.parts[0]) && holds(inner, *outer.parts[0]);
-    if (inner.kind == Kind::none && outer.kind == Kind::none) return holds(*outer.parts[0], *inner.parts[0]);
-    return is_comparison(inner.kind) && inner.kind == outer.kind && inner.key == outer.key &&
-           inner.path == outer.path && std::ranges::all_of(inner.values, [&](const TextPattern& value) {
-             return std::ranges::any_of(outer.values,
-                                        [&](const TextPattern& each) { return each.covers(value); });
-           });
-  }
-
- private:
-  static bool is_comparison(Node::Kind kind) {
-    using Kind = Node::Kind;
-    return kind == Kind::app || kind == Kind::instance || kind == Kind::tag || kind == Kind::self_tag ||
-           kind == Kind::fact;
-  }
-  static bool asks_machine(const Node& node) {
-    return node.kind == Node::Kind::self_tag || node.kind == Node::Kind::fact ||
-           std::ranges::any_of(node.parts, [](const NodePtr& part) { return asks_machine(*part); });
-  }
-
-  std::size_t steps_ = 0;
-};
-
-class Parser {
- public:
-  explicit Parser(std::string_view text) : text_(text) {}
-
-  Result<NodePtr> parse() {
-    if (text_.size() > kLongestSelector) return Error(ErrorCode::limit, "a selector has at most 4096 bytes");
-    NodePtr root = read_any();
-    if (root && !rest().empty()) root = fail("expected 'and', 'or' or the end");
-    if (!root) return Error(ErrorCode::invalid, "at " + std::to_string(problem_at_ + 1) + ": " + problem_);
-    return root;
-  }
-  bool uses_facts() const { return uses_facts_; }
-  bool uses_self_tags() const { return uses_self_tags_; }
-
- private:
-  NodePtr fail(std::string message) {
-    if (problem_.empty()) {
-      problem_ = std::move(message);
-      problem_at_ = at_;
-    }
-    return nullptr;
-  }
-
-  // What is left, from the next character that is not blank.
-  std::string_view rest() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n'))
-      ++at_;
-    return text_.substr(at_);
-  }
-  bool take(std::string_view symbol) {
-    if (!rest().starts_with(symbol)) return false;
-    at_ += symbol.size();
-    return true;
-  }
-  static bool ends_word(char c) { return std::string_view(" \t\n()=!,\"").find(c) != std::string_view::npos; }
-  std::string_view word() {
-    const std::string_view text = rest();
-    return text.substr(0, static_cast<std::size_t>(std::ranges::find_if(text, ends_word) - text.begin()));
-  }
-  bool take_keyword(std::string_view keyword) {
-    if (!base::equal_ignoring_case(word(), keyword)) return false;
-    // "or=x" is about a tag of that name.
-    const std::size_t before = at_;
-    at_ += keyword.size();
-    if (!rest().starts_with('=') && !rest().starts_with("!=")) return true;
-    at_ = before;
-    return false;
-  }
-
-  NodePtr read_any() { return read_chain("or", Node::Kind::any, &Parser::read_all); }
-  NodePtr read_all() { return read_chain("and", Node::Kind::all, &Parser::read_factor); }
-  NodePtr read_chain(std::string_view keyword, Node::Kind kind, NodePtr (Parser::*read)()) {
-    auto node = std::make_shared<Node>();
-    node->kind = kind;
-    do {
-      NodePtr part = (this->*read)();
-      if (!part) return nullptr;
-      node->parts.push_back(std::move(part));
-    } while (take_keyword(keyword));
-    if (node->parts.size() == 1) return node->parts[0];
-    return node;
-  }
-
-  NodePtr read_factor() {
-    if (depth_ == kDeepestSelector) return fail("nested too deeply");
-    ++depth_;
-    NodePtr node = read_factor_inside();
-    --depth_;
-    return node;
-  }
-  NodePtr read_factor_inside() {
-    if (take_keyword("not")) return negated(read_factor());
-    if (take("(")) {
-      NodePtr node = read_any();
-      if (node && !take(")")) return fail("expected ')'");
-      return node;
-    }
-    if (word() == "*") {
-      ++at_;
-      return std::make_shared<Node>();
-    }
-    return read_comparison();
-  }
-  static NodePtr negated(NodePtr part) {
-    if (!part) return nullptr;
-    auto node = std::make_shared<Node>();
-    node->kind = Node::Kind::none;
-    node->parts.push_back(std::move(part));
-    return node;
-  }
-
-  NodePtr read_comparison() {
-    const std::string_view key = word();
-    if (key.empty()) return fail("expected a key such as tag.role, fact.os.id, instance, or '*'");
-    auto node = std::make_shared<Node>();
-    if (!read_key(key, *node)) return nullptr;
-    at_ += key.size();
-    bool is_negated = take("!=");
-    if (is_negated || take("=")) {
-      if (!read_value(*node)) return nullptr;
-    } else {
-      is_negated = take_keyword("not");
-      if (!take_keyword("in")) return fail("expected '=', '!=' or 'in'");
-      if (!take("(")) return fail("expected '('");
-      do {
-        if (!read_value(*node)) return nullptr;
-      } while (take(","));
-      if (!take(")")) return fail("expected ',' or ')'");
-    }
-    return is_negated ? negated(node) : node;
-  }
-
-  bool read_key(std::string_view key, Node& node) {
-    node.kind = Node::Kind::tag;
-    node.key = key;
-    if (key == "app") node.kind = Node::Kind::app;
-    if (key == "instance") node.kind = Node::Kind::instance;
-    if (key.starts_with("tag.")) node.key = key.substr(4);
-    if (key.starts_with("self.")) {
-      node.kind = Node::Kind::self_tag;
-      node.key = key.substr(5);
-      uses_self_tags_ = true;
-    }
-    if (key.starts_with("fact.")) {
-      node.kind = Node::Kind::fact;
-      uses_facts_ = true;
-      for (const std::string_view name : base::split(key.substr(5), '.'))
-        node.path.emplace_back(name);
-    }
-    const bool is_whole = node.kind != Node::Kind::fact
-                              ? !node.key.empty()
-                              : !node.path.empty() && std::ranges::find(node.path, "") == node.path.end();
-    if (!is_whole) fail("'" + std::string(key) + "' names nothing");
-    return is_whole;
-  }
-
-  bool read_value(Node& node) {
-    TextPattern pattern;
-    if (take("\"")) {
-      const std::size_t end = text_.find('"', at_);
-      if (end == std::string_view::npos) return fail("the text in quotes does not end") != nullptr;
-      pattern.pieces[0] = text_.substr(at_, end - at_);
-      at_ = end + 1;
-    } else {
-      const std::string_view value = word();
-      if (value.empty()) return fail("expected a value") != nullptr;
-      pattern = TextPattern::parse(value);
-      at_ += value.size();
-    }
-    node.values.push_back(std::move(pattern));
-    return true;
-  }
-
-  const std::string_view text_;
-  std::size_t at_ = 0;
-  std::size_t depth_ = 0;
-  bool uses_facts_ = false;
-  bool uses_self_tags_ = false;
-  std::string problem_;
-  std::size_t problem_at_ = 0;
-};
-
 NodePtr strict_node(NodePtr part) {
   auto node = std::make_shared<Node>();
   node->kind = Node::Kind::strict;
@@ -370,8 +142,8 @@ bool counts_for(const Node& strict, const std::string& scope) {
   const std::lock_guard lock(known.mutex);
   if (const auto found = known.counts.find(scope); found != known.counts.end()) return found->second;
   if (known.counts.size() == kMostKnownScopes) known.counts.clear();
-  auto parsed = Parser(scope).parse();
-  const bool counts = parsed && Containment().holds(strict, *strict_node(std::move(*parsed)));
+  auto parsed = parse_selector(scope);
+  const bool counts = parsed && is_proved_within(strict, *strict_node(std::move(parsed->root)));
   known.counts.emplace(scope, counts);
   return counts;
 }
@@ -382,14 +154,13 @@ Selector::Selector() : root_(std::make_shared<Node>()), text_("*") {}
 
 Result<Selector> Selector::parse(std::string_view text) {
   text = base::trim(text);  // what is kept is what was understood
-  Parser parser(text);
-  auto root = parser.parse();
-  if (!root) return std::move(root).error();
+  auto parsed = parse_selector(text);
+  if (!parsed) return std::move(parsed).error();
   Selector selector;
-  selector.root_ = std::move(*root);
+  selector.root_ = std::move(parsed->root);
   selector.text_ = text;
-  selector.uses_facts_ = parser.uses_facts();
-  selector.uses_self_tags_ = parser.uses_self_tags();
+  selector.uses_facts_ = parsed->uses_facts;
+  selector.uses_self_tags_ = parsed->uses_self_tags;
   return selector;
 }
 
@@ -426,7 +197,7 @@ bool Selector::matches(const SelectorSubject& subject) const {
 }
 
 bool Selector::is_within(const Selector& outer) const {
-  return Containment().holds(*root_, *outer.root_);
+  return is_proved_within(*root_, *outer.root_);
 }
 
 bool Selector::matches(const Instance& instance) const {

@@ -2,10 +2,14 @@
 //
 // Grammar, words in any letter case:
 //   selector = term { "or" term }        term = factor { "and" factor }
-//   factor   = "not" factor | "(" selector ")" | "*" | key ("=" | "!=") value | key ["not"] "in" "(" value, …
-//   ")" key      = "app" | "instance" | "tag." name | "self." name | "fact." path | name (a tag) value    =
-//   word, or text in "double quotes"; an unquoted * in it stands for any text
-// What an instance does not have is equal to nothing: "role=db" is false for it and "role!=db" true.
+//   factor   = "not" factor | "(" selector ")" | "*" | key order bound
+//            | key ("=" | "!=") value | key ["not"] "in" "(" value, … ")"
+//   key      = "app" | "instance" | "tag." name | "self." name | "fact." path | name (a tag)
+//   value    = word, or text in "double quotes"; an unquoted * in it stands for any text
+//   order    = "<" | ">" | "<=" | ">="
+//   bound    = a value that is a number or a version; not for app and instance
+// What an instance does not have is equal to nothing: "role=db" is false for it and "role!=db" true. Nor is
+// it less or greater than anything; value_order.hpp says what is.
 //
 // Tags are the operator's. What a machine says of itself are "self." and "fact.". A selector that decides
 // what a machine is given or who may reach it is made strict(): it matches a machine whose app does not rely

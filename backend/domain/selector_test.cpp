@@ -9,9 +9,11 @@ namespace {
 using backend::domain::Selector;
 
 bool matches(std::string_view text) {
-  static const backend::domain::Tags kTags{{"role", "db"}, {"zone", "eu-west-1"}, {"or", "gold"}};
+  static const backend::domain::Tags kTags{{"role", "db"}, {"zone", "eu-west-1"}, {"or", "gold"},
+                                           {"odd", "a<b"}, {"weight", "10"},      {"in", "3"}};
   static const std::string kFacts =
-      R"({"os": {"id": "debian", "major": 12, "lts": true}, "disks": ["sda", "nvme0n1"], "kernel.name": "x"})";
+      R"({"os": {"id": "debian", "major": 12, "lts": true, "version": "12.10"}, "disks": ["sda", "nvme0n1"],
+          "kernel.name": "x", "mem_mb": 4097})";
   base::Arena arena;
   const auto facts = std::get<base::Value>(base::parse_json(kFacts, arena));
   const auto selector = Selector::parse(text);
@@ -73,6 +75,26 @@ TEST_CASE("lists of values, stars and quotes") {
   CHECK(matches("zone=\"eu-west-1\""));
 }
 
+TEST_CASE("numbers and versions are less or greater") {
+  CHECK(matches("fact.mem_mb>4096"));
+  CHECK_FALSE(matches("fact.mem_mb > 4097"));
+  CHECK(matches("fact.mem_mb>=4097 and fact.mem_mb<=4097"));
+  CHECK_FALSE(matches("fact.mem_mb<4096"));
+  CHECK(matches("fact.os.version>12.9"));
+  CHECK(matches("fact.os.version<\"13\""));
+  CHECK(matches("weight>9"));
+  CHECK(matches("tag.weight<=10.0 or role=x"));
+  CHECK(matches("in>2 and in<4"));
+  // What is not there, or is no number, is neither.
+  CHECK_FALSE(matches("fact.none>1"));
+  CHECK_FALSE(matches("fact.none<1"));
+  CHECK(matches("not fact.none<1"));
+  CHECK_FALSE(matches("role>1"));
+  CHECK_FALSE(matches("fact.disks>0"));
+  // In a value the signs are what they were.
+  CHECK(matches("odd=a<b"));
+}
+
 TEST_CASE("a tag may be called like a word of the grammar") {
   CHECK(matches("or=gold"));
   CHECK(matches("role=db and or=gold"));
@@ -81,7 +103,7 @@ TEST_CASE("a tag may be called like a word of the grammar") {
 
 TEST_CASE("a selector that is wrong says where") {
   CHECK(problem("") == "at 1: expected a key such as tag.role, fact.os.id, instance, or '*'");
-  CHECK(problem("role") == "at 5: expected '=', '!=' or 'in'");
+  CHECK(problem("role") == "at 5: expected '=', '!=', '<', '>', '<=', '>=' or 'in'");
   CHECK(problem("role=") == "at 6: expected a value");
   CHECK(problem("role=db and") == "at 12: expected a key such as tag.role, fact.os.id, instance, or '*'");
   CHECK(problem("role=db role=x") == "at 9: expected 'and', 'or' or the end");
@@ -90,6 +112,10 @@ TEST_CASE("a selector that is wrong says where") {
   CHECK(problem("role=\"db") == "at 7: the text in quotes does not end");
   CHECK(problem("fact.=x") == "at 1: 'fact.' names nothing");
   CHECK(problem("fact.a..b=x") == "at 1: 'fact.a..b' names nothing");
+  CHECK(problem("fact.a>") == "at 8: expected a value");
+  CHECK(problem("fact.a>many") == "at 8: expected a number or a version such as 4096 or 12.5");
+  CHECK(problem("fact.a>1*") == "at 8: expected a number or a version such as 4096 or 12.5");
+  CHECK(problem("instance>1") == "at 10: names are compared with '=', '!=' and 'in'");
   CHECK(problem("tag.=x") == "at 1: 'tag.' names nothing");
 }
 
@@ -133,6 +159,13 @@ TEST_CASE("a selector is inside another when its form proves it") {
       {"role!=web", "not role=web"},
       {"not role in (web, db)", "role!=web"},
       {"fact.os.id=debian and role=web", "fact.os.id=d*"},
+      {"fact.a>5", "fact.a>3"},
+      {"fact.a>=5", "fact.a>=5"},
+      {"fact.a>5", "fact.a>=5"},
+      {"fact.a<=1.9", "fact.a<2"},
+      {"fact.a in (4, 5)", "fact.a>3"},
+      {"fact.a>5", "fact.a=*"},
+      {"not fact.a>3", "not fact.a>5"},
   };
   for (const auto& [inner, outer] : kProved)
     CHECK_MESSAGE(is_within(inner, outer), inner << " in " << outer);
@@ -157,6 +190,15 @@ TEST_CASE("what is not proved to be inside is taken to be outside") {
       {"instance=a*", "instance=a*a"},    // "a" is in the one only
       {"instance=a*b", "instance=*b*"},   // true, and not proved
       {"*", "role=web or not role=web"},  // likewise
+      {"fact.a>3", "fact.a>5"},
+      {"fact.a>=5", "fact.a>5"},
+      {"fact.a<5", "fact.a>3"},
+      {"fact.a>1.25", "fact.a>1.5"},  // as versions, not as numbers
+      {"fact.a>1.5", "fact.a>1.25"},  // the other way round
+      {"fact.a=x", "fact.a>3"},
+      {"fact.a=4*", "fact.a>3"},
+      {"fact.a>3", "fact.b>3"},
+      {"fact.a>3", "fact.a=4"},
   };
   for (const auto& [inner, outer] : kNotProved)
     CHECK_FALSE_MESSAGE(is_within(inner, outer), inner << " in " << outer);

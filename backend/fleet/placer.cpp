@@ -157,6 +157,20 @@ class Placer {
     placement.source += placement.round_delay_s ? std::to_string(*placement.round_delay_s) : "-";
   }
 
+  // "" unless one recipe comes by two assignments: that says more than that a state is there twice.
+  std::string describe_twice(const std::vector<std::size_t>& rules) const {
+    for (std::size_t i = 0; i < rules.size(); ++i)
+      for (std::size_t j = i + 1; j < rules.size(); ++j) {
+        const domain::Assignment& one = rules_[rules[i]].assignment;
+        const domain::Assignment& other = rules_[rules[j]].assignment;
+        if (one.recipe == other.recipe)
+          return "the recipe '" + one.recipe + "' is assigned to it twice: by assignment " +
+                 std::to_string(std::min(one.id, other.id)) + " already, and by " +
+                 std::to_string(std::max(one.id, other.id));
+      }
+    return {};
+  }
+
   Result<Choice> make(const std::vector<std::size_t>& rules, domain::Placement& placement) {
     std::vector<domain::Revision> revisions;
     for (const std::size_t i : rules) {
@@ -174,6 +188,8 @@ class Placer {
     auto states = domain::read_states(placement.states);
     if (states && placement.states.size() > domain::kLargestStates)
       return Error(ErrorCode::exists, "the recipes " + names + " are together too large for one message");
+    if (const std::string twice = states ? "" : describe_twice(rules); !twice.empty())
+      return Error(ErrorCode::exists, twice);
     if (!states)
       return Error(ErrorCode::exists, "the recipes " + names +
                                           " do not go together on one machine: " + states.error().message());

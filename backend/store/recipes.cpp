@@ -31,6 +31,19 @@ Result<void> check_assignment(Store& store, const domain::Assignment& assignment
   return {};
 }
 
+// The same recipe twice would be the same states twice, which no machine can run.
+Result<void> check_not_assigned(Store& store, const domain::Assignment& assignment) {
+  auto present = store.assignments_in_order(assignment.app_id);
+  if (!present) return std::move(present).error();
+  for (const domain::Assignment& each : *present)
+    if (each.id != assignment.id && each.recipe == assignment.recipe && each.selector == assignment.selector)
+      return Error(ErrorCode::exists, "already assigned: " + name_of_assignment(each.id) + " gives '" +
+                                          each.recipe + "' to " + each.selector + " in " + each.app_id +
+                                          "; 'opsctl assign edit " + std::to_string(each.id) +
+                                          "' changes it");
+  return {};
+}
+
 Result<domain::Assignment> find_unedited(Store& store, std::int64_t id,
                                          std::optional<domain::Edit> expected) {
   auto present = store.find_assignment(id);
@@ -80,6 +93,7 @@ Result<domain::Assignment> add_assignment(Store& store, const domain::Assignment
                                           domain::Millis now) {
   return in_transaction(store, [&]() -> Result<domain::Assignment> {
     if (auto fine = check_assignment(store, assignment); !fine) return std::move(fine).error();
+    if (auto fine = check_not_assigned(store, assignment); !fine) return std::move(fine).error();
     return store.insert_assignment(assignment, now);
   });
 }
@@ -92,6 +106,8 @@ Result<domain::Assignment> edit_assignment(Store& store, const domain::Assignmen
     if (assignment.app_id != present->app_id)
       return Error(ErrorCode::invalid, "an assignment stays in its app: make a new one in the other");
     if (auto fine = check_assignment(store, assignment); !fine) return std::move(fine).error();
+    if (auto fine = check_not_assigned(store, assignment); !fine)
+      return Error(ErrorCode::unsupported, fine.error().message());  // `exists` is for another edit
     return store.write_assignment(assignment);
   });
 }

@@ -18,7 +18,8 @@ base::Result<void> check_quota(Store& store, const std::string& recipe, const st
                                std::uint64_t bytes, const domain::RecipeQuota& quota);
 
 // What an assignment names must be there (`not_found`), and its selector must be one (`invalid`). `exists`:
-// edited since `expected` was seen. An assignment stays in its app.
+// edited since `expected` was seen, or there is one of the same recipe for the same selector. An assignment
+// stays in its app.
 base::Result<domain::Assignment> add_assignment(Store& store, const domain::Assignment& assignment,
                                                 domain::Millis now);
 base::Result<domain::Assignment> edit_assignment(Store& store, const domain::Assignment& assignment,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 
 #include "backend/domain/model.hpp"
@@ -32,6 +33,9 @@ class ReportStore {
                                                                    const domain::PageRequest& page) = 0;
   virtual base::Result<domain::Page<domain::StatusRow>> list_statuses(const domain::ReportFilter& filter,
                                                                       const domain::PageRequest& page) = 0;
+  // The state that it fails at now, the one that was reported last; nothing: none does.
+  virtual base::Result<std::optional<domain::FailedState>> find_failed_state(
+      domain::InstanceKey instance) = 0;
   // Removes what is too old or too much, a batch of each kind.
   virtual base::Result<domain::Purged> remove_reports(const domain::Retention& retention) = 0;
 

@@ -155,6 +155,43 @@ STORE_TEST_CASE("status, last round and the fleet's counts follow the reports") 
   CHECK(must(bench->list_statuses({}, {})).items.at(0).status.errors.at(0) == "a: no");
 }
 
+STORE_TEST_CASE("the state that a machine fails at now is found with its reason, and only while it fails") {
+  StoreBench bench;
+  const auto session = bench.join("web1");
+  const auto failed = [&] { return must(bench->find_failed_state(session.instance)); };
+  const auto report = [&](std::uint64_t seq, const std::string& id, bool ok, const std::string& comment,
+                          const std::string& run = {}) {
+    protocol::StateLog log = StoreBench::log(seq, id, ok);
+    log.state_comment = comment;
+    log.run_id = run;
+    if (!run.empty()) log.recipe_version = 0;  // of no recipe
+    must(bench->store_reports(session, std::vector<domain::Report>{log}, bench.now));
+  };
+  CHECK_FALSE(failed());
+  report(1, "a", false, "first");
+  report(2, "b", true, "");
+  report(3, "c", false, "then");
+  REQUIRE(failed());
+  CHECK(failed()->state_id == "c");
+  CHECK(failed()->comment == "then");
+  CHECK(failed()->outcome == "failed");
+  CHECK(failed()->received == bench.now);
+  report(4, "c", true, "");
+  CHECK(failed()->state_id == "a");
+  report(5, "a", false, "again");
+  CHECK(failed()->comment == "again");
+  // What was asked for apart from the recipe does not count.
+  report(6, "d", false, "by hand", "0190f3c2");
+  CHECK(failed()->state_id == "a");
+  // Retention removes why, not that.
+  while (must(store::purge(*bench, {.oldest = bench.now + 1})).more) {
+  }
+  REQUIRE(failed());
+  CHECK(failed()->comment.empty());
+  report(7, "a", true, "");
+  CHECK_FALSE(failed());
+}
+
 STORE_TEST_CASE("results are listed newest first, by instance, state, outcome, run and time") {
   StoreBench bench;
   const auto one = bench.join("web1"), two = bench.join("web2");

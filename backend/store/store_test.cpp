@@ -219,3 +219,40 @@ STORE_TEST_CASE("an assignment names an app, a recipe and a selector that exist"
   must(backend::store::remove_assignment(*bench, assignment.id, 2));
   CHECK(bench->find_assignment(assignment.id).error().code() == ErrorCode::not_found);
 }
+
+STORE_TEST_CASE("a revision has its author and what was said about it") {
+  StoreBench bench;
+  domain::NewRevision revision{
+      .name = "web", .content = "{}", .syntax = "json", .digest = "d", .states = "[]"};
+  revision.author = "ann";
+  revision.message = "the first";
+  must(store::put_revision(*bench, revision, bench.now));
+  revision.content = "{ }";
+  revision.message = "the second";
+  must(store::put_revision(*bench, revision, bench.now));
+  CHECK(must(bench->find_revision("web", 1)).message == "the first");
+  const auto listed = must(bench->list_revisions("web", {}));
+  REQUIRE(listed.items.size() == 2);
+  CHECK(listed.items[0].message == "the second");
+  CHECK(listed.items[0].author == "ann");
+  CHECK(must(bench->list_recipes({})).items.at(0).message == "the second");
+}
+
+STORE_TEST_CASE("the same recipe is not assigned to the same selector twice") {
+  StoreBench bench;
+  bench.push("web", R"({"states":[]})");
+  bench.push("db", R"({"states":[]})");
+  auto first = bench.assign("role=web", "web");
+  auto second = first;
+  second.id = 0;
+  const auto again = store::add_assignment(*bench, second, bench.now);
+  REQUIRE_FALSE(again);
+  CHECK(again.error().message().find("already assigned: assignment 1 gives 'web' to role=web") == 0);
+  const auto other = bench.assign("role=web", "db");
+  auto edited = other;
+  edited.recipe = "web";
+  CHECK_FALSE(store::edit_assignment(*bench, edited, std::nullopt));
+  // It may be edited as often as one likes.
+  first.order = 5;
+  CHECK(must(store::edit_assignment(*bench, first, std::nullopt)).order == 5);
+}

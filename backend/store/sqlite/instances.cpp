@@ -103,6 +103,7 @@ Result<domain::Page<domain::Instance>> SqliteStore::list_instances(const domain:
   if (!filter.app_id.empty()) sql += " AND i.app_id=?";
   if (filter.online) sql += " AND i.online=?";
   if (filter.only_pending) sql += " AND i.pending<>0";
+  if (filter.only_failed) sql += " AND (i.status IN ('failed', 'rejected') OR i.problem<>'')";
   if (filter.without_out) sql += " AND i.revoked=0 AND i.pending=0";
   sql += " ORDER BY i.app_id, i.instance_id";
   Query rows(database_, sql, after_app, after_id);

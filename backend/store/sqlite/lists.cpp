@@ -52,6 +52,11 @@ Result<domain::Page<Row>> SqliteStore::list_reports(std::string_view table, std:
   if (!before) return std::move(before).error();
   auto first = first_since(table, filter.since);
   if (!first) return std::move(first).error();
+  if (filter.until > 0) {
+    auto end = first_since(table, filter.until);
+    if (!end) return std::move(end).error();
+    before = std::min(*before, *end);
+  }
   domain::InstanceKey instance = 0;
   if (!filter.instance_id.empty()) {
     auto found = find_instance(filter.app_id, filter.instance_id);
@@ -163,6 +168,24 @@ Result<domain::Page<domain::StatusRow>> SqliteStore::list_statuses(const domain:
                                            item.status.status = domain::read_progress(row.view(7));
                                            item.status.errors = domain::read_texts(row.view(8));
                                          });
+}
+
+// The standing says that it fails now; why is in its last result, which is among the newest of the machine.
+Result<std::optional<domain::FailedState>> SqliteStore::find_failed_state(domain::InstanceKey instance) {
+  // A machine decides how many of its states fail: each is looked for among all of its results.
+  constexpr int kMostLookedFor = 8;
+  Query row(database_,
+            "SELECT s.state_id, s.outcome, s.recipe_version, ifnull(r.comment, ''), ifnull(r.received, 0) "
+            "FROM (SELECT * FROM standings WHERE instance=?1 AND outcome IN ('failed', 'timed_out', "
+            "'cancelled') ORDER BY recipe_version DESC LIMIT ?2) s LEFT JOIN results r ON r.id=(SELECT id "
+            "FROM results WHERE instance=?1 AND state_id=s.state_id AND outcome=s.outcome ORDER BY id DESC "
+            "LIMIT 1) ORDER BY r.id DESC LIMIT 1",
+            instance, kMostLookedFor);
+  auto found = row.next();
+  if (!found) return std::move(found).error();
+  if (!*found) return std::optional<domain::FailedState>();
+  return std::optional(
+      domain::FailedState{row.text(0), row.text(1), row.integer(2), row.text(3), row.integer(4)});
 }
 
 Result<domain::ReportUse> SqliteStore::report_use(domain::InstanceKey instance) {

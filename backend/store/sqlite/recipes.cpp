@@ -38,6 +38,23 @@ const std::string kSelectAssignments =
     "SELECT id, app_id, selector, recipe, revision, position, kill_on_change, round_delay_s, created, edit, "
     "owner FROM assignments ";
 
+// Without content and states, which may be megabytes.
+const std::string kSelectRevisions =
+    "SELECT name, revision, digest, syntax, state_count, created, author, message FROM revisions ";
+
+domain::Revision read_revision(const Query& row) {
+  domain::Revision revision;
+  revision.name = row.view(0);
+  revision.revision = row.integer(1);
+  revision.digest = row.view(2);
+  revision.syntax = row.view(3);
+  revision.state_count = static_cast<std::size_t>(row.integer(4));
+  revision.created = row.integer(5);
+  revision.author = row.view(6);
+  revision.message = row.view(7);
+  return revision;
+}
+
 std::string no_recipe(std::string_view name, std::optional<std::int64_t> revision) {
   std::string missing = "there is no recipe '" + std::string(name) + "'";
   if (revision) missing += " with revision " + std::to_string(*revision);
@@ -79,10 +96,10 @@ Result<void> SqliteStore::write_app(const domain::App& app, domain::Millis now) 
 Result<void> SqliteStore::insert_revision(const domain::NewRevision& revision, std::int64_t number,
                                           domain::Millis now) {
   return write(
-      "INSERT INTO revisions (name, revision, digest, syntax, state_count, created, content, states, bytes) "
-      "VALUES (?,?,?,?,?,?,?,?,?)",
+      "INSERT INTO revisions (name, revision, digest, syntax, state_count, created, content, states, bytes, "
+      "author, message) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
       revision.name, number, revision.digest, revision.syntax, revision.state_count, now, revision.content,
-      revision.states, revision.content.size() + revision.states.size());
+      revision.states, revision.content.size() + revision.states.size(), revision.author, revision.message);
 }
 
 Result<domain::RecipeUse> SqliteStore::recipe_use(std::string_view owner) {
@@ -98,14 +115,15 @@ Result<domain::Page<domain::RecipeSummary>> SqliteStore::list_recipes(const doma
   // Of the columns without an aggregate SQLite takes those of the row that has the maximum.
   Query rows(
       database_,
-      "SELECT r.name, max(r.revision), r.digest, r.state_count, r.created, ifnull(o.scope, '') FROM "
-      "revisions "
-      "r LEFT JOIN recipe_owners o ON o.name=r.name WHERE r.name>? GROUP BY r.name ORDER BY r.name LIMIT ?",
+      "SELECT r.name, max(r.revision), r.digest, r.state_count, r.created, ifnull(o.scope, ''), r.author, "
+      "r.message FROM revisions r LEFT JOIN recipe_owners o ON o.name=r.name WHERE r.name>? GROUP BY r.name "
+      "ORDER BY r.name LIMIT ?",
       page.after, page_size(page));
   domain::Page<domain::RecipeSummary> found;
   auto done = for_each_row(rows, [&] {
     found.items.push_back({rows.text(0), rows.integer(1), rows.text(2),
-                           static_cast<std::size_t>(rows.integer(3)), rows.integer(4), rows.text(5)});
+                           static_cast<std::size_t>(rows.integer(3)), rows.integer(4), rows.text(5),
+                           rows.text(6), rows.text(7)});
   });
   if (!done) return std::move(done).error();
   if (found.items.size() == page_size(page)) found.next = found.items.back().name;
@@ -127,22 +145,11 @@ Result<domain::Page<domain::Revision>> SqliteStore::list_revisions(std::string_v
                                                                    const domain::PageRequest& page) {
   auto before = read_cursor(page, INT64_MAX);
   if (!before) return std::move(before).error();
-  Query rows(database_,
-             "SELECT name, revision, digest, syntax, state_count, created FROM revisions WHERE name=? AND "
-             "revision<? ORDER BY revision DESC LIMIT ?",
-             name, *before, page_size(page));
+  Query rows(database_, kSelectRevisions + "WHERE name=? AND revision<? ORDER BY revision DESC LIMIT ?", name,
+             *before, page_size(page));
   domain::Page<domain::Revision> found;
-  auto done = for_each_row(rows, [&] {
-    found.items.push_back({rows.text(0),
-                           rows.integer(1),
-                           rows.text(2),
-                           rows.text(3),
-                           static_cast<std::size_t>(rows.integer(4)),
-                           rows.integer(5),
-                           {},
-                           {}});
-  });
-  if (!done) return std::move(done).error();
+  if (auto done = for_each_row(rows, [&] { found.items.push_back(read_revision(rows)); }); !done)
+    return std::move(done).error();
   if (found.items.empty() && page.after.empty())
     return Error(ErrorCode::not_found, no_recipe(name, std::nullopt));
   if (found.items.size() == page_size(page)) found.next = std::to_string(found.items.back().revision);
@@ -151,33 +158,23 @@ Result<domain::Page<domain::Revision>> SqliteStore::list_revisions(std::string_v
 
 Result<domain::Revision> SqliteStore::find_revision(std::string_view name,
                                                     std::optional<std::int64_t> revision) {
-  Query row(
-      database_,
-      "SELECT name, revision, digest, syntax, state_count, created, content, states FROM revisions WHERE "
-      "name=?1 AND (?2 IS NULL OR revision=?2) ORDER BY revision DESC LIMIT 1",
-      name, revision);
-  if (auto found = expect_row(row, no_recipe(name, revision)); !found) return std::move(found).error();
-  return domain::Revision{
-      row.text(0),    row.integer(1), row.text(2), row.text(3), static_cast<std::size_t>(row.integer(4)),
-      row.integer(5), row.text(6),    row.text(7)};
+  auto found = find_revision_row(name, revision);
+  if (!found) return found;
+  Query row(database_, "SELECT content, states FROM revisions WHERE name=? AND revision=?", name,
+            found->revision);
+  if (auto known = expect_row(row, no_recipe(name, revision)); !known) return std::move(known).error();
+  found->content = row.view(0);
+  found->states = row.view(1);
+  return found;
 }
 
 Result<domain::Revision> SqliteStore::find_revision_row(std::string_view name,
                                                         std::optional<std::int64_t> revision) {
-  Query row(
-      database_,
-      "SELECT name, revision, digest, syntax, state_count, created FROM revisions WHERE name=?1 AND (?2 IS "
-      "NULL OR revision=?2) ORDER BY revision DESC LIMIT 1",
-      name, revision);
+  Query row(database_,
+            kSelectRevisions + "WHERE name=?1 AND (?2 IS NULL OR revision=?2) ORDER BY revision DESC LIMIT 1",
+            name, revision);
   if (auto found = expect_row(row, no_recipe(name, revision)); !found) return std::move(found).error();
-  return domain::Revision{row.text(0),
-                          row.integer(1),
-                          row.text(2),
-                          row.text(3),
-                          static_cast<std::size_t>(row.integer(4)),
-                          row.integer(5),
-                          {},
-                          {}};
+  return read_revision(row);
 }
 
 Result<domain::Page<domain::Assignment>> SqliteStore::list_assignments(std::string_view app_id,

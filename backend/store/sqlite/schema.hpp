@@ -16,15 +16,16 @@ struct SchemaStep {
   std::string_view after = {};
 };
 std::span<const SchemaStep> schema_steps();
-SchemaStep identity_step();     // the second one (schema_identity.cpp)
-SchemaStep rollout_step();      // the third one (schema_rollouts.cpp)
-SchemaStep owner_step();        // whose recipes are (schema_owners.cpp)
-SchemaStep limits_step();       // what reports take (schema_limits.cpp)
-SchemaStep authority_step();    // who has issued what (schema_authorities.cpp)
-SchemaStep trust_step();        // what machines are relied on for (schema_trust.cpp)
-SchemaStep waiting_step();      // where machines come from that wait (schema_waiting.cpp)
-SchemaStep scope_step();        // whose tags, assignments and rollouts are (schema_scopes.cpp)
-SchemaStep recipe_size_step();  // what recipes take (schema_recipes.cpp)
+SchemaStep identity_step();       // the second one (schema_identity.cpp)
+SchemaStep rollout_step();        // the third one (schema_rollouts.cpp)
+SchemaStep owner_step();          // whose recipes are (schema_owners.cpp)
+SchemaStep limits_step();         // what reports take (schema_limits.cpp)
+SchemaStep authority_step();      // who has issued what (schema_authorities.cpp)
+SchemaStep trust_step();          // what machines are relied on for (schema_trust.cpp)
+SchemaStep waiting_step();        // where machines come from that wait (schema_waiting.cpp)
+SchemaStep scope_step();          // whose tags, assignments and rollouts are (schema_scopes.cpp)
+SchemaStep recipe_size_step();    // what recipes take (schema_recipes.cpp)
+SchemaStep recipe_author_step();  // who has pushed what, and why (schema_recipes.cpp)
 
 // Brings the file to the present version, each step in a transaction. A file of a newer one is refused.
 base::Result<void> migrate(Database& database, std::span<const SchemaStep> steps = schema_steps());

@@ -1,4 +1,4 @@
-// A step of the schema: how large each revision of a recipe is.
+// Steps of the schema: how large each revision of a recipe is; who has pushed it, and why.
 #include "backend/store/sqlite/schema.hpp"
 
 namespace backend::store::sqlite {
@@ -12,10 +12,20 @@ UPDATE revisions SET bytes=length(CAST(content AS BLOB))+length(CAST(states AS B
 CREATE INDEX revision_sizes ON revisions (name, bytes);
 )sql";
 
+// Of revisions from before, both are "".
+constexpr std::string_view kRecipeAuthors = R"sql(
+ALTER TABLE revisions ADD COLUMN author TEXT NOT NULL DEFAULT '';
+ALTER TABLE revisions ADD COLUMN message TEXT NOT NULL DEFAULT '';
+)sql";
+
 }  // namespace
 
 SchemaStep recipe_size_step() {
   return {.sql = kRecipeSizes};
+}
+
+SchemaStep recipe_author_step() {
+  return {.sql = kRecipeAuthors};
 }
 
 }  // namespace backend::store::sqlite

@@ -166,6 +166,7 @@ class SqliteStore final : public Store {
                                                     std::span<const domain::Report> reports,
                                                     domain::Millis now,
                                                     const domain::ReportTerms& terms) override;
+  base::Result<std::optional<domain::FailedState>> find_failed_state(domain::InstanceKey instance) override;
   base::Result<domain::ReportUse> report_use(domain::InstanceKey instance) override;
   base::Result<domain::Page<domain::ResultRow>> list_results(const domain::ReportFilter& filter,
                                                              const domain::PageRequest& page) override;
