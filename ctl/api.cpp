@@ -67,8 +67,12 @@ std::string_view advice(unsigned status, bool had_token) {
 }
 
 Error unreachable_error(const std::string& server, const Error& error) {
+  // What the transport guesses is said below, with the program's name.
+  constexpr std::string_view kGuess = ": is the backend running?";
+  std::string why = error.message();
+  if (why.ends_with(kGuess)) why.resize(why.size() - kGuess.size());
   return Error(ErrorCode::io,
-               "cannot reach the backend at " + server + ": " + error.message() +
+               "cannot reach the backend at " + server + ": " + why +
                    (error.code() == ErrorCode::permission
                         ? "\nif the backend's authority was changed: 'opsctl login --ca FILE' with the file "
                           "ca.crt of its data folder"

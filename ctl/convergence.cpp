@@ -50,7 +50,7 @@ class Waiting {
   Result<int> run() {
     if (auto listed = read_list(); !listed) return std::move(listed).error();
     if (convergence_.machines().empty()) {
-      session_.console.out.line("No machine is concerned.");
+      session_.console.out.line("No machine is concerned; those that match later get it when they come.");
       return kOk;
     }
     while (!convergence_.done() && Clock::now() < deadline_) {
