@@ -80,7 +80,15 @@ struct Context {
   std::span<const std::string> watch_changed{};  // the files that triggered it
   // The recipe calls this state sensitive: the engine hides diffs and output; comments must not quote them.
   bool sensitive = false;
-  bool wants_diffs = true;  // false: nobody will see them, so none need be made
+  bool wants_diffs = true;                   // false: nobody will see them, so none need be made
+  const base::Redactor* redactor = nullptr;  // null: there are no secrets
+
+  // The engine takes secrets out of all that it is told. A state that shows only the beginning of a text does
+  // so itself, before it cuts it: of half a secret nobody knows that it is one.
+  std::string without_secrets(std::string_view text) const {
+    return redactor ? redactor->redact(text) : std::string(text);
+  }
+  bool has_secrets(std::string_view text) const { return redactor && redactor->is_needed(text); }
 };
 
 struct ApplyContext : Context {

@@ -80,7 +80,8 @@ states::ApplyContext ManagedHost::context(const Parts& parts) {
            .watch_triggered = parts.watch_triggered,
            .watch_changed = parts.watch_changed,
            .sensitive = parts.sensitive,
-           .wants_diffs = parts.wants_diffs},
+           .wants_diffs = parts.wants_diffs,
+           .redactor = parts.redactor},
           writer_};
 }
 

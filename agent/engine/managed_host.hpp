@@ -44,6 +44,7 @@ class ManagedHost {
     std::span<const std::string> watch_changed{};
     bool sensitive = false;
     bool wants_diffs = true;
+    const base::Redactor* redactor = nullptr;
   };
   states::ApplyContext context(const Parts& parts);
 

@@ -21,8 +21,12 @@ class UnansweredWaits final : public states::Waits {
 
 class Planner {
  public:
-  Planner(const states::Host& host, base::Interrupt& interrupt, const PlanOptions& options)
-      : machine_(host, sync_), watches_(options.state_dir + "/watch"), interrupt_(interrupt) {}
+  Planner(const states::Host& host, const base::Redactor& redactor, base::Interrupt& interrupt,
+          const PlanOptions& options)
+      : machine_(host, sync_),
+        watches_(options.state_dir + "/watch"),
+        redactor_(redactor),
+        interrupt_(interrupt) {}
 
   // Nothing: its condition does not hold.
   std::optional<states::Plan> plan(const recipe::State& state) {
@@ -44,7 +48,8 @@ class Planner {
                           .watch = prepared.watch,
                           .machine = machine_,
                           .interrupt = interrupt_,
-                          .waits = waits_});
+                          .waits = waits_,
+                          .redactor = &redactor_});
     states::Plan planned = session.plan();
     overlay_.add(std::string(state.id), planned.effects);
     return planned;
@@ -54,6 +59,7 @@ class Planner {
   base::SyncGroup sync_;  // nothing is ever written here
   ManagedHost machine_;
   WatchStore watches_;
+  const base::Redactor& redactor_;
   base::Interrupt& interrupt_;
   UnansweredWaits waits_;
   states::Overlay overlay_;
@@ -76,7 +82,7 @@ std::string fingerprint(states::Verdict verdict, const std::vector<states::Chang
 PlanResult plan_recipe(const recipe::Recipe& recipe, const states::Host& host, const base::Redactor& redactor,
                        base::Interrupt& interrupt, const PlanOptions& options,
                        const std::function<void(const PlannedState&)>& each) {
-  Planner planner(host, interrupt, options);
+  Planner planner(host, redactor, interrupt, options);
   PlanResult result;
   for (const recipe::State& state : recipe.states()) {
     if (interrupt.requested()) break;
@@ -89,8 +95,7 @@ PlanResult plan_recipe(const recipe::Recipe& recipe, const states::Host& host, c
     } else {
       planned.verdict = plan->verdict;
       planned.depends_on = plan->depends_on;
-      planned.message =
-          redactor.is_needed(plan->message) ? redactor.redact(plan->message) : std::move(plan->message);
+      planned.message = hide_in_text(state, redactor, std::move(plan->message));
       planned.changes = std::move(plan->changes);
       hide(state, redactor, planned.changes);
       // What an unknown state will see cannot be known: its fingerprint stays empty and matches everything.
