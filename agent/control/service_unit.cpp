@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <vector>
 
@@ -17,7 +19,8 @@ namespace {
 constexpr std::size_t kLargestProcFile = 64 * 1024;
 constexpr std::chrono::seconds kQuickAnswer{10};
 constexpr std::chrono::seconds kLongestStop{120};  // the unit's own limit is 60 s
-constexpr std::string_view kLauncher = "opsagent-launch";
+// As it is built, and as it is installed.
+constexpr std::array<std::string_view, 2> kLaunchers{"opsagent-launch", "launch"};
 
 std::string proc_file(pid_t pid, std::string_view name) {
   auto text = base::read_file("/proc/" + std::to_string(pid) + "/" + std::string(name), kLargestProcFile);
@@ -93,7 +96,9 @@ std::optional<ServiceUnit> unit_kept_by(pid_t pid) {
   if (!main || *main <= 0) return std::nullopt;
   if (*main == pid) return unit;
   const auto parent = parent_of(pid);
-  const bool is_launched = parent && *parent == *main && base::trim(proc_file(*parent, "comm")) == kLauncher;
+  if (!parent || *parent != *main) return std::nullopt;
+  const std::string name = proc_file(*parent, "comm");
+  const bool is_launched = std::ranges::find(kLaunchers, base::trim(name)) != kLaunchers.end();
   return is_launched ? unit : std::nullopt;
 }
 
