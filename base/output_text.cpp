@@ -26,26 +26,34 @@ std::size_t skip_range(std::string_view text, std::size_t at, int low, int high)
   return at;
 }
 
+constexpr std::size_t kUnfinished = std::string_view::npos;
+
 // The end of an OSC, DCS or similar string, which BEL or ESC \ terminates. One that is never terminated ends
 // with its line, so that a stray byte cannot swallow the rest of the output.
 std::size_t skip_control_string(std::string_view text, std::size_t at) {
   for (; at < text.size(); ++at) {
     if (text[at] == '\n') return at;
     if (text[at] == kBell) return at + 1;
-    if (text[at] == kEscape) return at + 1 < text.size() && text[at + 1] == '\\' ? at + 2 : at;
+    if (text[at] != kEscape) continue;
+    if (at + 1 == text.size()) return kUnfinished;
+    return text[at + 1] == '\\' ? at + 2 : at;
   }
-  return at;
+  return kUnfinished;
 }
 
-// The position after the escape sequence (ECMA-48) that begins at `at`.
+// The position after the escape sequence (ECMA-48) that begins at `at`; kUnfinished if the text ends before
+// it does.
 std::size_t skip_escape_sequence(std::string_view text, std::size_t at) {
+  const auto after_final = [&](std::size_t place, int low) {
+    if (place == text.size()) return kUnfinished;
+    return in_range(text[place], low, 0x7E) ? place + 1 : place;
+  };
   ++at;
-  if (at == text.size()) return at;
+  if (at == text.size()) return kUnfinished;
   switch (text[at]) {
     case '[':  // CSI: parameters, intermediates, one final byte
       at = skip_range(text, at + 1, 0x30, 0x3F);
-      at = skip_range(text, at, 0x20, 0x2F);
-      return at < text.size() && in_range(text[at], 0x40, 0x7E) ? at + 1 : at;
+      return after_final(skip_range(text, at, 0x20, 0x2F), 0x40);
     case ']':  // OSC
     case 'P':  // DCS
     case 'X':  // SOS
@@ -53,20 +61,28 @@ std::size_t skip_escape_sequence(std::string_view text, std::size_t at) {
     case '_':  // APC
       return skip_control_string(text, at + 1);
     default:  // such as ESC ( B
-      at = skip_range(text, at, 0x20, 0x2F);
-      return at < text.size() && in_range(text[at], 0x30, 0x7E) ? at + 1 : at;
+      return after_final(skip_range(text, at, 0x20, 0x2F), 0x30);
   }
+}
+
+// Appends what is no part of an escape sequence. Answers where an unfinished one begins; the text's end if
+// there is none.
+std::size_t append_without_escapes(std::string_view raw, std::string& text) {
+  std::size_t at = 0;
+  while (at < raw.size()) {
+    const std::size_t escape = std::min(raw.find(kEscape, at), raw.size());
+    text.append(raw, at, escape - at);
+    if (escape == raw.size()) return escape;
+    at = skip_escape_sequence(raw, escape);
+    if (at == kUnfinished) return escape;
+  }
+  return raw.size();
 }
 
 std::string without_escape_sequences(std::string_view raw) {
   std::string text;
   text.reserve(raw.size());
-  std::size_t at = 0;
-  while (at < raw.size()) {
-    const std::size_t escape = std::min(raw.find(kEscape, at), raw.size());
-    text.append(raw, at, escape - at);
-    at = escape == raw.size() ? escape : skip_escape_sequence(raw, escape);
-  }
+  append_without_escapes(raw, text);
   return text;
 }
 
@@ -136,6 +152,15 @@ std::string valid_utf8(std::string_view text) {
 
 std::string clean_output(std::string_view raw) {
   return valid_utf8(without_progress(without_escape_sequences(raw)));
+}
+
+std::string EscapeRemover::add(std::string_view chunk) {
+  held_ += chunk;
+  std::string text;
+  const std::size_t unfinished = append_without_escapes(held_, text);
+  held_.erase(0, unfinished);
+  if (held_.size() > kLongestSequence) held_.clear();
+  return text;
 }
 
 std::size_t whole_characters(std::string_view text) {

@@ -13,6 +13,17 @@ namespace base {
 // U+FFFD.
 std::string clean_output(std::string_view raw);
 
+// Removes escape sequences from a text that comes in chunks. The beginning of one is held back until its end
+// has come; what is still held back at the end of the text is none of it.
+class EscapeRemover {
+ public:
+  std::string add(std::string_view chunk);
+
+ private:
+  static constexpr std::size_t kLongestSequence = 4096;  // what goes on for longer is forgotten
+  std::string held_;
+};
+
 // How many bytes at the beginning end with a whole character: all, unless the last one is a UTF-8 sequence
 // whose rest may be yet to come.
 std::size_t whole_characters(std::string_view text);

@@ -96,4 +96,24 @@ TEST_CASE("the last line that says anything is found") {
   CHECK(last_line("one\n  two \n\n \n") == "two");
 }
 
+TEST_CASE("escape sequences are removed from chunks of any size as from the whole text") {
+  const std::string raw =
+      "\x1b[1;31mred\x1b[0m plain \x1b]0;title\atext \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ \x1b(Bend\n"
+      "\x1b]never ended\nnext\x1b[K";
+  const std::string whole = clean_output(raw);
+  for (std::size_t size = 1; size <= raw.size(); ++size) {
+    EscapeRemover remover;
+    std::string text;
+    for (std::size_t at = 0; at < raw.size(); at += size)
+      text += remover.add(std::string_view(raw).substr(at, size));
+    CHECK(text == whole);
+  }
+}
+
+TEST_CASE("a sequence without end is not kept for ever") {
+  EscapeRemover remover;
+  CHECK(remover.add("\x1b]" + std::string(10'000, 'x')).empty());
+  CHECK(remover.add("after\n") == "after\n");
+}
+
 }  // namespace base

@@ -8,8 +8,8 @@
 // Should somebody kill -9 the supervisor, the program dies with it and counts as killed; its children may
 // stay.
 //
-// The program gets stdin, stdout and stderr and no other descriptor, a session of its own, default signal
-// handling, umask 022 and exactly the environment given.
+// The program gets stdin, stdout and stderr and no other descriptor (but for a script), a session of its own,
+// default signal handling, umask 022 and exactly the environment given.
 //
 // run() blocks the calling thread. It may be called from several threads at once.
 #pragma once
@@ -47,6 +47,9 @@ struct Command {
   int cwd_folder = -1;
   std::optional<Identity> identity;  // absent: as we are
   std::string input;                 // written to stdin; empty: stdin is /dev/null
+  // A text that the program can read at kScriptPath, for what must not be among its arguments, which
+  // everybody on the machine can see. In memory, without a name, read-only; empty: none.
+  std::string script;
   bool private_tmp = false;  // with an empty /tmp in memory, where that can be had: base/private_tmp.hpp
   std::chrono::milliseconds timeout{600'000};
   std::chrono::milliseconds term_grace{5'000};   // from TERM to KILL
@@ -57,6 +60,10 @@ struct Command {
   // Called with all output as it comes (what is later dropped included), on the calling thread; may be empty.
   std::function<void(Stream, std::string_view)> on_output;
 };
+
+// Where a program finds its script: descriptor 3, which what it starts inherits unless it is closed.
+inline constexpr int kScriptDescriptor = 3;
+inline constexpr const char* kScriptPath = "/proc/self/fd/3";
 
 // After timed_out and cancelled nothing of the tree is left running; after exited and signalled, children
 // that the program left behind are.

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,11 +27,12 @@ struct Pipe {
   UniqueFd write;
 };
 
-// Descriptors 0 to 2 become the program's own, so nothing else may be there (it can, when we were started
-// without).
-Result<UniqueFd> above_stdio(UniqueFd fd) {
-  if (fd.get() > 2) return fd;
-  UniqueFd moved(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
+// Descriptors 0 to 3 become the program's own, so nothing else may be there.
+constexpr int kFirstFree = kScriptDescriptor + 1;
+
+Result<UniqueFd> above_own(UniqueFd fd) {
+  if (fd.get() >= kFirstFree) return fd;
+  UniqueFd moved(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kFirstFree));
   if (!moved) return os_error(errno, "moving a descriptor");
   return moved;
 }
@@ -40,9 +42,9 @@ Result<Pipe> make_pipe() {
   if (::pipe2(ends, O_CLOEXEC) != 0) return os_error(errno, "making a pipe");
   UniqueFd first(ends[0]);
   UniqueFd second(ends[1]);
-  auto read = above_stdio(std::move(first));
+  auto read = above_own(std::move(first));
   if (!read) return std::move(read).error();
-  auto write = above_stdio(std::move(second));
+  auto write = above_own(std::move(second));
   if (!write) return std::move(write).error();
   return Pipe{std::move(*read), std::move(*write)};
 }
@@ -50,7 +52,31 @@ Result<Pipe> make_pipe() {
 Result<UniqueFd> open_null() {
   UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!null) return os_error(errno, "opening /dev/null");
-  return above_stdio(std::move(null));
+  return above_own(std::move(null));
+}
+
+// Sealed: nobody who has it can change it. Its mode lets any identity open it anew; only who has the
+// descriptor can.
+Result<UniqueFd> make_script(std::string_view text) {
+  unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+#ifdef MFD_NOEXEC_SEAL
+  flags |= MFD_NOEXEC_SEAL;
+#else
+  flags |= 0x0008U;  // the same, by its number in newer kernels
+#endif
+  UniqueFd made(::memfd_create("script", flags));
+  if (!made && errno == EINVAL) made = UniqueFd(::memfd_create("script", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!made) return os_error(errno, "making a file in memory");
+  while (!text.empty()) {
+    const ssize_t written = ::write(made.get(), text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return os_error(errno, "writing to a file in memory");
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (::fcntl(made.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0 ||
+      ::lseek(made.get(), 0, SEEK_SET) != 0)
+    return os_error(errno, "sealing a file in memory");
+  return above_own(std::move(made));
 }
 
 bool set_nonblocking(const UniqueFd& fd) {
@@ -155,8 +181,11 @@ Result<StartedProgram> start(const Command& command) {
 
   auto null = open_null();
   if (!null) return std::move(null).error();
-  const UniqueFd cwd_folder(command.cwd_folder < 0 ? -1 : ::fcntl(command.cwd_folder, F_DUPFD_CLOEXEC, 3));
+  const UniqueFd cwd_folder(
+      command.cwd_folder < 0 ? -1 : ::fcntl(command.cwd_folder, F_DUPFD_CLOEXEC, kFirstFree));
   if (command.cwd_folder >= 0 && !cwd_folder) return os_error(errno, "moving a descriptor");
+  auto script = command.script.empty() ? Result<UniqueFd>(UniqueFd()) : make_script(command.script);
+  if (!script) return std::move(script).error();
   Pipe pipes[5];
   auto& [input, output, error, control, report] = pipes;
   for (Pipe& pipe : pipes) {
@@ -190,6 +219,7 @@ Result<StartedProgram> start(const Command& command) {
   plan.input = input.read.get();
   plan.output = output.write.get();
   plan.error = error.write.get();
+  plan.script = script->get();
   plan.control = control.read.get();
   plan.report = report.write.get();
   plan.term_grace_ms = std::min(command.term_grace, kLongestGrace).count();

@@ -16,6 +16,7 @@
 #include <iterator>
 
 #include "base/private_tmp.hpp"
+#include "base/process.hpp"
 #include "base/process_tree.hpp"
 
 namespace base {
@@ -83,7 +84,7 @@ bool enter_cwd(const SupervisorPlan& plan) {
   using enum Report::What;
   ::setsid();
   if (::dup2(plan.input >= 0 ? plan.input : plan.null, 0) < 0 || ::dup2(plan.output, 1) < 0 ||
-      ::dup2(plan.error, 2) < 0) {
+      ::dup2(plan.error, 2) < 0 || (plan.script >= 0 && ::dup2(plan.script, kScriptDescriptor) < 0)) {
     fail(plan, stdio_failed);
   }
   if (plan.private_tmp) enter_private_tmp();  // or else does without
@@ -131,8 +132,8 @@ void Supervisor::set_up() {
   default_signal_dispositions();
 
   // Whoever else waits for the end of one of our parent's pipes must not wait for us.
-  int keep[] = {plan_.null,    plan_.input,  plan_.output,    plan_.error,
-                plan_.control, plan_.report, plan_.cwd_folder};
+  int keep[] = {plan_.null,    plan_.input,  plan_.output,     plan_.error,
+                plan_.control, plan_.report, plan_.cwd_folder, plan_.script};
   std::sort(std::begin(keep), std::end(keep));
   const int* first = std::upper_bound(std::begin(keep), std::end(keep), 2);
   bool ready = close_other_descriptors(first, static_cast<int>(std::end(keep) - first));
@@ -154,7 +155,7 @@ void Supervisor::start_program() {
   if (program_ < 0) fail(plan_, Report::What::fork_failed);
   if (program_ == 0) become_program(plan_, self);
   program_runs_ = true;
-  for (const int fd : {plan_.null, plan_.input, plan_.output, plan_.error, plan_.cwd_folder}) {
+  for (const int fd : {plan_.null, plan_.input, plan_.output, plan_.error, plan_.cwd_folder, plan_.script}) {
     if (fd >= 0) ::close(fd);
   }
 }

@@ -11,7 +11,7 @@
 
 namespace base {
 
-// Points into memory of the parent's that the fork has copied. All descriptors are close-on-exec and above 2.
+// Points into memory of the parent's that the fork has copied. All descriptors are close-on-exec and above 3.
 struct SupervisorPlan {
   const char* program = nullptr;
   char* const* argv = nullptr;
@@ -31,6 +31,7 @@ struct SupervisorPlan {
   int input = -1;   // read end of the program's stdin; -1: /dev/null
   int output = -1;  // write ends of its stdout …
   int error = -1;   // … and stderr
+  int script = -1;  // becomes the program's descriptor 3; -1: it has none
 
   // Read end. A byte: end the tree. End of file (we are done, or dead): end the tree if the program still
   // runs, otherwise go away and leave its children be.

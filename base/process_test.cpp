@@ -400,4 +400,20 @@ TEST_CASE("the clean environment hands on proxies and nothing secret") {
                              [](const std::string& entry) { return entry.starts_with("OPSAGENT"); }));
 }
 
+TEST_CASE("a script is given by a descriptor: it is nowhere in the arguments, and nobody can change it") {
+  Command command{.argv = {"/bin/sh", kScriptPath}, .env = clean_environment()};
+  command.script =
+      "tr '\\0' ' ' </proc/$$/cmdline; echo; (echo evil >/proc/self/fd/3) 2>/dev/null || echo sealed; cat; "
+      "echo done-5up3r";
+  CHECK(must_run(command).output == "/bin/sh /proc/self/fd/3 \nsealed\ndone-5up3r\n");
+}
+
+TEST_CASE("a large script arrives whole") {
+  Command command{.argv = {"/bin/sh", kScriptPath}, .env = clean_environment()};
+  for (int i = 0; i < 20'000; ++i)
+    command.script += ": a line of a long script\n";
+  command.script += "echo arrived";
+  CHECK(must_run(command).output == "arrived\n");
+}
+
 }  // namespace base

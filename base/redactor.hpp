@@ -6,34 +6,47 @@
 // ("user:secret" of an Authorization header). It is not found in other encodings, nor in base64 that is
 // broken into lines.
 //
-// Any thread may call any function: readers share a lock, add() and replace() take it alone.
+// Any thread may call any function. Whoever reads never waits for a list that is being built: add() and
+// replace() build it aside, in time that grows with the size of the secrets, and put it in place at once.
 #pragma once
 
-#include <bitset>
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <shared_mutex>
-#include <span>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 namespace base {
 
 class Redactor {
  public:
-  // Texts of fewer bytes are not registered: hiding every "on" or "db1" would destroy all output and tell
-  // the secret by where it is missing.
+  // Texts of fewer bytes are not searched for: hiding every "on" or "db1" would destroy all output and tell
+  // the secret by where it is missing. Numbers must have more digits: they stand everywhere.
   static constexpr std::size_t kShortest = 4;
+  static constexpr std::size_t kShortestNumber = 6;
   // Of a secret with several lines (a key, a file) each line of this length is a secret of its own.
   static constexpr std::size_t kShortestLine = 8;
+
+  Redactor();
+  ~Redactor();
+
+  // Words that stay readable though somebody has them for a secret: those that the program itself uses. In
+  // small letters; they count in any case of letters.
+  using Words = std::unordered_set<std::string>;
+  void keep_readable(std::shared_ptr<const Words> words);
 
   // Registers a secret for good.
   void add(std::string_view secret);
   // Registers these in the place of those that the same owner had registered: what nobody has registered any
   // more is forgotten.
   void replace(std::string_view owner, std::vector<std::string> secrets);
+
+  // False for what is too short, or a word that stays readable: it would not be searched for.
+  bool can_hide(std::string_view secret) const;
 
   // Whether redact() would change the text: callers that hold a large one need not copy it in vain.
   bool is_needed(std::string_view text) const;
@@ -47,27 +60,17 @@ class Redactor {
   std::size_t redact_part(std::string_view text, bool is_last, std::size_t& covered, std::string& out) const;
 
  private:
-  // Bytes to hide: `skip` bytes behind the place where it was found.
-  struct Match {
-    std::size_t skip = 0;
-    std::size_t length = 0;  // 0: nothing found
-  };
-  void index(std::string_view secret);
-  void insert(std::string form);
-  std::span<const std::string> forms_that_begin_with(std::size_t first_two) const;
-  Match match_at(std::string_view text, std::size_t at) const;
-  bool may_begin_at(std::string_view text, std::size_t at) const;
-  std::size_t first_undecided(std::string_view text) const;
+  class Index;
+  void rebuild();
+  std::shared_ptr<const Index> index() const;
 
-  mutable std::shared_mutex mutex_;
-  // Guarded by mutex_, as all below. By owner; "" has those that stay.
+  std::mutex writing_;  // whoever changes the secrets: one at a time
+  // By owner; "" has those that stay.
   std::map<std::string, std::vector<std::string>, std::less<>> secrets_;
-  // All forms of all secrets, those that begin with the same two bytes together, longest
-  // first; the set says which two bytes there are, so that one look-up passes over almost all of a text.
-  std::vector<std::string> forms_;
-  std::bitset<65536> first_two_;
-  std::bitset<256> first_;
-  std::size_t longest_ = 0;
+
+  mutable std::mutex mutex_;  // held only to copy what follows, or to put it in place
+  std::shared_ptr<const Words> readable_;
+  std::shared_ptr<const Index> index_;
 };
 
 // "scheme://user:password@" as "scheme://***@". A user name without a password stays, unless it is so long

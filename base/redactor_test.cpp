@@ -252,4 +252,75 @@ TEST_CASE("secrets may be added while others read") {
   CHECK(redactor.redact("secret number 7!") == "***!");
 }
 
+TEST_CASE("short numbers, and words that are to stay readable, are not searched for") {
+  Redactor redactor;
+  redactor.keep_readable(std::make_shared<const Redactor::Words>(Redactor::Words{"state", "true"}));
+  for (const char* common : {"state", "True", "12345", "abc", " true\n"}) {
+    redactor.add(common);
+    CHECK_FALSE(redactor.can_hide(common));
+  }
+  CHECK(redactor.redact("state True true 12345 abc") == "state True true 12345 abc");
+  for (const char* rare : {"statement", "123456", "abcd"}) {
+    redactor.add(rare);
+    CHECK(redactor.can_hide(rare));
+    CHECK(redactor.redact(rare) == "***");
+  }
+  redactor.add("a line of a key\nstate\nanother line");
+  CHECK(redactor.redact("a line of a key, state") == "***, state");
+}
+
+TEST_CASE("words can become readable after a secret was registered") {
+  Redactor redactor;
+  redactor.add("state");
+  CHECK(redactor.redact("state") == "***");
+  redactor.keep_readable(std::make_shared<const Redactor::Words>(Redactor::Words{"state"}));
+  CHECK(redactor.redact("state") == "state");
+}
+
+TEST_CASE(
+    "of secrets that begin alike the longest that fits is found, whatever stands between them in order") {
+  Redactor redactor;
+  for (const char* each : {"abcd", "abcdef", "abcdefgh", "abcdeg", "abcz"})
+    redactor.add(each);
+  CHECK(redactor.redact("abcd abcde abcdef abcdefg abcdefgh abcdeh abcy") ==
+        "*** ***e *** ***g *** ***eh abcy");
+}
+
+TEST_CASE("a secret of many kilobytes is hidden whole, in a stream too, and each part of it") {
+  std::mt19937 random(3);
+  std::string secret;
+  while (secret.size() < 50'000)
+    secret += static_cast<char>('a' + random() % 26);
+  Redactor redactor;
+  redactor.add(secret);
+  for (const std::string& shown :
+       {redactor.redact("<" + secret + ">"), streamed(redactor, "<" + secret + ">", 1000)}) {
+    CHECK(shown.starts_with("<***"));
+    CHECK(shown.find_first_not_of("<*>") == std::string::npos);
+  }
+  CHECK(redactor.redact(secret.substr(0, 8192)).find_first_not_of('*') == std::string::npos);
+}
+
+TEST_CASE("a file of 160,000 lines is registered, and its lines are found") {
+  std::mt19937 random(4);
+  std::string file;
+  for (int i = 0; i < 160'000; ++i)
+    file += "password_of_user_" + std::to_string(i) + " = " + std::to_string(random()) + "\n";
+  Redactor redactor;
+  const auto start = std::chrono::steady_clock::now();
+  redactor.replace("recipe", {file});
+  const auto built = std::chrono::steady_clock::now() - start;
+  CHECK(redactor.redact("x" + file.substr(0, file.find('\n')) + "y") == "x***y");
+  CHECK(redactor.redact("password_of_user_77") == "password_of_user_77");
+  MESSAGE("160,000 lines in " << std::chrono::duration_cast<std::chrono::milliseconds>(built).count()
+                              << " ms");
+  const auto search = std::chrono::steady_clock::now();
+  CHECK(redactor.redact(file).find("password") == std::string::npos);
+  MESSAGE(file.size() << " bytes searched in "
+                      << std::chrono::duration_cast<std::chrono::milliseconds>(
+                             std::chrono::steady_clock::now() - search)
+                             .count()
+                      << " ms");
+}
+
 }  // namespace base

@@ -5,6 +5,7 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "terminal/shown_json.hpp"
 
 namespace ctl {
 
@@ -13,37 +14,8 @@ namespace {
 using base::Member;
 using base::Value;
 
-// A JSON string without anything that plays with a terminal or that YAML readers refuse: DEL, the second set
-// of control characters, what changes the direction of text, line separators, byte order marks.
-std::string in_quotes(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  const std::string json = base::json_quote(text);
-  std::string out;
-  for (std::size_t at = 0; at < json.size();) {
-    const std::size_t length = std::max<std::size_t>(base::utf8_length(json, at), 1);
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(json[at + i]); };
-    char32_t code = 0;
-    if (length == 1 && byte(0) == 0x7f) code = 0x7f;
-    if (length == 2) {
-      code = base::utf8_character(std::string_view(json).substr(at, length));
-      if (!base::changes_reading(code) && code >= 0xa0) code = 0;
-    }
-    if (length == 3) {
-      code = base::utf8_character(std::string_view(json).substr(at, length));
-      if (!base::changes_reading(code) && code != 0xfeff && code < 0xfffe) code = 0;
-    }
-    if (code == 0)
-      out.append(json, at, length);
-    else
-      out.append("\\u").append(
-          {kDigits[code >> 12], kDigits[code >> 8 & 15], kDigits[code >> 4 & 15], kDigits[code & 15]});
-    at += length;
-  }
-  return out;
-}
-
 std::string leaf(const Value& value) {
-  return value.is_text() ? in_quotes(value.text()) : base::to_json(value);
+  return value.is_text() ? terminal::quote_json(value.text()) : base::to_json(value);
 }
 
 bool is_nested(const Value& value) {
@@ -71,7 +43,7 @@ void add_json(std::string& out, const Value& value, std::size_t depth) {
   }
   for (const Member& member : value.members()) {
     separate();
-    out.append(in_quotes(member.key)).append(": ");
+    out.append(terminal::quote_json(member.key)).append(": ");
     add_json(out, member.value, depth + 1);
   }
   out.append("\n").append(2 * depth, ' ').append(value.is_list() ? "]" : "}");
@@ -105,7 +77,7 @@ bool can_be_block(std::string_view text) {
 }
 
 std::string scalar(std::string_view text) {
-  return can_be_plain(text) ? std::string(text) : in_quotes(text);
+  return can_be_plain(text) ? std::string(text) : terminal::quote_json(text);
 }
 
 std::string block(std::string_view text, std::size_t depth) {

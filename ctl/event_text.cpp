@@ -5,6 +5,7 @@
 #include "ctl/fields.hpp"
 #include "ctl/show.hpp"
 #include "ctl/time_text.hpp"
+#include "terminal/shown_json.hpp"
 #include "terminal/wrap.hpp"
 
 namespace ctl {
@@ -138,8 +139,9 @@ std::string event_text(std::string_view type, const Value& data, std::string_vie
 }
 
 std::string event_line(std::string_view id, std::string_view type, const Value& data) {
-  return "{\"id\":" + base::json_quote(id) + ",\"event\":" + base::json_quote(type) +
-         ",\"data\":" + base::to_json(data) + "}\n";
+  const std::string json = "{\"id\":" + base::json_quote(id) + ",\"event\":" + base::json_quote(type) +
+                           ",\"data\":" + base::to_json(data) + "}";
+  return terminal::shown_json(json, base::Redactor()) + "\n";
 }
 
 }  // namespace ctl

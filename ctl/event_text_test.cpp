@@ -80,4 +80,6 @@ TEST_CASE("an event for programs is one JSON document on one line") {
   const auto parsed = base::parse_json(json, arena);
   CHECK(ctl::event_line("7", "presence", std::get<base::Value>(parsed)) ==
         "{\"id\":\"7\",\"event\":\"presence\",\"data\":{\"online\":true}}\n");
+  const base::Value turned = base::Value::string("a\u202Eb");
+  CHECK(ctl::event_line("7", "x", turned) == "{\"id\":\"7\",\"event\":\"x\",\"data\":\"a\\u202eb\"}\n");
 }

@@ -47,7 +47,7 @@ std::string result_text(const Value& item, bool verbose, const terminal::Paint& 
   const Cell outcome = outcome_cell(text_field(item, "outcome"));
   text += paint(*outcome.style, printable(outcome.text));
   if (const std::string comment = text_field(item, "comment"); !comment.empty())
-    text += ": " + terminal::join_lines(printable(comment, true), "\n    ");
+    text = terminal::wrap_lines(printable(comment, true), text + ": ", "    ", output_width());
   return text + "\n" + output_text(text_field(item, "output"), verbose);
 }
 

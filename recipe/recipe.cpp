@@ -33,6 +33,7 @@ class Loader {
       problem(wrong->message, wrong->offset);
     } else {
       read_top(document().root);
+      explain_unknown_keys();
     }
     Loaded loaded;
     if (!problems_.empty() || !warnings_.empty()) {
@@ -80,6 +81,16 @@ class Loader {
     if (const auto close = base::nearest(member.key, known))
       message += "; did you mean '" + std::string(*close) + "'?";
     add(version_ >= 2 ? problems_ : warnings_, std::move(message), member.offset);
+    has_unknown_keys_ = true;
+  }
+
+  // Once: whoever reads the warnings should know why they are no more than that.
+  void explain_unknown_keys() {
+    if (!has_unknown_keys_ || version_ >= 2) return;
+    add(warnings_,
+        "unknown keys are ignored, because the recipe does not say 'version: 2' at its top; with it they are "
+        "mistakes",
+        document().root.offset());
   }
 
   void read_top(const Value& root) {
@@ -261,6 +272,7 @@ class Loader {
   std::vector<Found> warnings_;
   std::optional<LineIndex> lines_;  // when there is something to complain about
   int version_ = 1;
+  bool has_unknown_keys_ = false;
   std::string_view state_id_;
   std::unordered_map<std::string_view, std::uint32_t> ids_;  // with the place of each
 };

@@ -102,7 +102,11 @@ TEST_CASE("unknown keys are warnings, and errors in files of version 2") {
       "states:\n  - id: a\n    module: linux.file\n    parameter: {path: /a}\n    tiemout: 3\n";
   const auto old = load("r.yaml", text);
   CHECK(old.recipe);
-  CHECK(all(old.warnings) == "r:5:5: [a] Unknown key 'tiemout' of a state; did you mean 'timeout'?\n");
+  CHECK(all(old.warnings) ==
+        "r:5:5: [a] Unknown key 'tiemout' of a state; did you mean 'timeout'?\n"
+        "r:1:1: unknown keys are ignored, because the recipe does not say 'version: 2' at its top; with it "
+        "they "
+        "are mistakes\n");
   CHECK_FALSE(load("r.yaml", "version: 2\n" + text).recipe);
 }
 

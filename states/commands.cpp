@@ -2,7 +2,51 @@
 
 #include <algorithm>
 
+#include "base/bounded_output.hpp"
+#include "base/output_text.hpp"
+
 namespace states {
+
+namespace {
+
+// What is shown of a program's output while it runs, and afterwards of one that is too long to be kept whole.
+// A secret that a program colours, or that the limit would cut, is found all the same.
+class ShownOutput {
+ public:
+  ShownOutput(const base::Redactor& redactor, const base::Command& command, const Commands::Output& live)
+      : ways_{Way{.redacting = base::RedactingStream(redactor)},
+              Way{.redacting = base::RedactingStream(redactor)}},
+        kept_(command.keep_head, command.keep_tail),
+        live_(live) {}
+
+  void add(base::Stream stream, std::string_view data) {
+    Way& way = ways_[stream == base::Stream::err];
+    show(stream, way.redacting.add(way.escapes.add(data)));
+  }
+  // What was held back because more might have come.
+  void finish() {
+    for (const base::Stream stream : {base::Stream::out, base::Stream::err})
+      show(stream, ways_[stream == base::Stream::err].redacting.finish());
+  }
+  const base::BoundedOutput& kept() const { return kept_; }
+
+ private:
+  struct Way {
+    base::EscapeRemover escapes{};
+    base::RedactingStream redacting;
+  };
+  void show(base::Stream stream, const std::string& text) {
+    if (text.empty()) return;
+    kept_.append(text);
+    if (live_) live_(stream, text);
+  }
+
+  Way ways_[2];
+  base::BoundedOutput kept_;
+  const Commands::Output& live_;
+};
+
+}  // namespace
 
 std::chrono::milliseconds Commands::time_left() const {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now());
@@ -20,11 +64,20 @@ base::Result<base::Completed> Commands::run(base::Command command) {
   if (command.env.empty()) command.env = base::clean_environment();
   command.timeout = std::min(command.timeout, time_left());
   command.interrupt = &interrupt_;
-  if (!command.on_output) command.on_output = live_;
+  static const base::Redactor kNoSecrets;
+  ShownOutput shown(redactor_ ? *redactor_ : kNoSecrets, command, live_);
+  const bool is_shown = !command.on_output;
+  if (is_shown)
+    command.on_output = [&](base::Stream stream, std::string_view data) { shown.add(stream, data); };
   if (before_run_) before_run_();
   ++usage_.programs;
   auto completed = base::run(command);
+  shown.finish();
   if (!completed) return completed;
+  if (is_shown && completed->dropped_bytes > 0) {
+    completed->output = shown.kept().text();
+    completed->dropped_bytes = shown.kept().dropped();
+  }
   usage_.cpu += completed->cpu;
   usage_.max_rss_kb = std::max(usage_.max_rss_kb, completed->max_rss_kb);
   usage_.truncated = usage_.truncated || completed->dropped_bytes > 0;

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/process.hpp"
+#include "base/redactor.hpp"
 
 namespace states {
 
@@ -17,20 +18,25 @@ class Commands {
   using Clock = std::chrono::steady_clock;
   using Output = std::function<void(base::Stream, std::string_view)>;
 
-  // `deadline`: of the whole state. `live`: gets output as it comes; may be empty.
-  // `before_run`: called before each program starts, so that the journal is on disk by then; may be empty.
+  // `deadline`: of the whole state. `live`: gets output as it comes, without escape sequences and secrets;
+  // may be empty. `before_run`: called before each program starts, so that the journal is on disk by then;
+  // may be empty. `redactor`: knows the secrets, and lives as long; null: there are none.
   Commands(Clock::time_point deadline, base::Interrupt& interrupt, Output live,
-           std::function<void()> before_run)
+           std::function<void()> before_run, const base::Redactor* redactor = nullptr)
       : deadline_(deadline),
         interrupt_(interrupt),
         live_(std::move(live)),
-        before_run_(std::move(before_run)) {}
+        before_run_(std::move(before_run)),
+        redactor_(redactor) {}
 
   // Runs it. An empty environment means base::clean_environment(). Its timeout is cut to the state's
   // deadline. Errors: could not be started; ErrorCode::timed_out ("Timed out after 60 s: apt-get") and
   // ErrorCode::cancelled. A program that exits with another status than 0, or by a signal, is not an error
   // here. What a program had printed when its time was up, or when it was cancelled, is in
-  // interrupted_output().
+  // interrupted_output(). Output that is as long as fits is what the program has written; of longer output
+  // escape sequences and secrets are taken out before it is cut, so that no half of a secret is left. A
+  // command that listens to its output itself (on_output) gets all of it as it is, and its output is cut as
+  // it is: it is read by the state and never shown.
   base::Result<base::Completed> run(base::Command command);
 
   // The same for a plain argv.
@@ -55,6 +61,7 @@ class Commands {
   base::Interrupt& interrupt_;
   Output live_;
   std::function<void()> before_run_;
+  const base::Redactor* redactor_;
   Usage usage_;
   std::string interrupted_output_;
 };

@@ -84,6 +84,14 @@ struct Context {
   // Of the saved plan that is made or compared now: what would be overwritten or removed is marked with it
   // (files/marking.hpp). Empty: there is none.
   std::string_view plan_salt{};
+  const base::Redactor* redactor = nullptr;  // null: there are no secrets
+
+  // The engine takes secrets out of all that it is told. A state that shows only the beginning of a text does
+  // so itself, before it cuts it: of half a secret nobody knows that it is one.
+  std::string without_secrets(std::string_view text) const {
+    return redactor ? redactor->redact(text) : std::string(text);
+  }
+  bool has_secrets(std::string_view text) const { return redactor && redactor->is_needed(text); }
 };
 
 struct ApplyContext : Context {

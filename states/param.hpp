@@ -166,6 +166,9 @@ struct BoundParam {
   constexpr BoundParam split_words() const {
     return with([](Param& p) { p.splits_words = true; });
   }
+  constexpr BoundParam names() const {
+    return with([](Param& p) { p.names_things = true; });
+  }
   // What holds when the parameter is absent, for the documentation; the value itself is the field's
   // initialiser.
   constexpr BoundParam fallback(std::string_view text) const {

@@ -28,10 +28,12 @@ struct Param {
   std::string_view doc;
   Wire wire = Wire::line;
   bool is_required = false;
-  bool is_secret = false;          // registered with the redactor; never shown
-  bool keeps_empty = false;        // "" is a value, not an absence
-  bool joins_lists = false;        // a list of texts is accepted and joined by newlines
-  bool splits_words = false;       // pairs: "A=1 B=2" is accepted
+  bool is_secret = false;     // registered with the redactor; never shown
+  bool keeps_empty = false;   // "" is a value, not an absence
+  bool joins_lists = false;   // a list of texts is accepted and joined by newlines
+  bool splits_words = false;  // pairs: "A=1 B=2" is accepted
+  bool names_things =
+      false;  // its texts say what it is about (paths, packages): shown though the state is sensitive
   std::string_view fallback_text;  // what holds when it is absent, for people
   std::array<std::string_view, 2> aliases{};
 

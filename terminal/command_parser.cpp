@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <span>
 
 #include "base/config_file.hpp"
@@ -286,8 +287,19 @@ class Parser {
   }
 
   void store(const OptionRow& row, std::string_view value, const std::string& where) {
-    auto stored = row.store(line_, value);
+    const std::string whole = whole_path(row, value);
+    auto stored = row.store(line_, whole);
     if (!stored) problems_.push_back(where + " " + stored.error().message());
+  }
+
+  // Paths are meant from where the program was started, whoever uses them later, and wherever.
+  std::string whole_path(const OptionRow& row, std::string_view value) const {
+    const bool is_path = row.kind == ValueKind::file || row.kind == ValueKind::folder;
+    if (!is_path || sources_.folder.empty() || value.empty() || value == "-" || value.starts_with('/'))
+      return std::string(value);
+    if (value == ".") return sources_.folder;
+    if (value.starts_with("./")) value.remove_prefix(2);
+    return sources_.folder + (sources_.folder.ends_with('/') ? "" : "/") + std::string(value);
   }
 
   void store_given(bool configurable) {
@@ -360,11 +372,18 @@ class Parser {
   std::vector<std::string> problems_;
 };
 
+// "" when it has none (it was removed, or is not reachable).
+std::string working_folder() {
+  const std::unique_ptr<char, decltype(&std::free)> folder(::getcwd(nullptr, 0), &std::free);
+  return folder && *folder == '/' ? std::string(folder.get()) : std::string();
+}
+
 }  // namespace
 
 OptionSources process_sources(int argc, const char* const* argv) {
   return {.arguments = Words(argv + (argc > 0 ? 1 : 0), argv + argc),
-          .environment = [](const char* name) -> const char* { return std::getenv(name); }};
+          .environment = [](const char* name) -> const char* { return std::getenv(name); },
+          .folder = working_folder()};
 }
 
 Result<void> parse_into(const CommandTable& table, const OptionSources& sources, CommandLine& line,

@@ -23,6 +23,8 @@ struct OptionSources {
   std::function<const char*(const char*)> environment;
   // Read when --config is not given, may be missing; absent: the one that the table names.
   std::optional<std::string> default_config = std::nullopt;
+  // What relative paths among the values are relative to: they are made absolute. "": they stay as they are.
+  std::string folder = {};
 };
 
 // What this process was given.

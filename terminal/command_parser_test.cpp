@@ -361,3 +361,29 @@ TEST_CASE(
         "TOOL_COLOR must be red or blue, not 'green'\n'tool agents --help' explains");
   CHECK(shown(Line{kPlain, {"status"}, {{"TOOL_COUNT", "many"}}}.options()) == "status");
 }
+
+TEST_CASE("relative paths are made absolute, wherever they were given") {
+  const tests::ScratchFolder scratch;
+  scratch.write("conf", "root = from/file\n");
+  const auto root = [&](std::vector<std::string> arguments, const char* environment,
+                        const std::string& folder) {
+    auto parsed = terminal::parse_command_line<Options>(
+        kPlain, {.arguments = std::move(arguments),
+                 .environment = [environment](const char* name) -> const char* {
+                   return std::string_view(name) == "TOOL_ROOT" ? environment : nullptr;
+                 },
+                 .default_config = scratch / "conf",
+                 .folder = folder});
+    return parsed ? parsed->root : parsed.error().message();
+  };
+  CHECK(root({"plan"}, nullptr, "/here") == "/here/from/file");
+  CHECK(root({"plan"}, "from/environment", "/here") == "/here/from/environment");
+  const std::pair<const char*, const char*> kCases[] = {{"a", "/here/a"},       {"./a/b", "/here/a/b"},
+                                                        {"../a", "/here/../a"}, {".", "/here"},
+                                                        {"/a", "/a"},           {"-", "-"}};
+  for (const auto& [given, meant] : kCases)
+    CHECK(root({"plan", "--root", given}, nullptr, "/here") == meant);
+  CHECK(root({"plan", "--root", "a"}, nullptr, "/") == "/a");
+  CHECK(root({"plan", "--root", "a"}, nullptr, "") == "a");
+  CHECK(Line{kPlain, {"plan", "--tag", "a"}}.options().tags.front() == "a");
+}

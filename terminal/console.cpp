@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "terminal/shown_json.hpp"
 #include "terminal/wrap.hpp"
 
 namespace terminal {
@@ -60,6 +61,12 @@ void Output::write(std::string_view text) {
 void Output::line(std::string_view text) {
   write(text);
   if (ok_) buffer_ += '\n';
+}
+
+void Output::json(std::string_view document) {
+  if (!ok_) return;
+  buffer_.append(shown_json(document, redactor_)).append("\n");
+  if (buffer_.size() >= kBuffer) flush();
 }
 
 void Output::flush() {

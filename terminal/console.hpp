@@ -34,6 +34,9 @@ class Output {
   // Buffered. What is secret must be in one piece of text.
   void write(std::string_view text);
   void line(std::string_view text);
+  // A JSON document, and a newline: secrets are taken out of its texts and never out of its structure, see
+  // shown_json().
+  void json(std::string_view document);
   void flush();
   // False once something could not be written (the disk is full, the reader is gone); all later text is
   // dropped.

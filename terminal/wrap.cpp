@@ -37,6 +37,30 @@ std::string wrap(std::string_view text, std::string_view first, std::string_view
   return out;
 }
 
+std::string wrap_lines(std::string_view text, std::string_view first, std::string_view rest,
+                       std::size_t width) {
+  std::string out;
+  for (const std::string_view line : base::split(text, '\n')) {
+    if (base::trim(line).empty()) continue;
+    const std::string_view start = out.empty() ? first : rest;
+    if (!out.empty()) out += '\n';
+    if (width > 0 && display_width(start) + display_width(line) > width)
+      out += wrap(line, start, rest, width);
+    else
+      out.append(start).append(line);
+  }
+  return out.empty() ? std::string(first) : out;
+}
+
+std::string cut_to_width(std::string_view text, std::size_t width) {
+  if (display_width(text) <= width) return std::string(text);
+  if (width == 0) return {};
+  std::size_t end = 0;
+  for (std::size_t columns = 0; end < text.size() && columns + 1 < width; ++columns)
+    end += std::max<std::size_t>(base::utf8_length(text, end), 1);
+  return std::string(text.substr(0, end)) + "…";
+}
+
 std::string join_lines(std::string_view text, std::string_view separator) {
   std::vector<std::string> lines;
   for (const std::string_view line : base::split(text, '\n'))

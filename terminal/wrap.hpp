@@ -13,6 +13,14 @@ std::size_t display_width(std::string_view text);
 // with `first`, the others with `rest`; no newline at the end.
 std::string wrap(std::string_view text, std::string_view first, std::string_view rest, std::size_t width);
 
+// The lines of `text` that are not empty, the first behind `first`, the others behind `rest`. Those that are
+// longer than `width` columns are broken between words, unless `width` is 0. No newline at the end.
+std::string wrap_lines(std::string_view text, std::string_view first, std::string_view rest,
+                       std::size_t width);
+
+// The text if it has no more columns than that; else its beginning, and "…" in the last of them.
+std::string cut_to_width(std::string_view text, std::size_t width);
+
 // Control characters made visible ("\x1b" as "\\x1b"), so that no text of a file or program can play with the
 // terminal; also those that change how a line is read ("\\u202e": base::changes_reading()). What is not UTF-8
 // is U+FFFD. Tabs stay; newlines too with `keep_newlines`.

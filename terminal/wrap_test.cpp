@@ -22,3 +22,20 @@ TEST_CASE("no text of others turns the direction of the line around it, or looks
         "\\u061c\\u200e\\u200f\\u2028\\u2029\\u202a\\u202b\\u202c\\u202d\\u202e\\u2066\\u2067\\u2068\\u2069");
   CHECK(printable("\U0001F469\u200D\U0001F680") == "\U0001F469\u200D\U0001F680");
 }
+
+TEST_CASE("lines that are too long are broken between words, others stay as they are") {
+  using terminal::wrap_lines;
+  CHECK(wrap_lines("one  two three four", "+ a: ", "    ", 14) == "+ a: one two\n    three four");
+  CHECK(wrap_lines("one  two\n\nthree", "+ a: ", "    ", 14) == "+ a: one  two\n    three");
+  CHECK(wrap_lines("one  two three four", "+ a: ", "    ", 0) == "+ a: one  two three four");
+  CHECK(wrap_lines("unbreakable-word", "+ ", "  ", 5) == "+ unbreakable-word");
+  CHECK(wrap_lines("", "+ a: ", "    ", 14) == "+ a: ");
+}
+
+TEST_CASE("a text is cut to the columns that there are") {
+  using terminal::cut_to_width;
+  CHECK(cut_to_width("gr\u00fc\u00dfe", 5) == "gr\u00fc\u00dfe");
+  CHECK(cut_to_width("gr\u00fc\u00dfe", 4) == "gr\u00fc…");
+  CHECK(cut_to_width("abc", 1) == "…");
+  CHECK(cut_to_width("abc", 0) == "");
+}

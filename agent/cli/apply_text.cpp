@@ -111,8 +111,8 @@ class TextView final : public ApplyView {
     if (success && (options_.quiet || (result.outcome != engine::Outcome::changed && !options_.verbose)))
       return;
     const Mark mark = mark_of(result);
-    std::string text = console_.paint(mark.style, std::string(1, mark.symbol)) + " " +
-                       title(result.id, result.module) + ": " + comment_text(result) + "\n";
+    std::string text = comment_text(result, console_.paint(mark.style, std::string(1, mark.symbol)) + " " +
+                                                title(result.id, result.module) + ": ");
     if (options_.verbose) text += changes_text(result.changes, console_.paint);
     if (!success && !streamed) text += output_tail(result.output);
     print(text);
@@ -141,6 +141,7 @@ class TextView final : public ApplyView {
   void on(const engine::Stopped&) {
     total_ = 0;
     erase();
+    if (!had_round()) console_.complain(kNothingDone);
   }
 
   std::string title(std::string_view id, std::string_view module) const {
@@ -148,13 +149,15 @@ class TextView final : public ApplyView {
            console_.paint(terminal::Style::dim, module);
   }
 
-  std::string comment_text(const engine::StateResult& result) const {
+  // Behind `heading`, a line each; on a terminal, lines that are too long are broken between words.
+  std::string comment_text(const engine::StateResult& result, const std::string& heading) const {
     std::string text =
         result.comment.empty() ? std::string(engine::outcome_name(result.outcome)) : result.comment;
     if (result.outcome == engine::Outcome::timed_out || result.outcome == engine::Outcome::cancelled)
       text.insert(0, result.outcome == engine::Outcome::timed_out ? "timed out: " : "cancelled: ");
     if (result.resumed) text += " (by an earlier run that was interrupted)";
-    return terminal::join_lines(terminal::printable(text, true), "\n    ");
+    const std::size_t width = ::isatty(STDOUT_FILENO) == 1 ? terminal::terminal_width(STDOUT_FILENO) : 0;
+    return terminal::wrap_lines(terminal::printable(text, true), heading, "    ", width) + "\n";
   }
 
   // The end of what its programs printed: where the reason usually is.
@@ -188,21 +191,19 @@ class TextView final : public ApplyView {
 
   void draw(Clock::time_point now) {
     std::string text = "[" + std::to_string(std::min(done_ + 1, total_)) + "/" + std::to_string(total_) + "]";
+    std::string time;
     if (running_) {
       text += " " + running_->id + "  " + running_->module + ": " + running_->message;
-      text += "  " +
-              std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - started_at_).count()) +
-              " s";
+      time = "  " +
+             std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - started_at_).count()) +
+             " s";
     }
-    text = terminal::printable(text);
+    // The time moves, and says that something is going on: what is cut is the text before it. The last column
+    // stays free, or some terminals begin another line.
     const std::size_t width = terminal::terminal_width(STDOUT_FILENO);
-    if (terminal::display_width(text) >= width) {
-      std::size_t end = 0;
-      for (std::size_t columns = 0; end < text.size() && columns + 2 < width; ++columns)
-        end += std::max<std::size_t>(base::utf8_length(text, end), 1);
-      text = text.substr(0, end) + "…";
-    }
-    console_.out.write(console_.paint(terminal::Style::cyan, text));
+    const std::size_t room = width > time.size() + 1 ? width - time.size() - 1 : 0;
+    console_.out.write(console_.paint(terminal::Style::cyan,
+                                      terminal::cut_to_width(terminal::printable(text), room) + time));
     drawn_ = true;
   }
 

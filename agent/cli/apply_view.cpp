@@ -16,7 +16,9 @@ class JsonView final : public ApplyView {
 
   void show(const engine::Event& event) override {
     note(event);
-    console_.out.line(event_json(event));
+    if (std::holds_alternative<engine::Stopped>(event) && !had_round())
+      show(engine::Notice{engine::Notice::Level::warning, std::string(kNothingDone)});
+    console_.out.json(event_json(event));
   }
   void settle() override { console_.out.flush(); }
   void stopping(engine::Stop::When when) override {
@@ -34,6 +36,7 @@ class JsonView final : public ApplyView {
 void ApplyView::note(const engine::Event& event) {
   const auto* end = std::get_if<engine::RoundEnd>(&event);
   if (!end) return;
+  had_round_ = true;
   converged_ = end->not_reached == 0;
   for (std::size_t i = 0; i < engine::kOutcomes; ++i)
     if (end->counts[i] > 0 && !engine::is_success(static_cast<engine::Outcome>(i))) converged_ = false;

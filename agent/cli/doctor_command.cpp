@@ -47,7 +47,7 @@ int doctor_command(const Options& options, terminal::Console& console) {
   const bool is_healthy =
       std::ranges::none_of(findings, [](const Finding& finding) { return finding.health == Health::fail; });
   if (options.json) {
-    console.out.line(to_json(findings, is_healthy));
+    console.out.json(to_json(findings, is_healthy));
   } else {
     for (const Finding& finding : findings)
       print(finding, console);

@@ -38,7 +38,8 @@ int plan_command(const Options& options, terminal::Console& console) {
   }
   const auto recipe = load_recipe(options.argument(), options, console);
   if (!recipe) return kFailure;
-  engine::follow_secrets(nullptr, *recipe, *console.redactor);
+  for (const std::string& warning : engine::follow_secrets(nullptr, *recipe, *console.redactor))
+    console.warn(warning);
 
   base::NoInterrupt interrupt;  // Ctrl-C simply ends a plan: it changes nothing
   constexpr std::size_t kSaltBytes = 16;
@@ -53,7 +54,7 @@ int plan_command(const Options& options, terminal::Console& console) {
                                                       });
   const PlanCounts counts = count(plan);
   if (options.json)
-    console.out.line(plan_json(plan, options.argument(), recipe->digest(), host->root));
+    console.out.json(plan_json(plan, options.argument(), recipe->digest(), host->root));
   else if (!options.quiet)
     console.out.line(counts_line(counts, console.paint));
 

@@ -31,7 +31,7 @@ std::shared_ptr<const recipe::Recipe> load_recipe(const std::string& path, const
                                                   terminal::Console& console) {
   recipe::Loaded loaded = recipe::load_file(path, make_registry());
   if (options.json && !loaded.recipe)
-    console.out.line(problems_json(path, loaded.problems, loaded.warnings));
+    console.out.json(problems_json(path, loaded.problems, loaded.warnings));
   else
     show_problems(loaded, path, console);
   return std::move(loaded.recipe);

@@ -42,7 +42,7 @@ int self_test_command(const Options& options, terminal::Console& console) {
                           .registry = make_registry});
   const bool is_fine = std::ranges::all_of(checks, &install::Check::ok);
   if (options.json) {
-    console.out.line(to_json(checks, is_fine));
+    console.out.json(to_json(checks, is_fine));
   } else {
     for (const install::Check& check : checks) {
       const std::string line = check.about + ": " + terminal::printable(check.text);

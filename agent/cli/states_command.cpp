@@ -40,7 +40,7 @@ void list(const states::Registry& registry, const Options& options, terminal::Co
     json.begin_object().key("states").begin_list();
     for (const states::RegistryEntry& entry : registry.entries())
       add_state(json, entry);
-    return console.out.line(json.end_list().end_object().take());
+    return console.out.json(json.end_list().end_object().take());
   }
   std::size_t widest = 0;
   for (const states::RegistryEntry& entry : registry.entries())
@@ -82,11 +82,11 @@ int states_command(const Options& options, terminal::Console& console) {
   }
   if (options.json_schema) {
     const states::StateType& type = *entry->type;
-    console.out.line(states::json_schema(type.name(), type.summary(), type.schema()));
+    console.out.json(states::json_schema(type.name(), type.summary(), type.schema()));
   } else if (options.json) {
     base::JsonText json;
     add_state(json, *entry);
-    console.out.line(json.take());
+    console.out.json(json.take());
   } else {
     console.out.write(state_for_terminal(*entry, console.paint,
                                          std::min(terminal::terminal_width(STDOUT_FILENO), kWidest)));

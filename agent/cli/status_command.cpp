@@ -53,12 +53,12 @@ int status_command(const Options& options, terminal::Console& console) {
   auto answer = client ? client->ask(R"({"command":"status"})", kPatience)
                        : base::Result<std::string>(std::move(client).error());
   if (!answer) {
-    if (options.json) console.out.line(R"({"running":false})");
+    if (options.json) console.out.json(R"({"running":false})");
     console.complain(answer.error().message());
     return kFailure;
   }
   if (options.json) {
-    console.out.line(*answer);
+    console.out.json(*answer);
     return kOk;
   }
   base::Arena arena;

@@ -5,6 +5,7 @@
 #include "agent/control/control_address.hpp"
 #include "agent/control/control_client.hpp"
 #include "agent/control/pid_file.hpp"
+#include "agent/control/service_unit.hpp"
 #include "base/json.hpp"
 
 namespace agent::cli {
@@ -52,6 +53,12 @@ std::string error_in(const std::string& answer) {
   return error ? std::string(error->text()) : std::string();
 }
 
+// The unit that would start it again, asked as long as it runs.
+std::optional<control::ServiceUnit> unit_of_daemon(const std::string& state_dir) {
+  const auto pid = control::PidFile::holder(control::pid_path(state_dir));
+  return pid ? control::unit_kept_by(*pid) : std::nullopt;
+}
+
 }  // namespace
 
 int stop_command(const Options& options, terminal::Console& console) {
@@ -62,6 +69,7 @@ int stop_command(const Options& options, terminal::Console& console) {
   };
   auto client = ControlClient::connect(options.state_dir);
   if (!client) return fail(client.error().message());
+  const auto unit = request.restart ? std::nullopt : unit_of_daemon(options.state_dir);
   auto answer = client->ask(R"({"command":"stop","when":")" + std::string(request.when) + R"(","restart":)" +
                                 (request.restart ? "true" : "false") + "}",
                             kStatusPatience);
@@ -75,7 +83,17 @@ int stop_command(const Options& options, terminal::Console& console) {
     console.out.line("restarted");
     return kOk;
   }
-  console.out.line("stopped");
+  if (!unit) {
+    console.out.line("stopped");
+    return kOk;
+  }
+  // It has ended as it was asked to; now its unit is told, before it starts the next one.
+  if (auto told = control::stop_unit(*unit); !told)
+    return fail("the daemon has ended, but systemd will start it again: " + unit->name +
+                " could not be stopped: " + told.error().message() +
+                "\nstop it with: " + unit->stop_command());
+  console.out.line("stopped, and with it the unit " + unit->name +
+                   ": it starts again at the next boot, or with '" + unit->start_command() + "'");
   return kOk;
 }
 

@@ -9,7 +9,7 @@ int validate_command(const Options& options, terminal::Console& console) {
   const recipe::Loaded loaded = recipe::load_file(options.argument(), make_registry());
   const bool ok = loaded.recipe != nullptr;
   if (options.json) {
-    console.out.line(problems_json(options.argument(), loaded.problems, loaded.warnings));
+    console.out.json(problems_json(options.argument(), loaded.problems, loaded.warnings));
   } else {
     show_problems(loaded, options.argument(), console);
     if (ok && !options.quiet)

@@ -180,7 +180,7 @@ bool Manager::may(std::string_view what) const {
 
 void Manager::refuse(std::string re, std::string error, bool retryable) {
   log(Level::warning, "refused: " + error);
-  feed(at::RequestRefused{std::move(re), std::move(error), retryable});
+  feed(at::RequestRefused{std::move(re), parts_.redactor.redact(error), retryable});
 }
 
 void Manager::perform(at::NoteCommand& action) {
@@ -188,7 +188,8 @@ void Manager::perform(at::NoteCommand& action) {
 }
 
 void Manager::perform(at::RunState& action) {
-  if (!may("run")) return refuse(std::move(action.re), "this agent's configuration does not allow 'run'");
+  if (!may("run"))
+    return refuse(std::move(action.re), "this agent's configuration does not allow 'run' (option 'allow')");
   auto loaded = parts_.recipe.load("run", "[" + action.run.state.text + "]");
   if (auto* problems = std::get_if<runtime::Problems>(&loaded)) {
     std::string text;
@@ -207,7 +208,8 @@ void Manager::perform(at::RunState& action) {
 }
 
 void Manager::perform(at::CancelRun& action) {
-  if (!may("run")) return refuse(std::move(action.re), "this agent's configuration does not allow 'run'");
+  if (!may("run"))
+    return refuse(std::move(action.re), "this agent's configuration does not allow 'run' (option 'allow')");
   send_to_worker(engine::CancelRun{action.cancel.run_id});
   feed(at::RequestDone{std::move(action.re)});
 }
@@ -216,7 +218,7 @@ void Manager::perform(at::AnswerQuery& action) {
   if (action.query.kind == "facts") return feed(at::QueryAnswered{action.re, {.data = {parts_.facts.json}}});
   if (!runtime::is_query_allowed(action.query.kind, parts_.allow))
     return refuse(std::move(action.re), "this agent's configuration does not allow queries of the kind '" +
-                                            action.query.kind + "'");
+                                            action.query.kind + "' (option 'allow')");
   runtime::QueryRequest request{action.query.kind, action.query.args.text, action.query.limit};
   const auto answer = [weak = weak_from_this(), executor = socket_->executor(), request = std::move(request),
                        re = action.re, &redactor = parts_.redactor](base::Interrupt& interrupt) {

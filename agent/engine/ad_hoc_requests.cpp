@@ -16,7 +16,8 @@ void WorkerLoop::serve_ad_hoc_requests() {
 }
 
 void WorkerLoop::serve(const PlanRecipe& request) {
-  redactor_.replace("plan", secrets_of(*request.recipe));
+  for (std::string& warning : follow_secrets("plan", *request.recipe, redactor_))
+    notice(Notice::Level::warning, std::move(warning));
   PlanResult planned =
       plan_recipe(*request.recipe, settings_.host, redactor_, inbox_, {.state_dir = settings_.state_dir});
   planned.request = request.request;
@@ -25,7 +26,8 @@ void WorkerLoop::serve(const PlanRecipe& request) {
 }
 
 void WorkerLoop::serve(const RunState& request) {
-  redactor_.replace("run", secrets_of(*request.recipe));
+  for (std::string& warning : follow_secrets("run", *request.recipe, redactor_))
+    notice(Notice::Level::warning, std::move(warning));
   inbox_.begin_run(request.run_id);
   StateResult result = run_ad_hoc(request);
   inbox_.end_run();

@@ -91,8 +91,6 @@ struct Executor::Attempt {
       : job(attempted),
         result(into),
         begun(begun_before),
-        live{Live{base::RedactingStream(parts.redactor), {}},
-             Live{base::RedactingStream(parts.redactor), {}}},
         session({.state = attempted.state,
                  .overlay = kNothingPlanned,
                  .watch = watch,
@@ -103,17 +101,17 @@ struct Executor::Attempt {
                  .plan_salt = attempted.expected_plan.empty() ? std::string_view() : attempted.plan_salt,
                  .live = [this, &parts](base::Stream stream,
                                         std::string_view data) { show(parts, stream, data); },
-                 .before_program = [this, &parts] { before_program(parts); }}) {}
+                 .before_program = [this, &parts] { before_program(parts); },
+                 .redactor = &parts.redactor}) {}
 
   // They are a part of what a saved plan has seen, too.
   static bool diffs_are_read(const Parts& parts, const Job& job) {
     return parts.wants_diffs || !job.expected_plan.empty();
   }
 
-  // Output on its way to whoever watches: redacted, in whole characters.
+  // Output on its way to whoever watches, in whole characters.
   struct Live {
-    base::RedactingStream redacting;
-    std::string text;          // not sent yet
+    std::string text{};        // not sent yet
     std::uint64_t offset = 0;  // of its first byte, those that were dropped on the way included
   };
   void send(Parts& parts, base::Stream stream, Live& from, std::size_t size) {
@@ -130,14 +128,13 @@ struct Executor::Attempt {
   void show(Parts& parts, base::Stream stream, std::string_view data) {
     if (job.state.sensitive || !applying) return;
     Live& to = live[stream == base::Stream::err];
-    to.text += to.redacting.add(data);
+    to.text += data;
     send(parts, stream, to, base::whole_characters(to.text));
   }
   // What was held back because more might have come.
   void finish_showing(Parts& parts) {
     for (const base::Stream stream : {base::Stream::out, base::Stream::err}) {
       Live& from = live[stream == base::Stream::err];
-      from.text += from.redacting.finish();
       send(parts, stream, from, from.text.size());
     }
   }
@@ -152,7 +149,7 @@ struct Executor::Attempt {
   void announce(Parts& parts) {
     if (std::exchange(announced, true)) return;
     parts.committer.submit(StateStarted{std::string(job.state.id), std::string(job.state.type->name()),
-                                        job.index, parts.redactor.redact(message)});
+                                        job.index, hide_in_text(job.state, parts.redactor, message)});
   }
 
   const Job& job;
@@ -184,7 +181,7 @@ StateResult Executor::execute(const Job& job) {
   const auto finish = [&](Outcome outcome, std::string comment) {
     result.outcome = outcome;
     if (!comment.empty()) result.comment = std::move(comment);
-    if (parts_.redactor.is_needed(result.comment)) result.comment = parts_.redactor.redact(result.comment);
+    result.comment = hide_in_text(state, parts_.redactor, std::move(result.comment));
     result.output = hide(state, parts_.redactor, std::move(result.output));
     hide(state, parts_.redactor, result.changes);
     result.duration = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - started);

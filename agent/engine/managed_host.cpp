@@ -81,7 +81,8 @@ states::ApplyContext ManagedHost::context(const Parts& parts) {
            .watch_changed = parts.watch_changed,
            .sensitive = parts.sensitive,
            .wants_diffs = parts.wants_diffs,
-           .plan_salt = parts.plan_salt},
+           .plan_salt = parts.plan_salt,
+           .redactor = parts.redactor},
           writer_};
 }
 

@@ -45,6 +45,7 @@ class ManagedHost {
     bool sensitive = false;
     bool wants_diffs = true;
     std::string_view plan_salt{};
+    const base::Redactor* redactor = nullptr;
   };
   states::ApplyContext context(const Parts& parts);
 

@@ -21,9 +21,11 @@ class UnansweredWaits final : public states::Waits {
 
 class Planner {
  public:
-  Planner(const states::Host& host, base::Interrupt& interrupt, const PlanOptions& options)
+  Planner(const states::Host& host, const base::Redactor& redactor, base::Interrupt& interrupt,
+          const PlanOptions& options)
       : machine_(host, sync_),
         watches_(options.state_dir + "/watch"),
+        redactor_(redactor),
         interrupt_(interrupt),
         salt_(options.salt) {}
 
@@ -48,7 +50,8 @@ class Planner {
                           .machine = machine_,
                           .interrupt = interrupt_,
                           .waits = waits_,
-                          .plan_salt = salt_});
+                          .plan_salt = salt_,
+                          .redactor = &redactor_});
     states::Plan planned = session.plan();
     overlay_.add(std::string(state.id), planned.effects);
     return planned;
@@ -58,6 +61,7 @@ class Planner {
   base::SyncGroup sync_;  // nothing is ever written here
   ManagedHost machine_;
   WatchStore watches_;
+  const base::Redactor& redactor_;
   base::Interrupt& interrupt_;
   const std::string& salt_;
   UnansweredWaits waits_;
@@ -82,7 +86,7 @@ std::string fingerprint(const states::Plan& plan, const std::vector<states::Chan
 PlanResult plan_recipe(const recipe::Recipe& recipe, const states::Host& host, const base::Redactor& redactor,
                        base::Interrupt& interrupt, const PlanOptions& options,
                        const std::function<void(const PlannedState&)>& each) {
-  Planner planner(host, interrupt, options);
+  Planner planner(host, redactor, interrupt, options);
   PlanResult result;
   for (const recipe::State& state : recipe.states()) {
     if (interrupt.requested()) break;
@@ -95,8 +99,7 @@ PlanResult plan_recipe(const recipe::Recipe& recipe, const states::Host& host, c
     } else {
       planned.verdict = plan->verdict;
       planned.depends_on = plan->depends_on;
-      planned.message =
-          redactor.is_needed(plan->message) ? redactor.redact(plan->message) : std::move(plan->message);
+      planned.message = hide_in_text(state, redactor, std::move(plan->message));
       planned.changes = std::move(plan->changes);
       hide(state, redactor, planned.changes);
       // What an unknown state will see cannot be known: its fingerprint stays empty and matches everything.

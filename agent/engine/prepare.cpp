@@ -58,7 +58,7 @@ std::chrono::seconds time_limit(const recipe::State& state) {
 StateSession::StateSession(Parts parts)
     : state_(parts.state),
       commands_(states::Commands::Clock::now() + time_limit(parts.state), parts.interrupt,
-                std::move(parts.live), std::move(parts.before_program)),
+                std::move(parts.live), std::move(parts.before_program), parts.redactor),
       context_(parts.machine.context({.state_id = parts.state.id,
                                       .overlay = parts.overlay,
                                       .commands = commands_,
@@ -68,7 +68,8 @@ StateSession::StateSession(Parts parts)
                                       .watch_changed = parts.watch.changed,
                                       .sensitive = parts.state.sensitive,
                                       .wants_diffs = parts.wants_diffs && !parts.state.sensitive,
-                                      .plan_salt = parts.plan_salt})) {}
+                                      .plan_salt = parts.plan_salt,
+                                      .redactor = parts.redactor})) {}
 
 states::Plan StateSession::plan() {
   return guarded<states::Plan>([&] { return state_.type->make_plan(*state_.params, context_); },

@@ -56,6 +56,7 @@ class StateSession {
     // See states::Commands; may be empty.
     states::Commands::Output live{};
     std::function<void()> before_program{};
+    const base::Redactor* redactor = nullptr;  // null: there are no secrets
   };
   explicit StateSession(Parts parts);
   StateSession(const StateSession&) = delete;

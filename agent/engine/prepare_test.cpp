@@ -26,7 +26,7 @@ constexpr auto kParams = states::param_table(states::param<&Params::watch>("watc
 struct SeenContext {
   explicit SeenContext(states::Context& context) {
     auto& [state_id, host, tree, accounts, overlay, commands, interrupt, facts, notes, waits, watch_triggered,
-           watch_changed, sensitive, wants_diffs, plan_salt] = context;
+           watch_changed, sensitive, wants_diffs, plan_salt, redactor] = context;
     id = state_id;
     root = host.root;
     os = host.os.id;
@@ -46,6 +46,7 @@ struct SeenContext {
     is_sensitive = sensitive;
     makes_diffs = wants_diffs;
     salt = plan_salt;
+    knows_secrets = redactor != nullptr;
   }
   bool operator==(const SeenContext&) const = default;
 
@@ -54,7 +55,7 @@ struct SeenContext {
   std::vector<std::string> changed;
   unsigned programs = 0;
   bool sees_root = false, nothing_planned = false, interrupted = false, is_done = false, triggered = false,
-       is_sensitive = false, makes_diffs = false;
+       is_sensitive = false, makes_diffs = false, knows_secrets = false;
 };
 
 // By the planner's thread, then by the worker's, which has ended when they are read.

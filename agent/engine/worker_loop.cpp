@@ -82,7 +82,8 @@ void WorkerLoop::run() {
 }
 
 void WorkerLoop::adopt(RunRecipe next) {
-  follow_secrets(recipe_.get(), *next.recipe, redactor_);
+  for (std::string& warning : follow_secrets(recipe_.get(), *next.recipe, redactor_))
+    notice(Notice::Level::warning, std::move(warning));
   recipe_ = std::move(next.recipe);
   version_ = next.version;
   resume_ = next.resume;

@@ -13,6 +13,7 @@
 
 #include "base/file_read.hpp"
 #include "base/json_text.hpp"
+#include "base/output_text.hpp"
 #include "base/process.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
@@ -53,8 +54,11 @@ Result<std::string> output_of(std::vector<std::string> argv, base::Interrupt& in
   command.interrupt = &interrupt;
   auto done = base::run(command);
   if (!done) return std::move(done).error();
-  if (!done->ok()) return Error(ErrorCode::io, std::string(base::trim(done->output)));
-  return std::move(done->output);
+  // A line that the limit has cut might show half a secret, which nobody would know for one.
+  if (done->dropped_bytes > 0) done->output.resize(done->output.rfind('\n', kMostOutput - 1) + 1);
+  std::string output = base::clean_output(done->output);
+  if (!done->ok()) return Error(ErrorCode::io, std::string(base::trim(output)));
+  return output;
 }
 
 Result<std::string> unit_name(const Question& question) {
@@ -99,7 +103,8 @@ Result<QueryAnswer> journal(const Question& question) {
   JsonText json;
   json.begin_object().key("lines").begin_list();
   std::uint64_t lines = 0;
-  for (const std::string_view line : base::split(question.redactor.redact(*text), '\n'))
+  const std::string safe = question.redactor.redact(*text);
+  for (const std::string_view line : base::split(safe, '\n'))
     if (!line.empty() && lines++ < question.rows) json.value(line);
   return QueryAnswer{.data = json.end_list().end_object().take(), .more = lines >= question.rows};
 }

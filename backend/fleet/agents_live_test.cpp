@@ -338,6 +338,14 @@ TEST_CASE("plans, runs, queries and settings are answered by the agents that wer
   querying.join();
   CHECK(JsonView(answer->body).number("data.cores") == 2);
 
+  // Not 403: whoever asks may, and opsctl would advise another token.
+  auto [curious, unanswered] = in_background("/query", R"({"instance_id":"web1","kind":"journal"})");
+  const auto unwanted = agent.next_message<protocol::Query>();
+  REQUIRE(unwanted);
+  agent.send(protocol::Nack{.error = "this agent's configuration does not allow it"}, unwanted->envelope.mid);
+  curious.join();
+  CHECK(unanswered->status == 409);
+
   auto [setting, accepted] = in_background("/settings", R"({"settings":{"round_delay_s":60}})");
   const auto settings = agent.next_message<protocol::Settings>();
   REQUIRE(settings);

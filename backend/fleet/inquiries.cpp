@@ -60,7 +60,8 @@ bool Inquiries::answered(domain::InstanceKey instance, const std::string& mid, c
 void Inquiries::refused(domain::InstanceKey instance, const std::string& mid, const std::string& error,
                         bool retryable) {
   if (Inquiry* inquiry = find(instance, mid))
-    inquiry->settle(Error(retryable ? ErrorCode::cancelled : ErrorCode::permission, error));
+    // Whoever asks has every right to: it is the machine that does not do it.
+    inquiry->settle(Error(retryable ? ErrorCode::cancelled : ErrorCode::unsupported, error));
 }
 
 void Inquiries::run_ended(domain::InstanceKey instance, const protocol::StateLog& result) {

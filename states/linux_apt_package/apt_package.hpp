@@ -14,6 +14,7 @@ inline constexpr auto kParams = param_table(
     param<&Params::name>("name",
                          "packages, each with what is wanted of it: installed, latest, removed, purged, a "
                          "version, or a .deb file")
+        .names()
         .required(),
     param<&Params::repo>("repo", "release to install from, as in apt-get -t").alias("fromrepo"),
     param<&Params::deb_conf_file>("deb-conf-file",

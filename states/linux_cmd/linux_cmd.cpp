@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "states/files/working_folder.hpp"
 #include "states/linux_cmd/run_as.hpp"
+#include "states/programs/shell_command.hpp"
 #include "states/state.hpp"
 
 namespace states::linux_cmd {
@@ -42,8 +43,8 @@ constexpr auto kParams = param_table(
     param<&Params::env>("env", "additional environment; entries without a value are skipped").split_words(),
     param<&Params::timeout>("timeout", "seconds after which it is ended with all that it started")
         .fallback("600"),
-    param<&Params::if_path_present>("if-path-present", "run only if all of these exist"),
-    param<&Params::if_path_absent>("if-path-absent", "run only if none of these exists"));
+    param<&Params::if_path_present>("if-path-present", "run only if all of these exist").names(),
+    param<&Params::if_path_absent>("if-path-absent", "run only if none of these exists").names());
 
 class Cmd final : public State<Params> {
  public:
@@ -179,7 +180,7 @@ PlanWith<NoSteps> Cmd::plan(const Params& params, Context& context) const {
     return std::move(*skipped);
   if (auto stop = obstacle(params, std::move(runner), context)) return std::move(*stop);
   Plan plan{.verdict = Verdict::change, .message = "Run a command (runs every round)"};
-  plan.changes = {{.what = "command", .before = "", .after = shortened(params.cmd)}};
+  plan.changes = {{.what = "command", .before = "", .after = shortened(context.without_secrets(params.cmd))}};
   plan.effects = {{.kind = EffectKind::anything}};
   return plan;
 }
@@ -203,7 +204,7 @@ std::vector<std::string> environment_for(const Params& params, const Runner& run
   return environment;
 }
 
-Applied judge(const base::Completed& completed, bool may_quote) {
+Applied judge(const base::Completed& completed, const Context& context) {
   std::string output = base::clean_output(completed.output);
   if (completed.ok()) return Applied::done("Command succeeded", std::move(output));
   std::string comment = "Command failed (exit " + std::to_string(completed.exit_code) + ")";
@@ -211,8 +212,8 @@ Applied judge(const base::Completed& completed, bool may_quote) {
     const char* name = ::sigabbrev_np(completed.signal);
     comment = "Command failed (signal " + (name ? std::string(name) : std::to_string(completed.signal)) + ")";
   }
-  if (const std::string_view line = base::last_line(output); may_quote && !line.empty())
-    comment += ": " + shortened(line);
+  if (const std::string_view line = base::last_line(output); !context.sensitive && !line.empty())
+    comment += ": " + shortened(context.without_secrets(line));
   return Applied::failed(std::move(comment), std::move(output));
 }
 
@@ -227,7 +228,7 @@ Applied Cmd::apply(const Params& params, const Plan&, const NoSteps&, ApplyConte
   if (!folder) return Applied::failed(folder.error().with_context("working directory"));
 
   base::Command command;
-  command.argv = {std::string(params.shell), "-c", std::string(params.cmd)};
+  programs::set_shell_command(command, params.shell, params.cmd, context);
   command.env = environment_for(params, runner);
   command.cwd = std::move(*cwd);
   command.cwd_folder = folder->get();
@@ -236,7 +237,7 @@ Applied Cmd::apply(const Params& params, const Plan&, const NoSteps&, ApplyConte
   auto completed = context.commands.run(std::move(command));
   if (!completed)
     return Applied::failed(completed.error(), base::clean_output(context.commands.interrupted_output()));
-  return judge(*completed, !context.sensitive);
+  return judge(*completed, context);
 }
 
 constexpr Cmd kType;

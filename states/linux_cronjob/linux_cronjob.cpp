@@ -114,13 +114,13 @@ std::variant<std::optional<std::string>, Plan> account_of(std::string_view user,
   return Plan::fail(message);
 }
 
-// What to say of a job, before or after it was put there.
+// What to say of a job, before or after it was put there; an empty `line`: nothing of what it does.
 std::string describe(JobState state, bool done, const std::string& user, const std::string& line) {
   const std::string_view what = state == JobState::present ? "Job already present for "
                                 : state == JobState::added
                                     ? (done ? "Job added for " : "Add a job for ")
                                     : (done ? "Job updated for " : "Update the job of ");
-  return std::string(what) + user + ": " + line;
+  return std::string(what) + user + (line.empty() ? "" : ": " + line);
 }
 
 PlanWith<Steps> Cronjob::plan(const Params& params, Context& context) const {
@@ -138,8 +138,9 @@ PlanWith<Steps> Cronjob::plan(const Params& params, Context& context) const {
     const std::string command = squeezed(given);
     const std::string line = times + " " + command;
     const Crontab::Put put = crontab.put(times, command);
-    steps.comments.push_back(describe(put.state, true, steps.user, line));
-    plan.message += (plan.message.empty() ? "" : "; ") + describe(put.state, false, steps.user, line);
+    const std::string shown = context.sensitive ? std::string() : line;
+    steps.comments.push_back(describe(put.state, true, steps.user, shown));
+    plan.message += (plan.message.empty() ? "" : "; ") + describe(put.state, false, steps.user, shown);
     if (put.state == JobState::present) continue;
     plan.changes.push_back({.what = "cron job of " + steps.user,
                             .before = put.state == JobState::added ? "absent" : put.before,

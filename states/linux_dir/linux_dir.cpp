@@ -25,7 +25,7 @@ struct Params {
 };
 
 constexpr auto kParams = param_table(
-    param<&Params::path>("path", "absolute paths of the directories").required(),
+    param<&Params::path>("path", "absolute paths of the directories").names().required(),
     param<&Params::user>("user", "owner, name or number").fallback("kept; root when created"),
     param<&Params::group>("group", "group, name or number").fallback("kept; root when created"),
     param<&Params::mode>("mode", "permissions, octal text").fallback("kept; 0755 when created"),

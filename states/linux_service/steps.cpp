@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "states/files/working_folder.hpp"
 #include "states/linux_service/services.hpp"
+#include "states/programs/shell_command.hpp"
 
 namespace states::linux_service {
 
@@ -55,7 +56,7 @@ base::Result<void> run_command(Attempt& attempt, ApplyContext& context) {
   auto folder = files::working_folder(context);
   if (!folder) return std::move(folder).error();
   base::Command command;
-  command.argv = {"/bin/sh", "-c", attempt.step.command};
+  programs::set_shell_command(command, "/bin/sh", attempt.step.command, context);
   command.cwd = *std::move(folder);
   command.timeout = kCommandTimeout;
   auto completed = context.commands.run(std::move(command));

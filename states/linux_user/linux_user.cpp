@@ -44,7 +44,9 @@ constexpr auto kParams = param_table(
     param<&Params::shell>("shell", "login shell").fallback("kept; the system's default when created"),
     param<&Params::no_login>("no-login", "the shell is nologin (or /bin/false); false does not undo it")
         .fallback("false"),
-    param<&Params::groups>("groups", "exactly these supplementary groups; [] removes all").fallback("kept"),
+    param<&Params::groups>("groups", "exactly these supplementary groups; [] removes all")
+        .names()
+        .fallback("kept"),
     param<&Params::system_account>("system-account",
                                    "take the number of a new user from those for the system")
         .fallback("false"));

@@ -39,7 +39,7 @@ class NobodyWaits final : public states::Waits {
 struct StateHarness::Session {
   explicit Session(StateHarness& harness)
       : interrupt(harness.interrupt ? *harness.interrupt : none),
-        commands(states::Commands::Clock::now() + harness.timeout, interrupt, {}, {}),
+        commands(states::Commands::Clock::now() + harness.timeout, interrupt, {}, {}, harness.redactor),
         context{{.state_id = harness.state_id,
                  .host = harness.host_,
                  .tree = harness.tree_,
@@ -52,7 +52,8 @@ struct StateHarness::Session {
                  .waits = waits,
                  .watch_triggered = harness.watch_triggered,
                  .watch_changed = harness.watch_changed,
-                 .sensitive = harness.sensitive},
+                 .sensitive = harness.sensitive,
+                 .redactor = harness.redactor},
                 harness.writer_} {}
   base::NoInterrupt none;
   base::Interrupt& interrupt;

@@ -50,6 +50,7 @@ class StateHarness {
   bool watch_triggered = false;
   std::vector<std::string> watch_changed;
   bool sensitive = false;  // as a recipe may call a state
+  const base::Redactor* redactor = nullptr;
   std::string state_id = "test";
   base::Interrupt* interrupt = nullptr;
   std::chrono::seconds timeout{60};
