@@ -172,13 +172,21 @@ std::optional<Plan> obstacle(const Params& params, std::variant<Runner, Plan> ru
   return std::nullopt;
 }
 
+// In which rounds it runs.
+std::string how_often(const Params& params) {
+  if (params.if_path_present.empty() && params.if_path_absent.empty()) return "runs every round";
+  if (params.if_path_present.empty() && params.if_path_absent.size() == 1)
+    return "runs until " + std::string(params.if_path_absent.front()) + " exists";
+  return "runs while its guards hold";
+}
+
 PlanWith<NoSteps> Cmd::plan(const Params& params, Context& context) const {
   auto runner = run_as(params.user, params.group, context);
   const Runner* known = std::get_if<Runner>(&runner);
   if (auto skipped = held_back(params, known ? whose(*known) : std::nullopt, context))
     return std::move(*skipped);
   if (auto stop = obstacle(params, std::move(runner), context)) return std::move(*stop);
-  Plan plan{.verdict = Verdict::change, .message = "Run a command (runs every round)"};
+  Plan plan{.verdict = Verdict::change, .message = "Run a command (" + how_often(params) + ")"};
   plan.changes = {{.what = "command", .before = "", .after = shortened(params.cmd)}};
   plan.effects = {{.kind = EffectKind::anything}};
   return plan;

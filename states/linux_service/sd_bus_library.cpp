@@ -43,6 +43,7 @@ base::Result<SdBusLibrary> SdBusLibrary::load() {
   find(library.path_encode, "sd_bus_path_encode");
   find(library.message_new_method_call, "sd_bus_message_new_method_call");
   find(library.message_append_basic, "sd_bus_message_append_basic");
+  find(library.message_append_strv, "sd_bus_message_append_strv");
   find(library.message_get_error, "sd_bus_message_get_error");
   find(library.message_read_basic, "sd_bus_message_read_basic");
   find(library.message_enter_container, "sd_bus_message_enter_container");

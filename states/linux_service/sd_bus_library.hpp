@@ -27,6 +27,7 @@ struct SdBusLibrary {
   decltype(&::sd_bus_path_encode) path_encode;
   decltype(&::sd_bus_message_new_method_call) message_new_method_call;
   decltype(&::sd_bus_message_append_basic) message_append_basic;
+  decltype(&::sd_bus_message_append_strv) message_append_strv;
   decltype(&::sd_bus_message_get_error) message_get_error;
   decltype(&::sd_bus_message_read_basic) message_read_basic;
   decltype(&::sd_bus_message_enter_container) message_enter_container;

@@ -46,6 +46,28 @@ base::Result<Services::Found> Services::find_settled(std::string_view name) {
   }
 }
 
+base::Result<Services::Boot> Services::look_at_boot(const Found& found, std::string_view name) {
+  auto status = found.control->look_at_boot(name);
+  if (!status) return std::move(status).error();
+  if (found.control == &systemd_ && status->shown == "generated" && sysv_.has_script(name)) {
+    auto of_script = sysv_.look_at_boot(name);
+    if (!of_script) return std::move(of_script).error();
+    return Boot{&sysv_, *std::move(of_script)};
+  }
+  return Boot{found.control, *std::move(status)};
+}
+
+base::Result<Performed> Services::perform_for_boot(const Found& found, std::string_view name, BootVerb verb) {
+  if (verb == BootVerb::mask || verb == BootVerb::unmask) return found.control->perform_for_boot(name, verb);
+  auto boot = look_at_boot(found, name);
+  if (!boot) return std::move(boot).error();
+  if (!boot->status.why_fixed.empty()) return Performed{.detail = boot->status.why_fixed};
+  auto performed = boot->control->perform_for_boot(name, verb);
+  if (!performed || !systemd_runs_ || boot->control == &systemd_) return performed;
+  if (auto reloaded = systemd_.reload_definitions(); !reloaded) return std::move(reloaded).error();
+  return performed;
+}
+
 base::Result<Services::Found> Services::prepare(std::string_view name) {
   auto found = find(name);
   if (!found) return found;

@@ -16,6 +16,8 @@ class SystemdControl final : public ServiceControl {
 
   base::Result<ServiceStatus> look(std::string_view name) override;
   base::Result<Performed> perform(std::string_view name, Verb verb) override;
+  base::Result<BootStatus> look_at_boot(std::string_view name) override;
+  base::Result<Performed> perform_for_boot(std::string_view name, BootVerb verb) override;
   std::string recent_log(std::string_view name) override;
 
   // Makes systemd read unit files and init scripts again.

@@ -38,7 +38,9 @@ base::Result<UnitProperties> read_properties(MessageReader reader) {
   reader.enter(SD_BUS_TYPE_ARRAY, "{sv}");
   while (reader.enter(SD_BUS_TYPE_DICT_ENTRY, "sv")) {
     const std::string name = reader.text();
-    if (name == "LoadState") {
+    if (name == "Id") {
+      found.id = reader.text_variant();
+    } else if (name == "LoadState") {
       found.load_state = reader.text_variant();
     } else if (name == "LoadError") {
       found.load_error = reader.error_variant();
@@ -156,6 +158,41 @@ base::Result<std::string> SystemdSession::run_job(const char* method, const std:
   };
   if (auto waited = bus.wait_until(has_ended, unit, context); !waited) return std::move(waited).error();
   return result;
+}
+
+base::Result<std::string> SystemdSession::unit_file_state(const std::string& unit, Context& context) {
+  auto connected = bus();
+  if (!connected) return std::move(connected).error();
+  Bus& bus = **connected;
+  auto request = bus.new_call(kManagerPath, kManager, "GetUnitFileState", {unit.c_str()});
+  if (!request) return std::move(request).error();
+  auto reply = bus.call(*std::move(request), "systemd", context);
+  if (!reply) return std::move(reply).error();
+  return MessageReader(bus.library(), reply->get()).text();
+}
+
+base::Result<void> SystemdSession::change_unit_file(const char* method, const std::string& unit, bool runtime,
+                                                    Context& context) {
+  auto connected = bus();
+  if (!connected) return std::move(connected).error();
+  Bus& bus = **connected;
+  auto request = bus.new_call(kManagerPath, kManager, method);
+  if (!request) return std::move(request).error();
+  std::string name = unit;
+  char* units[] = {name.data(), nullptr};
+  const int is_runtime = runtime ? 1 : 0;
+  const int is_forced = 0;
+  const bool takes_force =
+      method == std::string_view("EnableUnitFiles") || method == std::string_view("MaskUnitFiles");
+  int answer = bus.library().message_append_strv(request->get(), units);
+  if (answer >= 0)
+    answer = bus.library().message_append_basic(request->get(), SD_BUS_TYPE_BOOLEAN, &is_runtime);
+  if (answer >= 0 && takes_force)
+    answer = bus.library().message_append_basic(request->get(), SD_BUS_TYPE_BOOLEAN, &is_forced);
+  if (answer < 0) return base::os_error(-answer, std::string("calling ") + method + " of systemd");
+  auto reply = bus.call(*std::move(request), unit, context);
+  if (!reply) return std::move(reply).error();
+  return {};
 }
 
 base::Result<void> SystemdSession::reload_definitions(Context& context) {

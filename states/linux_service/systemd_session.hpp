@@ -15,6 +15,7 @@ namespace states::linux_service {
 
 // The unit's properties of these names, as systemd documents them.
 struct UnitProperties {
+  std::string id;            // the unit's own name, where it was asked for by another one
   std::string load_state;    // "loaded", "not-found", "masked", …
   std::string load_error;    // why it could not be loaded
   std::string active_state;  // "active", "activating", "failed", …
@@ -35,8 +36,17 @@ class SystemdSession {
   // Whether the unit has done all it does once its program has ended, and so never counts as running.
   bool ends_when_done(const std::string& unit, Context& context);
 
-  // Queues a job by one of the methods StartUnit, RestartUnit, ReloadUnit, and waits for its end, which is
-  // "done", "failed", "dependency", … Refused by systemd: ErrorCode::io with its text.
+  // As `systemctl is-enabled` says it ("enabled", "static", "masked", …), from the files as they are now.
+  // Refused by systemd (no such unit, an invalid file): ErrorCode::io with its text.
+  base::Result<std::string> unit_file_state(const std::string& unit, Context& context);
+
+  // EnableUnitFiles, DisableUnitFiles, MaskUnitFiles or UnmaskUnitFiles. `runtime`: until the next boot only.
+  // Refused by systemd: ErrorCode::io with its text.
+  base::Result<void> change_unit_file(const char* method, const std::string& unit, bool runtime,
+                                      Context& context);
+
+  // Queues a job by one of the methods StartUnit, StopUnit, RestartUnit, ReloadUnit, and waits for its end,
+  // which is "done", "failed", "dependency", … Refused by systemd: ErrorCode::io with its text.
   base::Result<std::string> run_job(const char* method, const std::string& unit, Context& context);
 
   // daemon-reload.
