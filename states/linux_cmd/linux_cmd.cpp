@@ -11,6 +11,7 @@
 #include "states/files/working_folder.hpp"
 #include "states/linux_cmd/run_as.hpp"
 #include "states/state.hpp"
+#include "states/systemd/leftovers.hpp"
 
 namespace states::linux_cmd {
 
@@ -241,10 +242,13 @@ Applied Cmd::apply(const Params& params, const Plan&, const NoSteps&, ApplyConte
   command.cwd_folder = folder->get();
   command.identity = runner.identity;
   command.timeout = context.commands.time_left();  // by time_limit(), or what the recipe says
-  auto completed = context.commands.run(std::move(command));
+  systemd::Leftovers left(command, context);
+  auto completed = context.commands.run(command);
   if (!completed)
     return Applied::failed(completed.error(), base::clean_output(context.commands.interrupted_output()));
-  return judge(*completed, !context.sensitive);
+  Applied applied = judge(*completed, !context.sensitive);
+  if (const std::string remark = left.remark(); !remark.empty()) applied.comment += "; " + remark;
+  return applied;
 }
 
 constexpr Cmd kType;

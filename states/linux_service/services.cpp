@@ -4,9 +4,12 @@
 
 #include <algorithm>
 
-#include "states/linux_service/waiting.hpp"
+#include "states/systemd/waiting.hpp"
 
 namespace states::linux_service {
+
+using systemd::Clock;
+using systemd::pause_for;
 
 namespace {
 

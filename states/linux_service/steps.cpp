@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "states/files/working_folder.hpp"
 #include "states/linux_service/services.hpp"
+#include "states/systemd/leftovers.hpp"
 
 namespace states::linux_service {
 
@@ -64,7 +65,8 @@ base::Result<void> run_command(Attempt& attempt, ApplyContext& context) {
   command.argv = {"/bin/sh", "-c", attempt.step.command};
   command.cwd = *std::move(folder);
   command.timeout = kCommandTimeout;
-  auto completed = context.commands.run(std::move(command));
+  systemd::Leftovers left(command, context);
+  auto completed = context.commands.run(command);
   if (!completed) return std::move(completed).error();
   add_text(attempt.output, completed->output);
   if (completed->ending == base::Ending::signalled)

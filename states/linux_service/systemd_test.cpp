@@ -15,8 +15,8 @@
 #include <doctest/doctest.h>
 
 #include "base/unique_fd.hpp"
-#include "states/linux_service/systemd_session.hpp"
 #include "states/state.hpp"
+#include "states/systemd/systemd_session.hpp"
 #include "tests/support/state_harness.hpp"
 
 namespace states::linux_service {
@@ -616,7 +616,7 @@ TEST_SUITE("system") {
                             .facts = cache,
                             .notes = cache,
                             .waits = waits};
-    states::linux_service::SystemdSession session;
+    states::systemd::SystemdSession session;
     REQUIRE(session.properties("web.service", context));
     REQUIRE(shell("systemctl daemon-reexec"));
     const auto again = session.properties("web.service", context);

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/process.hpp"
+#include "states/systemd/leftovers.hpp"
 
 namespace states::linux_service {
 
@@ -72,9 +73,13 @@ bool SysvControl::has_script(std::string_view name) const {
 }
 
 base::Result<base::Completed> SysvControl::run_script(std::string_view name, const char* verb) {
+  base::Command command;
   if (!beside_systemd_ && base::find_program("service"))
-    return context_.commands.run({"service", std::string(script_name(name)), verb});
-  return context_.commands.run({script_path(name), verb});
+    command.argv = {"service", std::string(script_name(name)), verb};
+  else
+    command.argv = {script_path(name), verb};
+  systemd::Leftovers left(command, context_);  // the service itself
+  return context_.commands.run(command);
 }
 
 base::Result<ServiceStatus> SysvControl::look(std::string_view name) {

@@ -2,16 +2,19 @@
 // round (it lives in Context::facts).
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
-#include "states/linux_service/bus.hpp"
+#include "states/systemd/bus.hpp"
 
-namespace states::linux_service {
+namespace states::systemd {
 
 // The unit's properties of these names, as systemd documents them.
 struct UnitProperties {
@@ -49,6 +52,13 @@ class SystemdSession {
   // which is "done", "failed", "dependency", … Refused by systemd: ErrorCode::io with its text.
   base::Result<std::string> run_job(const char* method, const std::string& unit, Context& context);
 
+  // Moves the processes to a new scope unit: a group of theirs that ends when the last of them does. They are
+  // there when this returns.
+  base::Result<void> start_scope(const std::string& scope, const std::string& description,
+                                 std::span<const pid_t> processes, Context& context);
+  // Moves more of them there.
+  base::Result<void> attach(const std::string& scope, std::span<const pid_t> processes, Context& context);
+
   // daemon-reload.
   base::Result<void> reload_definitions(Context& context);
 
@@ -59,6 +69,8 @@ class SystemdSession {
   };
   base::Result<Bus*> bus();
   base::Result<void> listen_to_jobs(Bus& bus, Context& context);
+  base::Result<std::string> queue_and_wait(Bus& bus, Message request, const std::string& unit,
+                                           Context& context);
   base::Result<Message> get(const std::string& unit, const char* property, Context& context);
   void note_ended_job(sd_bus_message* signal);
 
@@ -67,4 +79,4 @@ class SystemdSession {
   std::vector<Job> ended_jobs_;  // since the last one was queued
 };
 
-}  // namespace states::linux_service
+}  // namespace states::systemd
