@@ -13,6 +13,7 @@
 #include "base/bounded_output.hpp"
 #include "base/pipe_write.hpp"
 #include "base/process_start.hpp"
+#include "base/process_tree.hpp"
 
 namespace base {
 
@@ -55,6 +56,7 @@ class Session {
   void wait_and_serve();
   void end_tree(Ending why);
   void read_report();
+  void note_left_behind();
   void drain();
   void read_output(UniqueFd& pipe, Stream stream);
   void write_input();
@@ -63,6 +65,7 @@ class Session {
   StartedProgram program_;
   BoundedOutput output_;
   Phase phase_ = Phase::running;
+  bool others_run_ = false;    // when the program ended
   Clock::time_point wake_up_;  // the deadline when running, the end of the grace when draining
   std::size_t input_written_ = 0;
   std::optional<Report> start_failure_;
@@ -77,6 +80,8 @@ Result<Completed> Session::run_to_end() {
   }
   if (start_failure_) return start_error(command_, program_, *start_failure_);
 
+  const bool by_itself = completed_.ending == Ending::exited || completed_.ending == Ending::signalled;
+  if (by_itself && others_run_) note_left_behind();
   // What was written just before the end is still in the pipes. They hold no more than one read takes;
   // reading on until they are empty could take forever with children that still write.
   read_output(program_.output, Stream::out);
@@ -99,6 +104,15 @@ void Session::check_clock_and_interrupt() {
     const bool all_read = !program_.output && !program_.error;
     if (all_read || late || interrupted) phase_ = Phase::finished;
   }
+}
+
+// While the supervisor is there, which has all of them below it.
+void Session::note_left_behind() {
+  std::vector<pid_t> left = living_descendants(program_.supervisor.pid());
+  completed_.left_behind = left.size();
+  if (left.empty() || !command_.on_left_behind) return;
+  left.push_back(program_.supervisor.pid());
+  command_.on_left_behind(left);
 }
 
 void Session::end_tree(Ending why) {
@@ -146,6 +160,7 @@ void Session::read_report() {
   } else if (report.what == Report::What::program_ended) {
     completed_.cpu = std::chrono::microseconds(report.cpu_us);
     completed_.max_rss_kb = static_cast<std::uint64_t>(report.max_rss_kb);
+    others_run_ = report.others_run != 0;
     if (phase_ != Phase::running) return;
     const bool exited = WIFEXITED(report.wait_status);
     completed_.ending = exited ? Ending::exited : Ending::signalled;

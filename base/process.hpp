@@ -1,10 +1,11 @@
-// Running external programs: argv in, bounded output and exit status out, nothing left behind.
+// Running external programs: argv in, bounded output and exit status out.
 //
 // Every program runs below a small supervisor process of ours (a fork that only makes async-signal-safe
 // calls). The supervisor is the "child subreaper" of everything the program starts, so grandchildren that
 // fork twice or change their session are still found and ended with it; and when this process dies, however
 // it dies, the supervisor ends the tree too. A program that ends normally may leave children running (a
-// daemon that it started): those are left alone.
+// daemon that it started): those are left alone. Should they still have its output open, a process of ours
+// goes on reading it, and throws it away: else their next line would be their end.
 // Should somebody kill -9 the supervisor, the program dies with it and counts as killed; its children may
 // stay.
 //
@@ -57,6 +58,9 @@ struct Command {
   std::size_t keep_head = 64 * 1024;             // bytes of output kept from the start …
   std::size_t keep_tail = 64 * 1024;             // … and from the end
   Interrupt* interrupt = nullptr;
+  // Called on the calling thread when the program has ended by itself and left others running, with their ids
+  // and that of the process which will read their output. May be empty.
+  std::function<void(const std::vector<pid_t>&)> on_left_behind;
   // Called with all output as it comes (what is later dropped included), on the calling thread; may be empty.
   std::function<void(Stream, std::string_view)> on_output;
 };
@@ -79,6 +83,7 @@ struct Completed {
   // Peak memory of the largest of them. Never less than our own at the time: between fork and exec the
   // program is a copy of us, and the kernel counts that.
   std::uint64_t max_rss_kb = 0;
+  std::size_t left_behind = 0;  // how many processes the program has left running
 
   bool ok() const { return ending == Ending::exited && exit_code == 0; }
 };

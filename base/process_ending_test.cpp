@@ -17,6 +17,7 @@
 
 #include "base/process.hpp"
 #include "base/unique_fd.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 namespace base {
 
@@ -88,6 +89,17 @@ struct Timed {
   Completed completed;
   Clock::duration took;
 };
+
+// How many processes are in a session.
+std::size_t in_session(pid_t session) {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") == std::string::npos && ::getsid(std::stoi(name)) == session)
+      ++count;
+  }
+  return count;
+}
 
 Timed must_run(const Command& command) {
   const auto start = Clock::now();
@@ -206,6 +218,40 @@ TEST_CASE("a background child that holds stdout does not block, and lives on") {
   CHECK(run.took >= 300ms);
   CHECK(run.took < 10s);
   CHECK(family.wait_for_size(1));  // its environment is unreadable for a moment while it is exec'd
+}
+
+TEST_CASE("a background child lives on when it writes to the output that nobody wants any more") {
+  const Family family;
+  const tests::ScratchFolder scratch;
+  const std::string mark = scratch / "went-on";
+  Command command = family.shell("{ sleep 1; echo out; echo err >&2; echo $? >" + mark +
+                                 "; exec sleep 1000; } & echo started");
+  command.drain_grace = 100ms;
+  std::vector<pid_t> left;
+  command.on_left_behind = [&](const std::vector<pid_t>& pids) { left = pids; };
+  const Timed run = must_run(command);
+  CHECK(run.completed.ok());
+  CHECK(run.completed.output == "started\n");
+  CHECK(run.completed.left_behind >= 1);
+  CHECK(left.size() == run.completed.left_behind + 1);  // and whoever reads what they print
+  for (int i = 0; i < 1000 && !std::filesystem::exists(mark); ++i)
+    ::usleep(10'000);
+  CHECK(std::filesystem::exists(mark));
+  CHECK(family.wait_for_size(1));
+  REQUIRE(left.size() > 1);
+  CHECK(in_session(left.back()) == 1);  // the reader
+  for (const pid_t pid : family.living())
+    ::kill(pid, SIGKILL);
+  for (int i = 0; i < 1000 && in_session(left.back()) > 0; ++i)
+    ::usleep(10'000);
+  CHECK(in_session(left.back()) == 0);
+}
+
+TEST_CASE("a program that leaves nothing behind says so") {
+  const Family family;
+  Command command = family.shell("sleep 0.1 & wait; true");
+  command.on_left_behind = [](const std::vector<pid_t>&) { FAIL("nothing was left"); };
+  CHECK(must_run(command).completed.left_behind == 0);
 }
 
 TEST_CASE("a background child that writes without end does not block") {

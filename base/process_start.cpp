@@ -220,6 +220,8 @@ Result<StartedProgram> start(const Command& command) {
   plan.output = output.write.get();
   plan.error = error.write.get();
   plan.script = script->get();
+  plan.output_end = output.read.get();
+  plan.error_end = error.read.get();
   plan.control = control.read.get();
   plan.report = report.write.get();
   plan.term_grace_ms = std::min(command.term_grace, kLongestGrace).count();

@@ -24,6 +24,8 @@ class SupervisorHandle {
       : pid_(std::exchange(other.pid_, -1)), control_(std::move(other.control_)) {}
   ~SupervisorHandle();
 
+  pid_t pid() const { return pid_; }
+
   // Orders the end of the whole tree, even if the program itself has ended. The report says when it is done.
   void end_tree();
 

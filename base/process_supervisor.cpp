@@ -117,6 +117,7 @@ class Supervisor {
   bool wait_until_all_gone(std::int64_t patience_ms);
   void signal_tree(std::initializer_list<int> signals);
   void end_tree();
+  void leave_reader() const;
 
   const SupervisorPlan& plan_;
   int child_events_ = -1;  // readable after SIGCHLD
@@ -132,8 +133,8 @@ void Supervisor::set_up() {
   default_signal_dispositions();
 
   // Whoever else waits for the end of one of our parent's pipes must not wait for us.
-  int keep[] = {plan_.null,    plan_.input,  plan_.output,     plan_.error,
-                plan_.control, plan_.report, plan_.cwd_folder, plan_.script};
+  int keep[] = {plan_.null,   plan_.input,      plan_.output, plan_.error,      plan_.control,
+                plan_.report, plan_.cwd_folder, plan_.script, plan_.output_end, plan_.error_end};
   std::sort(std::begin(keep), std::end(keep));
   const int* first = std::upper_bound(std::begin(keep), std::end(keep), 2);
   bool ready = close_other_descriptors(first, static_cast<int>(std::end(keep) - first));
@@ -170,7 +171,10 @@ void Supervisor::watch() {
     char order = 0;
     const ssize_t length = ::read(plan_.control, &order, 1);
     if (length < 0 && errno == EINTR) continue;
-    if (length > 0 || program_runs_) end_tree();
+    if (length > 0 || program_runs_)
+      end_tree();
+    else
+      leave_reader();
     return;
   }
 }
@@ -189,8 +193,12 @@ bool Supervisor::reap() {
     if (pid < 0) return errno != ECHILD;
     if (pid != program_) continue;
     program_runs_ = false;
+    siginfo_t ignored{};
+    const bool is_last =
+        ::waitid(P_ALL, 0, &ignored, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 && errno == ECHILD;
     send(plan_.report, {.what = Report::What::program_ended,
                         .wait_status = status,
+                        .others_run = is_last ? 0 : 1,
                         .cpu_us = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * std::int64_t{1'000'000} +
                                   usage.ru_utime.tv_usec + usage.ru_stime.tv_usec,
                         .max_rss_kb = usage.ru_maxrss});
@@ -216,6 +224,28 @@ void Supervisor::signal_tree(std::initializer_list<int> signals) {
   for (const int signal : signals) {
     ::kill(-program_, signal);  // no /proc: at least those that stayed in the program's process group
   }
+}
+
+// Somebody who was left behind may still have the program's output open. Without a reader his next line would
+// be his end, so there is one for as long as he has. It is a child, because our parent waits for our end.
+void Supervisor::leave_reader() const {
+  pollfd ends[] = {{plan_.output_end, POLLIN, 0}, {plan_.error_end, POLLIN, 0}};
+  const auto is_open = [](const pollfd& end) { return end.fd >= 0 && (end.revents & POLLHUP) == 0; };
+  if (::poll(ends, 2, 0) < 0 || (!is_open(ends[0]) && !is_open(ends[1]))) return;
+  if (::_Fork() != 0) return;
+  ::prctl(PR_SET_NAME, "output-reader");
+  int keep[] = {std::min(plan_.output_end, plan_.error_end), std::max(plan_.output_end, plan_.error_end)};
+  close_other_descriptors(keep, 2);
+  static char thrown_away[16 * 1024];
+  while (ends[0].fd >= 0 || ends[1].fd >= 0) {
+    if (::poll(ends, 2, -1) < 0) continue;
+    for (pollfd& end : ends) {
+      if (end.fd < 0 || end.revents == 0) continue;
+      const ssize_t length = ::read(end.fd, thrown_away, sizeof thrown_away);
+      if (length == 0 || (length < 0 && errno != EINTR && errno != EAGAIN)) end.fd = -1;
+    }
+  }
+  ::_exit(0);
 }
 
 void Supervisor::end_tree() {

@@ -32,9 +32,12 @@ struct SupervisorPlan {
   int output = -1;  // write ends of its stdout …
   int error = -1;   // … and stderr
   int script = -1;  // becomes the program's descriptor 3; -1: it has none
+  // The read ends, for what is printed by those whom the program leaves behind.
+  int output_end = -1;
+  int error_end = -1;
 
   // Read end. A byte: end the tree. End of file (we are done, or dead): end the tree if the program still
-  // runs, otherwise go away and leave its children be.
+  // runs, otherwise go away and leave its children be; whoever prints something finds a reader.
   int control = -1;
   int report = -1;  // write end, takes Reports
 
@@ -50,12 +53,13 @@ struct Report {
     identity_failed,
     cwd_failed,
     exec_failed,
-    program_ended,  // wait_status, cpu_us, max_rss_kb
+    program_ended,  // wait_status, others_run, cpu_us, max_rss_kb
     tree_ended,     // after an order to end the tree: done, or given up on what KILL does not end
   };
   What what{};
   std::int32_t error_number = 0;
   std::int32_t wait_status = 0;
+  std::int32_t others_run = 0;  // 1: what it started was still there when it ended
   std::int64_t cpu_us = 0;
   std::int64_t max_rss_kb = 0;
 };

@@ -171,9 +171,10 @@ TEST_CASE("the program gets no descriptor of ours but its three") {
   REQUIRE(leaky);
   CHECK(must_run({.argv = {"ls", "/proc/self/fd"}, .env = clean_environment()}).output ==
         "0\n1\n2\n3\n");  // 3: ls itself
-  // The supervisor has its stdio, the two pipes to us and its signalfd.
+  // The supervisor has its stdio, the two pipes to us, its signalfd, and the ends of the output that it may
+  // have to read once we are done.
   const Completed completed = must_run(shell("ls /proc/$PPID/fd | wc -l; cat /proc/$PPID/comm"));
-  CHECK(completed.output == "6\nsupervisor\n");
+  CHECK(completed.output == "8\nsupervisor\n");
 }
 
 TEST_CASE("run() works when our own stdio is closed") {

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include <climits>
 
@@ -143,6 +145,22 @@ bool signal_descendants(std::initializer_list<int> signals) {
   }
   ::close(proc);
   return readable;
+}
+
+std::vector<pid_t> living_descendants(pid_t ancestor) {
+  const int proc = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (proc < 0) return {};
+  std::vector<std::pair<pid_t, pid_t>> alive;  // with their parents
+  visit_numbers(proc, [&](int pid) {
+    if (const int parent = living_parent(proc, pid); parent > 0) alive.emplace_back(pid, parent);
+  });
+  ::close(proc);
+  std::vector<pid_t> found{ancestor};
+  for (std::size_t i = 0; i < found.size(); ++i)
+    for (const auto& [pid, parent] : alive)
+      if (parent == found[i]) found.push_back(pid);
+  found.erase(found.begin());
+  return found;
 }
 
 bool close_listed_descriptors(const int* keep, int count) {

@@ -78,6 +78,8 @@ struct Context {
   Waits& waits;
   bool watch_triggered = false;
   std::span<const std::string> watch_changed{};  // the files that triggered it
+  // The parts of the state (WatchRequest::parts) that have reacted already, in a run in which others failed.
+  std::span<const std::string> watch_reacted{};
   // The recipe calls this state sensitive: the engine hides diffs and output; comments must not quote them.
   bool sensitive = false;
   bool wants_diffs = true;  // false: nobody will see them, so none need be made

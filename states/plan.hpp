@@ -80,6 +80,8 @@ struct Applied {
   AppliedEnd end = AppliedEnd::done;
   std::string comment;  // one or two lines; on failure the reason
   std::string output;   // what programs printed, or a diff
+  // The parts of a state that watches files which have reacted, though the state may have failed for others.
+  std::vector<std::string> reacted{};
 
   bool ok() const { return end == AppliedEnd::done; }
 

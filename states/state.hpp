@@ -31,12 +31,15 @@ namespace states {
 // Which systems a module is for.
 enum class Family { any, debian, rhel };
 
-// The files a state watches. When one differs from what it was at the state's last success, plan() finds the
-// state's watch_triggered set and names the action.
+// The files and folders that a state watches. When one differs from what it was at the state's last success,
+// plan() finds the state's watch_triggered set and names the action.
 struct WatchRequest {
   List paths;
   bool first_counts = true;  // a file never seen before counts as changed
   bool always = false;       // triggered in every round, nothing is remembered
+  // Who reacts, each for himself: the services of a state, by name. What one has reacted to is remembered for
+  // him though another one fails (Context::watch_reacted, Applied::reacted). Empty: the state as a whole.
+  std::vector<std::string_view> parts{};
 };
 
 // For states that may take as long as they like.

@@ -64,8 +64,8 @@ StateResult WorkerLoop::run_ad_hoc(const RunState& request) {
     machine_.new_round();
   }
   const RunRound place{.run_id = request.run_id, .round = 1};
-  StateResult result =
-      executor_.execute({.recipe = *request.recipe, .state = state, .place = place, .version = 0});
+  StateResult result = executor_.execute(
+      {.recipe = *request.recipe, .state = state, .place = place, .version = 0, .in_force = recipe_.get()});
   if (!in_round_) lock_.release();
   return result;
 }

@@ -87,13 +87,14 @@ std::vector<std::string> new_scratch(const states::Plan& plan, base::TreeWriter&
 // One try at a state, with what it needs around it.
 struct Executor::Attempt {
   Attempt(Parts& parts, const Job& attempted, StateResult& into,
-          const std::vector<states::Change>& begun_before, const WatchState& watch)
+          const std::vector<states::Change>& begun_before, WatchState& watched)
       : job(attempted),
         result(into),
         begun(begun_before),
+        watch(watched),
         session({.state = attempted.state,
                  .overlay = kNothingPlanned,
-                 .watch = watch,
+                 .watch = watched,
                  .machine = parts.machine,
                  .interrupt = parts.interrupt,
                  .waits = parts.waits,
@@ -156,6 +157,8 @@ struct Executor::Attempt {
   StateResult& result;
   const std::vector<states::Change>&
       begun;  // by earlier attempts, or a run that was killed; not reported yet
+  WatchState& watch;
+  std::vector<std::string> reacted{};  // parts of the state that are done with what they watch
   Live live[2];
   StateSession session;
   bool has_begun = false;  // something besides, which is in the result's changes
@@ -188,7 +191,7 @@ StateResult Executor::execute(const Job& job) {
     return std::move(result);
   };
 
-  const Prepared prepared =
+  Prepared prepared =
       prepare(state, kNothingPlanned, parts_.machine, parts_.watches, parts_.interrupt, !job.begun);
   if (prepared.next == Prepared::Next::skip) {
     if (job.expected_plan.empty() || job.expected_plan == kSkippedFingerprint)
@@ -206,6 +209,9 @@ StateResult Executor::execute(const Job& job) {
     result.output.clear();
     Attempt current(parts_, job, result, begun, prepared.watch);
     run(current);
+    if (!current.reacted.empty() && !is_success(result.outcome))
+      if (auto stored = parts_.watches.store_reacted(state.id, current.reacted, prepared.watch); !stored)
+        result.comment += "\nCannot remember who has reacted: " + stored.error().message();
     if (is_success(result.outcome) || result.outcome == Outcome::cancelled) break;
     if (attempt > state.retries || !pause_before_retry()) break;
     if (current.has_begun) begun = std::move(result.changes);
@@ -278,6 +284,12 @@ void Executor::apply(Attempt& attempt, const states::Plan& plan) {
   }
   parts_.committer.journal_written();
   attempt.has_begun = true;
+  if (auto noted = note_watches(attempt, plan); !noted) {
+    result.outcome = Outcome::failed;
+    result.comment =
+        "Not changed, because it cannot be noted for those who watch it: " + noted.error().message();
+    return;
+  }
 
   attempt.applying = true;
   attempt.message = plan.message;
@@ -287,6 +299,7 @@ void Executor::apply(Attempt& attempt, const states::Plan& plan) {
 
   const states::Commands& commands = attempt.session.commands();
   const states::Commands::Usage& usage = commands.usage();
+  attempt.reacted = std::move(applied.reacted);
   result.outcome = outcome_of(applied.end);
   result.comment = std::move(applied.comment);
   result.output = applied.output.empty() && !applied.ok() ? commands.interrupted_output() : applied.output;
@@ -305,6 +318,19 @@ void Executor::apply(Attempt& attempt, const states::Plan& plan) {
   hide(state, parts_.redactor, shown);
   result.outcome = Outcome::failed;
   result.comment = still_different(again, shown);
+}
+
+// What has to be on disk before anything is changed: who watches what is written now has to react, and so has
+// this state if it is triggered, also when we are killed on the way.
+base::Result<void> Executor::note_watches(Attempt& attempt, const states::Plan& plan) {
+  const Job& job = attempt.job;
+  for (const recipe::Recipe* recipe : {&job.recipe, job.in_force})
+    if (recipe)
+      if (auto noted = watchers_.before_change(*recipe, job.place, job.state.id, plan, parts_.interrupt);
+          !noted)
+        return noted;
+  if (!attempt.watch.triggered) return {};
+  return parts_.watches.begin(job.state.id, attempt.watch);
 }
 
 bool Executor::pause_before_retry() {

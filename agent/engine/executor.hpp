@@ -9,6 +9,7 @@
 #include "agent/engine/managed_host.hpp"
 #include "agent/engine/messages.hpp"
 #include "agent/engine/watch_store.hpp"
+#include "agent/engine/watchers.hpp"
 #include "base/redactor.hpp"
 #include "recipe/recipe.hpp"
 
@@ -27,7 +28,7 @@ class Executor {
     std::chrono::milliseconds retry_delay;
     bool wants_diffs = true;
   };
-  explicit Executor(const Parts& parts) : parts_(parts) {}
+  explicit Executor(const Parts& parts) : parts_(parts), watchers_(parts.watches, parts.machine) {}
 
   struct Job {
     const recipe::Recipe& recipe;
@@ -40,6 +41,8 @@ class Executor {
     // What the plan must look like, for a saved plan; empty: anything.
     std::string_view expected_plan;
     std::string_view plan_salt{};  // that it was made with
+    // The recipe in force while something besides it runs: its states watch what is written, too.
+    const recipe::Recipe* in_force = nullptr;
   };
   StateResult execute(const Job& job);
 
@@ -47,9 +50,11 @@ class Executor {
   struct Attempt;
   void run(Attempt& attempt);
   void apply(Attempt& attempt, const states::Plan& plan);
+  base::Result<void> note_watches(Attempt& attempt, const states::Plan& plan);
   bool pause_before_retry();
 
   Parts parts_;
+  Watchers watchers_;
 };
 
 }  // namespace agent::engine

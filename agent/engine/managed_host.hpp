@@ -42,6 +42,7 @@ class ManagedHost {
     states::Waits& waits;
     bool watch_triggered = false;
     std::span<const std::string> watch_changed{};
+    std::span<const std::string> watch_reacted{};
     bool sensitive = false;
     bool wants_diffs = true;
     std::string_view plan_salt{};

@@ -47,6 +47,11 @@ Prepared prepare(const recipe::State& state, const states::Overlay& overlay, Man
   if (!watch)
     return {.next = watch.error().code() == base::ErrorCode::cancelled ? Next::cancelled : Next::impossible,
             .problem = watch.error().message()};
+  // What an earlier state would put there is not missing.
+  std::erase_if(watch->unseen, [&](const WatchState::Unseen& unseen) {
+    const auto clean = base::clean_path(unseen.path);
+    return !overlay.empty() && clean && overlay.provider(states::EffectKind::file, *clean);
+  });
   return {.watch = std::move(*watch)};
 }
 
@@ -57,6 +62,7 @@ std::chrono::seconds time_limit(const recipe::State& state) {
 
 StateSession::StateSession(Parts parts)
     : state_(parts.state),
+      watch_(parts.watch),
       commands_(states::Commands::Clock::now() + time_limit(parts.state), parts.interrupt,
                 std::move(parts.live), std::move(parts.before_program), parts.redactor),
       context_(parts.machine.context({.state_id = parts.state.id,
@@ -66,14 +72,20 @@ StateSession::StateSession(Parts parts)
                                       .waits = parts.waits,
                                       .watch_triggered = parts.watch.triggered,
                                       .watch_changed = parts.watch.changed,
+                                      .watch_reacted = parts.watch.reacted,
                                       .sensitive = parts.state.sensitive,
                                       .wants_diffs = parts.wants_diffs && !parts.state.sensitive,
                                       .plan_salt = parts.plan_salt,
                                       .redactor = parts.redactor})) {}
 
 states::Plan StateSession::plan() {
-  return guarded<states::Plan>([&] { return state_.type->make_plan(*state_.params, context_); },
-                               plan_failure);
+  states::Plan plan =
+      guarded<states::Plan>([&] { return state_.type->make_plan(*state_.params, context_); }, plan_failure);
+  if (plan.verdict == states::Verdict::kept || plan.verdict == states::Verdict::change)
+    for (const WatchState::Unseen& unseen : watch_.unseen)
+      plan.message.append(plan.message.empty() ? "" : "; ")
+          .append("watches " + unseen.path + ", which " + unseen.why);
+  return plan;
 }
 
 states::Applied StateSession::apply(const states::Plan& made) {
@@ -84,6 +96,7 @@ states::Applied StateSession::apply(const states::Plan& made) {
 states::Plan StateSession::plan_again() {
   context_.watch_triggered = false;
   context_.watch_changed = {};
+  context_.watch_reacted = {};
   context_.wants_diffs = false;
   context_.plan_salt = {};
   return plan();

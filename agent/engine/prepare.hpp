@@ -62,6 +62,7 @@ class StateSession {
   StateSession(const StateSession&) = delete;
   StateSession& operator=(const StateSession&) = delete;
 
+  // Says, too, what is watched in vain.
   states::Plan plan();
   // `made` is this session's plan, with the verdict `change`.
   states::Applied apply(const states::Plan& made);
@@ -72,6 +73,7 @@ class StateSession {
 
  private:
   const recipe::State& state_;
+  const WatchState& watch_;
   states::Commands commands_;
   states::ApplyContext context_;
 };

@@ -26,7 +26,7 @@ constexpr auto kParams = states::param_table(states::param<&Params::watch>("watc
 struct SeenContext {
   explicit SeenContext(states::Context& context) {
     auto& [state_id, host, tree, accounts, overlay, commands, interrupt, facts, notes, waits, watch_triggered,
-           watch_changed, sensitive, wants_diffs, plan_salt, redactor] = context;
+           watch_changed, watch_reacted, sensitive, wants_diffs, plan_salt, redactor] = context;
     id = state_id;
     root = host.root;
     os = host.os.id;
@@ -43,6 +43,7 @@ struct SeenContext {
     is_done = waits.is_done(state_id);
     triggered = watch_triggered;
     changed.assign(watch_changed.begin(), watch_changed.end());
+    reacted.assign(watch_reacted.begin(), watch_reacted.end());
     is_sensitive = sensitive;
     makes_diffs = wants_diffs;
     salt = plan_salt;
@@ -52,7 +53,7 @@ struct SeenContext {
 
   std::string id, root, os, state_dir, administrator, facts_kept, notes_kept, salt;
   std::chrono::seconds limit{};
-  std::vector<std::string> changed;
+  std::vector<std::string> changed, reacted;
   unsigned programs = 0;
   bool sees_root = false, nothing_planned = false, interrupted = false, is_done = false, triggered = false,
        is_sensitive = false, makes_diffs = false, knows_secrets = false;

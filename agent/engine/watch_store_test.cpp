@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 
 #include <doctest/doctest.h>
@@ -70,6 +71,11 @@ class Opened {
  private:
   base::UniqueFd events_;
 };
+
+states::WatchRequest request_of(const std::vector<std::string_view>& paths,
+                                std::vector<std::string_view> parts = {}) {
+  return {.paths = paths, .parts = std::move(parts)};
+}
 
 WatchState look(WatchStore& store, const std::vector<std::string>& paths, bool first_counts = true,
                 const std::string& root = {}, std::string_view sid = "s") {
@@ -194,15 +200,193 @@ TEST_CASE("a file that vanishes triggers once, and so does its return") {
   CHECK(round(store, {disk.path("a")}, false));
 }
 
-TEST_CASE("what is missing, a directory, a FIFO or a dangling link is absent and no change") {
+TEST_CASE("what is missing, a FIFO or a dangling link is absent and no change, and is named") {
   const Scratch disk;
   WatchStore store(disk.watch_folder());
   fs::create_directory(disk.path("folder"));
   REQUIRE(::mkfifo(disk.path("fifo").c_str(), 0600) == 0);
   fs::create_symlink("nowhere", disk.path("link"));
-  CHECK_FALSE(round(store, {disk.path("missing"), disk.path("folder"), disk.path("fifo"), disk.path("link"),
-                            disk.path("folder/x/y"), "/dev/null"}));
+  const std::vector<std::string> paths{disk.path("missing"), disk.path("fifo"), disk.path("link"),
+                                       disk.path("folder/x/y"), "/dev/null"};
+  CHECK_FALSE(round(store, paths));
   CHECK_FALSE(fs::exists(disk.watch_folder()));
+  const WatchState state = look(store, paths);
+  REQUIRE(state.unseen.size() == paths.size());
+  CHECK(state.unseen[0].path == paths[0]);
+  CHECK(state.unseen[0].why == "is not there");
+  CHECK(state.unseen[1].why == "is neither a file nor a folder");
+  CHECK(state.unseen[2].why == "is not there");
+}
+
+// What the store of a process that was started anew says.
+WatchState look_anew(const Scratch& disk, const std::vector<std::string>& paths,
+                     std::vector<std::string_view> parts = {}) {
+  WatchStore store(disk.watch_folder());
+  const std::vector<std::string_view> views(paths.begin(), paths.end());
+  base::Tree tree;
+  base::NoInterrupt interrupt;
+  auto state = store.evaluate("s", request_of(views, std::move(parts)), tree, interrupt);
+  REQUIRE(state);
+  return *state;
+}
+
+TEST_CASE("a file that something else has put back triggers until its state has succeeded") {
+  const Scratch disk;
+  const std::string path = disk.path("a");
+  const std::vector<std::string_view> views{path};
+  disk.write("a", "one");
+  disk.write("b", "two");
+  {
+    WatchStore store(disk.watch_folder());
+    CHECK(round(store, {path, disk.path("b")}));
+    const auto is_written = [&](std::string_view watched) { return watched == path; };
+    REQUIRE(store.mark("s", request_of(views), is_written));
+  }
+  // Killed and started again, any number of times.
+  for (int start = 0; start < 2; ++start)
+    CHECK(look_anew(disk, {path, disk.path("b")}).changed == std::vector{path});
+  WatchStore store(disk.watch_folder());
+  CHECK(round(store, {path, disk.path("b")}));
+  CHECK_FALSE(look_anew(disk, {path, disk.path("b")}).triggered);
+  CHECK(disk.read(disk.record("s", "a")) == kSha256OfOne);
+}
+
+TEST_CASE("what was never seen is not marked: it counts by itself, or does not") {
+  const Scratch disk;
+  const std::string path = disk.path("a");
+  const std::vector<std::string_view> views{path};
+  disk.write("a", "one");
+  WatchStore store(disk.watch_folder());
+  REQUIRE(store.mark("s", request_of(views), [](std::string_view) { return true; }));
+  CHECK_FALSE(fs::exists(disk.watch_folder()));
+  CHECK_FALSE(look(store, {path}, false).triggered);
+}
+
+TEST_CASE("a reaction that was begun and did not succeed is due though the file was put back") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  disk.write("a", "one");
+  CHECK(round(store, {disk.path("a")}));
+  disk.write("a", "two");
+  WatchState state = look(store, {disk.path("a")});
+  REQUIRE(store.begin("s", state));
+  disk.write("a", "one");
+  CHECK(look_anew(disk, {disk.path("a")}).changed == std::vector{disk.path("a")});
+  CHECK(round(store, {disk.path("a")}));
+  CHECK_FALSE(look_anew(disk, {disk.path("a")}).triggered);
+}
+
+TEST_CASE("what one part of a state has reacted to is remembered though another fails") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  const std::vector<std::string> paths{disk.path("a"), disk.path("b")};
+  const std::vector<std::string_view> parts{"good", "bad"};
+  disk.write("a", "one");
+  disk.write("b", "two");
+  WatchState state = look_anew(disk, paths, parts);
+  CHECK(state.triggered);
+  CHECK(state.reacted.empty());
+  REQUIRE(store.begin("s", state));
+  REQUIRE(store.store_reacted("s", {"good"}, state));
+  CHECK(state.reacted == std::vector<std::string>{"good"});
+  CHECK(state.triggered);
+
+  for (int start = 0; start < 2; ++start) {
+    state = look_anew(disk, paths, parts);
+    CHECK(state.changed == paths);
+    CHECK(state.reacted == std::vector<std::string>{"good"});
+  }
+  // The next change concerns both again.
+  disk.write("b", "three");
+  CHECK(look_anew(disk, paths, parts).reacted.empty());
+  state = look_anew(disk, paths, parts);
+  REQUIRE(store.begin("s", state));
+  REQUIRE(store.store_reacted("s", {"good"}, state));
+  // Put back to what `bad` has never seen and `good` has seen before.
+  disk.write("b", "two");
+  CHECK(look_anew(disk, paths, parts).reacted.empty());
+  state = look_anew(disk, paths, parts);
+  REQUIRE(store.store("s", state));
+  CHECK_FALSE(look_anew(disk, paths, parts).triggered);
+  CHECK(disk.read(disk.record("s", "a")) == kSha256OfOne);
+}
+
+TEST_CASE("a record of several parts is one line for all, and one for each that differs") {
+  using agent::engine::WatchRecord;
+  const std::vector<std::string> parts{"a", "b", "c"};
+  WatchRecord record{.all = "old"};
+  record.set({"b"}, "new", parts);
+  CHECK(to_text(record) == "old\nnew b");
+  record.set({"a"}, "", parts);
+  CHECK(to_text(record) == "old\nabsent a\nnew b");
+  CHECK(agent::engine::parse_watch_record(to_text(record)) == record);
+  // Whoever is no part of the state any more is forgotten.
+  record.set({}, "", {"b", "c"});
+  CHECK(to_text(record) == "old\nnew b");
+  record.set({"c"}, "new", {"b", "c"});
+  CHECK(to_text(record) == "new");
+  CHECK(to_text(WatchRecord{}).empty());
+  CHECK(agent::engine::parse_watch_record("").all.empty());
+  CHECK(agent::engine::parse_watch_record("x\nnothing-behind-it").of("a") == "damaged");
+}
+
+TEST_CASE("a watched folder triggers when anything below it changes, and not otherwise") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  const std::vector<std::string> paths{disk.path("conf.d")};
+  fs::create_directories(disk.path("conf.d/deep/er"));
+  fs::create_directories(disk.path("available"));
+  disk.write("conf.d/one", "one");
+  disk.write("available/site", "listen 80");
+  CHECK(round(store, paths));
+  CHECK_FALSE(round(store, paths));
+  const std::vector<std::function<void()>> changes{
+      [&] { disk.write("conf.d/one", "two"); },
+      [&] { disk.write("conf.d/deep/er/new", ""); },
+      [&] { fs::rename(disk.path("conf.d/one"), disk.path("conf.d/renamed")); },
+      [&] { fs::remove(disk.path("conf.d/deep/er/new")); },
+      [&] { fs::create_directory(disk.path("conf.d/empty")); },
+      [&] { fs::create_symlink("../available/site", disk.path("conf.d/site")); },
+      // Folders such as sites-enabled consist of links.
+      [&] { disk.write("available/site", "listen 81"); },
+      [&] { fs::remove_all(disk.path("available")); },
+  };
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    CAPTURE(i);
+    changes[i]();
+    CHECK(round(store, paths));
+    CHECK_FALSE(round(store, paths));
+  }
+  fs::remove_all(disk.path("conf.d"));
+  CHECK(round(store, paths));
+  CHECK_FALSE(round(store, paths));
+}
+
+TEST_CASE("a watched folder beyond the limits is refused, and the words say which") {
+  const Scratch disk;
+  fs::create_directories(disk.path("conf.d/a/b/c"));
+  disk.write("conf.d/one", "12345678");
+  const std::string path = disk.path("conf.d");
+  const std::vector<std::string_view> views{path};
+  base::Tree tree;
+  base::NoInterrupt interrupt;
+  const struct {
+    agent::engine::FolderLimits limits;
+    std::string_view words;
+  } kTable[] = {
+      {{.entries = 3}, "more than 3 files and folders are below it"},
+      {{.depth = 2}, "folders in it are nested more than 2 deep"},
+      {{.bytes = 7}, "the files below it have more than 0 MiB together"},
+  };
+  for (const auto& row : kTable) {
+    WatchStore store(disk.watch_folder(), row.limits);
+    const auto state = store.evaluate("s", request_of(views), tree, interrupt);
+    REQUIRE_FALSE(state);
+    CHECK(state.error().message() == "Cannot watch " + path + ": " + std::string(row.words) +
+                                         ". Watch the files or folders in it that matter");
+  }
+  WatchStore store(disk.watch_folder(), {.entries = 4, .depth = 3, .bytes = 8});
+  CHECK(store.evaluate("s", request_of(views), tree, interrupt));
 }
 
 TEST_CASE("a watched symlink stands for its target") {

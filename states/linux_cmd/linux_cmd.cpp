@@ -12,6 +12,7 @@
 #include "states/linux_cmd/run_as.hpp"
 #include "states/programs/shell_command.hpp"
 #include "states/state.hpp"
+#include "states/systemd/leftovers.hpp"
 
 namespace states::linux_cmd {
 
@@ -173,13 +174,21 @@ std::optional<Plan> obstacle(const Params& params, std::variant<Runner, Plan> ru
   return std::nullopt;
 }
 
+// In which rounds it runs.
+std::string how_often(const Params& params) {
+  if (params.if_path_present.empty() && params.if_path_absent.empty()) return "runs every round";
+  if (params.if_path_present.empty() && params.if_path_absent.size() == 1)
+    return "runs until " + std::string(params.if_path_absent.front()) + " exists";
+  return "runs while its guards hold";
+}
+
 PlanWith<NoSteps> Cmd::plan(const Params& params, Context& context) const {
   auto runner = run_as(params.user, params.group, context);
   const Runner* known = std::get_if<Runner>(&runner);
   if (auto skipped = held_back(params, known ? whose(*known) : std::nullopt, context))
     return std::move(*skipped);
   if (auto stop = obstacle(params, std::move(runner), context)) return std::move(*stop);
-  Plan plan{.verdict = Verdict::change, .message = "Run a command (runs every round)"};
+  Plan plan{.verdict = Verdict::change, .message = "Run a command (" + how_often(params) + ")"};
   plan.changes = {{.what = "command", .before = "", .after = shortened(context.without_secrets(params.cmd))}};
   plan.effects = {{.kind = EffectKind::anything}};
   return plan;
@@ -234,10 +243,13 @@ Applied Cmd::apply(const Params& params, const Plan&, const NoSteps&, ApplyConte
   command.cwd_folder = folder->get();
   command.identity = runner.identity;
   command.timeout = context.commands.time_left();  // by time_limit(), or what the recipe says
-  auto completed = context.commands.run(std::move(command));
+  systemd::Leftovers left(command, context);
+  auto completed = context.commands.run(command);
   if (!completed)
     return Applied::failed(completed.error(), base::clean_output(context.commands.interrupted_output()));
-  return judge(*completed, context);
+  Applied applied = judge(*completed, context);
+  if (const std::string remark = left.remark(); !remark.empty()) applied.comment += "; " + remark;
+  return applied;
 }
 
 constexpr Cmd kType;

@@ -67,6 +67,21 @@ TEST_CASE("linux.cmd plans without running anything or creating its directory") 
   CHECK(machine.snapshot() == before);
 }
 
+TEST_CASE("linux.cmd says in a plan in which rounds a command runs") {
+  Machine machine;
+  machine.write("/there", "");
+  const auto says = [&](const std::string& guards) {
+    return machine.plan_of(R"({"cmd": "true")" + guards + "}").message;
+  };
+  CHECK(says("") == "Run a command (runs every round)");
+  CHECK(says(R"(, "if-path-absent": "@/made")") ==
+        "Run a command (runs until " + machine.root() + "/made exists)");
+  CHECK(says(R"(, "if-path-present": "@/there")") == "Run a command (runs while its guards hold)");
+  CHECK(says(R"(, "if-path-absent": ["@/a", "@/b"])") == "Run a command (runs while its guards hold)");
+  CHECK(says(R"(, "if-path-present": "@/there", "if-path-absent": "@/made")") ==
+        "Run a command (runs while its guards hold)");
+}
+
 TEST_CASE("linux.cmd shows at most 200 characters of a command, and no half characters") {
   Machine machine;
   std::string text;

@@ -1,5 +1,8 @@
-// linux.service: services that run, and act when watched files have changed.
+// linux.service: services that run or do not, also after the next boot, and act when watched files have
+// changed.
 #include <algorithm>
+#include <array>
+#include <optional>
 
 #include "base/text.hpp"
 #include "states/linux_service/service_params.hpp"
@@ -16,17 +19,23 @@ constexpr auto kParams = param_table(
                          "the services; the value is what to do when a watched file has changed: `reload`, "
                          "`restart`, or a command for `/bin/sh -c`")
         .required()
-        .fallback("value: reload, and restart where that does not work"),
-    param<&Params::watch>("watch", "files; when one has changed since the last success, every service acts")
-        .fallback("nothing is watched"));
+        .fallback("value: reload, and restart what cannot reload"),
+    param<&Params::watch>("watch",
+                          "files and folders; when one has changed since a service last reacted, it acts")
+        .fallback("nothing is watched"),
+    param<&Params::running>("running", "whether the services run now; `false` stops them").fallback("true"),
+    param<&Params::enabled>("enabled", "whether they start when the machine boots").fallback("left as it is"),
+    param<&Params::masked>("masked", "whether anybody can start them at all (systemd only)")
+        .fallback("left as it is"));
 
 class Service final : public State<Params, Steps> {
  public:
   constexpr Service()
-      : State({.name = "linux.service",
-               .summary = "Services that run, and reload or restart when files have changed",
-               .watches_files = true},
-              kParams) {}
+      : State(
+            {.name = "linux.service",
+             .summary = "Services that run or do not, start at boot, and reload or restart when files change",
+             .watches_files = true},
+            kParams) {}
 
  private:
   base::Result<void> check(const Params& params) const override;
@@ -41,21 +50,38 @@ bool is_legal_name(std::string_view name) {
          std::ranges::none_of(name, [](char c) { return c == '/' || static_cast<unsigned char>(c) <= ' '; });
 }
 
+base::Error invalid(std::string message) {
+  return base::Error(base::ErrorCode::invalid, std::move(message));
+}
+
 base::Error illegal(std::string_view param, std::string_view value) {
-  return base::Error(base::ErrorCode::invalid,
-                     "Illegal value for '" + std::string(param) + "': '" + std::string(value) + "'");
+  return invalid("Illegal value for '" + std::string(param) + "': '" + std::string(value) + "'");
 }
 
 base::Result<void> Service::check(const Params& params) const {
-  for (const Pair& service : params.name)
+  for (const Pair& service : params.name) {
     if (!is_legal_name(service.key)) return illegal("name", service.key);
+    if (unit_name(service.key).find("@.") != std::string::npos)
+      return invalid("'" + std::string(service.key) + "' is a template: name an instance of it, such as '" +
+                     std::string(service.key.substr(0, service.key.find('@'))) + "@1'");
+  }
   for (const std::string_view path : params.watch.paths)
     if (!path.starts_with('/')) return illegal("watch", path);
+  const bool watches = params.watch.always || !params.watch.paths.empty();
+  if (!params.running && watches)
+    return invalid("'watch' is for services that run, and 'running' is false: leave one of them out");
+  if (params.masked.value_or(false) && params.running)
+    return invalid("A service that is masked cannot run: with 'masked: true' say 'running: false', too");
+  if (params.masked.value_or(false) && params.enabled.value_or(false))
+    return invalid("A service that is masked cannot start at boot: 'masked' and 'enabled' are both true");
   return {};
 }
 
 WatchRequest Service::watch(const Params& params) const {
-  return {.paths = params.watch.paths, .first_counts = true, .always = params.watch.always};
+  WatchRequest request{.paths = params.watch.paths, .first_counts = true, .always = params.watch.always};
+  for (const Pair& service : params.name)
+    request.parts.push_back(service.key);
+  return request;
 }
 
 // The state that may bring a unit or script that is missing, or masked, now.
@@ -78,65 +104,182 @@ const Overlay::Entry* provider_of(std::string_view name, Presence presence, cons
   return overlay.provider(EffectKind::unit, name);
 }
 
-Action watch_action(std::string_view wanted, bool is_running) {
+Action watch_action(std::string_view wanted, const ServiceStatus& status) {
   if (!wanted.empty() && wanted != "reload" && wanted != "restart") return Action::command;
-  if (!is_running) return Action::start;
-  if (wanted.empty()) return Action::reload_or_restart;
-  return wanted == "reload" ? Action::reload : Action::restart;
+  if (!status.is_running()) return Action::start;
+  if (wanted == "reload") return Action::reload;
+  if (wanted == "restart") return Action::restart;
+  // What its definition says is known only once that has been read again.
+  if (status.is_outdated || !status.can_reload) return Action::reload_or_restart;
+  return *status.can_reload ? Action::reload : Action::restart;
 }
 
-void add_step(Plan& plan, Steps& steps, const Pair& service, const ServiceStatus& status, Action action,
-              const std::string& changed) {
-  static constexpr std::array<std::array<std::string_view, 2>, 5> kWords{
-      {{"Start ", "running"},
+std::string activity_text(const ServiceStatus& status) {
+  if (status.activity == Activity::running) return "running";
+  if (status.activity == Activity::starting) return "starting";
+  return "not running" + (status.detail.empty() ? std::string() : ": " + status.detail);
+}
+
+// The plan of all services while it is put together.
+struct Planning {
+  const Params& params;
+  Context& context;
+  Services services;
+  const std::string changed;
+  Plan plan{};
+  Steps steps{};
+  std::optional<Plan> pending{};
+};
+
+void add_words(Planning& planning, std::string_view todo, std::string_view name,
+               std::string_view reason = {}) {
+  planning.plan.verdict = Verdict::change;
+  planning.plan.message.append(planning.plan.message.empty() ? "" : "; ")
+      .append(todo)
+      .append(name)
+      .append(reason);
+}
+
+void plan_action(Planning& planning, const Pair& service, const ServiceStatus& status, Action action,
+                 Step& step) {
+  static constexpr std::array<std::array<std::string_view, 2>, 7> kWords{
+      {{"", ""},
+       {"Start ", "running"},
        {"Reload ", "reloaded"},
        {"Restart ", "restarted"},
-       {"Reload or restart ", "reloaded"},
-       {"Run the action of ", "acted upon"}}};
+       {"Reload or restart ", "reloaded or restarted"},
+       {"Run the action of ", "acted upon"},
+       {"Stop ", "stopped"}}};
   const auto& [todo, done] = kWords[static_cast<std::size_t>(action)];
-  const std::string name(service.key);
-  const std::string reason = action == Action::start ? std::string() : changed;
-  plan.verdict = Verdict::change;
-  plan.message.append(plan.message.empty() ? "" : "; ").append(todo).append(name).append(reason);
-  plan.changes.push_back({.what = "service " + name,
-                          .before = status.is_running() ? "running" : "not running: " + status.detail,
-                          .after = std::string(done) + reason});
-  if (action == Action::command) plan.effects = {{.kind = EffectKind::anything}};
-  steps.steps.push_back(
-      {name, action, action == Action::command ? std::string(service.value) : std::string()});
+  const bool is_reaction = action != Action::start && action != Action::stop;
+  const std::string reason = is_reaction ? planning.changed : std::string();
+  add_words(planning, todo, service.key, reason);
+  planning.plan.changes.push_back({.what = "service " + std::string(service.key),
+                                   .before = activity_text(status),
+                                   .after = std::string(done) + reason});
+  if (action == Action::command) planning.plan.effects = {{.kind = EffectKind::anything}};
+  step.action = action;
+  if (action == Action::command) step.command = service.value;
+}
+
+void plan_running(Planning& planning, const Pair& service, const ServiceStatus& status, Step& step) {
+  if (!planning.params.running) {
+    if (status.activity != Activity::stopped) plan_action(planning, service, status, Action::stop, step);
+    return;
+  }
+  const bool has_reacted =
+      std::ranges::find(planning.context.watch_reacted, service.key) != planning.context.watch_reacted.end();
+  if (planning.context.watch_triggered && !has_reacted)
+    plan_action(planning, service, status, watch_action(service.value, status), step);
+  else if (!status.is_running())
+    plan_action(planning, service, status, Action::start, step);
+}
+
+void change_boot(Planning& planning, std::string_view name, const std::string& before, std::string_view todo,
+                 const char* after) {
+  add_words(planning, todo, name);
+  planning.plan.changes.push_back(
+      {.what = "service " + std::string(name) + " at boot", .before = before, .after = after});
+}
+
+// What is to be done about the next boot. The answer is why that cannot be; empty when it can.
+std::string plan_boot(Planning& planning, std::string_view name, const Services::Found& found,
+                      const BootStatus& boot, Step& step) {
+  const Params& params = planning.params;
+  const std::string service = "Service " + std::string(name);
+  if (params.masked.value_or(boot.is_masked) != boot.is_masked) {
+    if (!planning.services.can_mask(found)) return service + " is an init script, which cannot be masked";
+    (boot.is_masked ? step.unmask : step.mask) = true;
+    change_boot(planning, name, boot.shown, boot.is_masked ? "Unmask " : "Mask ",
+                boot.is_masked ? "not masked" : "masked");
+  }
+  // Nothing can start what is masked; what it would be without is seen then.
+  if (!params.enabled || (boot.is_masked && !step.unmask)) return {};
+  const bool enable = *params.enabled;
+  if (!step.unmask && !boot.why_fixed.empty()) {
+    // Nothing of its own starts it, which is what was asked for.
+    if (!enable && (boot.shown == "static" || boot.shown == "absent")) return {};
+    return service + " cannot be " + (enable ? "enabled" : "disabled") + ": " + boot.why_fixed;
+  }
+  if (enable == boot.is_enabled && !boot.is_leftover && !step.unmask) return {};
+  step.enable = enable;
+  change_boot(planning, name, boot.shown, enable ? "Enable " : "Disable ", enable ? "enabled" : "disabled");
+  return {};
+}
+
+// Whether a service that was found so can be used as the recipe wants it.
+bool is_usable(const Params& params, Presence presence) {
+  switch (presence) {
+    case Presence::available:
+      return true;
+    case Presence::missing:  // does not run, and can be masked for the day it comes
+      return !params.running && !params.enabled.value_or(false);
+    case Presence::masked:
+      return params.masked == false || (!params.running && !params.enabled.value_or(false));
+    case Presence::unusable:
+      return !params.running && params.masked.value_or(false);
+  }
+  return false;
+}
+
+std::string kept_text(std::string_view name, const ServiceStatus& status, const BootStatus* boot) {
+  std::string text(name);
+  if (status.presence == Presence::missing) return text + " does not exist on this host, so it does not run";
+  text += status.activity == Activity::stopped ? " is not running" : " is running";
+  if (boot) text += ", " + boot->shown;
+  return text;
+}
+
+// An error ends the plan of all services.
+base::Result<void> plan_service(Planning& planning, const Pair& service) {
+  const Params& params = planning.params;
+  auto found =
+      params.running ? planning.services.find_settled(service.key) : planning.services.find(service.key);
+  if (!found && ends_everything(found.error())) return std::move(found).error();
+  if (!found) {
+    planning.steps.problems.push_back(found.error().message());
+    return {};
+  }
+  const ServiceStatus& status = found->status;
+  const bool usable = is_usable(params, status.presence);
+  if (!usable || status.presence == Presence::missing) {
+    std::string problem = problem_of(service.key, status);
+    const Overlay::Entry* entry = provider_of(service.key, status.presence, planning.context.overlay);
+    if (entry)
+      planning.pending = Plan::unknown(entry->state_id, problem + "; an earlier state may change that");
+    else if (!usable)
+      planning.steps.problems.push_back(std::move(problem));
+    if (entry || !usable) return {};
+  }
+  Step step{.name = std::string(service.key)};
+  std::optional<BootStatus> boot;
+  if (params.enabled || params.masked) {
+    auto looked = planning.services.look_at_boot(*found, service.key);
+    if (!looked && ends_everything(looked.error())) return std::move(looked).error();
+    std::string problem =
+        looked ? plan_boot(planning, service.key, *found, looked->status, step) : looked.error().message();
+    if (looked) boot = std::move(looked->status);
+    if (!problem.empty()) planning.steps.problems.push_back(std::move(problem));
+  }
+  plan_running(planning, service, status, step);
+  if (step.is_empty())
+    planning.steps.kept.push_back(kept_text(service.key, status, boot ? &*boot : nullptr));
+  else
+    planning.steps.steps.push_back(std::move(step));
+  return {};
 }
 
 PlanWith<Steps> Service::plan(const Params& params, Context& context) const {
-  Services services(context);
-  Steps steps;
-  Plan plan;
-  std::optional<Plan> pending;
-  const std::string changed = changed_text(context);
-  for (const Pair& service : params.name) {
-    auto found = services.find_settled(service.key);
-    if (!found && ends_everything(found.error())) return Plan::fail(found.error());
-    if (!found) {
-      steps.problems.push_back(found.error().message());
-      continue;
-    }
-    const ServiceStatus& status = found->status;
-    if (std::string problem = problem_of(service.key, status); !problem.empty()) {
-      if (const Overlay::Entry* entry = provider_of(service.key, status.presence, context.overlay))
-        pending = Plan::unknown(entry->state_id, problem + "; an earlier state may change that");
-      else
-        steps.problems.push_back(std::move(problem));
-    } else if (context.watch_triggered) {
-      add_step(plan, steps, service, status, watch_action(service.value, status.is_running()), changed);
-    } else if (!status.is_running()) {
-      add_step(plan, steps, service, status, Action::start, changed);
-    } else {
-      steps.running.push_back(std::string(service.key) + " is running");
-    }
-  }
+  Planning planning{
+      .params = params, .context = context, .services = Services(context), .changed = changed_text(context)};
+  for (const Pair& service : params.name)
+    if (auto planned = plan_service(planning, service); !planned) return Plan::fail(planned.error());
+  Plan& plan = planning.plan;
+  Steps& steps = planning.steps;
   const std::string problems = base::join(steps.problems, "; ");
-  if (pending && steps.problems.empty()) return *std::move(pending);
+  if (planning.pending && steps.problems.empty()) return *std::move(planning.pending);
   if (plan.verdict != Verdict::change)
-    return problems.empty() ? Plan::kept(base::join(steps.running, "; ")) : Plan::fail(problems);
+    return problems.empty() ? Plan::kept(base::join(steps.kept, "; ")) : Plan::fail(problems);
   if (!problems.empty()) plan.message += "; " + problems;
   return {std::move(plan), std::move(steps)};
 }

@@ -16,24 +16,35 @@ namespace states::linux_service {
 
 enum class Presence { available, missing, masked, unusable };
 enum class Activity { running, starting, stopped };
-enum class Verb { start, reload, restart };
+enum class Verb { start, reload, restart, stop };
+enum class BootVerb { enable, disable, mask, unmask };
 
 struct ServiceStatus {
   Presence presence = Presence::available;
   Activity activity = Activity::stopped;
-  std::string detail;        // of what does not run, or cannot be used: "failed/exit-code", "exit code 3"
-  bool can_reload = true;    // false: surely not
-  bool is_outdated = false;  // its definition has changed since it was read
+  std::string detail;  // of what does not run, or cannot be used: "failed/exit-code", "exit code 3"
+  std::optional<bool> can_reload{};  // nothing: that is seen when it is tried
+  bool is_outdated = false;          // its definition has changed since it was read
   // Since when without a break, where that is known.
   std::optional<std::chrono::steady_clock::time_point> running_since{};
 
   bool is_running() const { return presence == Presence::available && activity == Activity::running; }
 };
 
+// What becomes of a service when the machine boots.
+struct BootStatus {
+  std::string shown;         // in the words of whoever runs it: "enabled", "disabled", "static"
+  bool is_enabled = false;   // it starts at boot
+  bool is_leftover = false;  // not enabled, but there is something to disable: enabled until the next boot
+  bool is_masked = false;
+  std::string why_fixed;  // why it can be neither enabled nor disabled; empty when it can
+};
+
 struct Performed {
   bool ok = false;
-  std::string detail;  // when not: "failed/exit-code", "exit code 1"
-  std::string output;  // of the programs that were run
+  bool is_unsupported = false;  // when not: the service cannot do that at all, so nothing was tried
+  std::string detail;           // when not: "failed/exit-code", "exit code 1"
+  std::string output;           // of the programs that were run
 };
 
 class ServiceControl {
@@ -44,6 +55,10 @@ class ServiceControl {
 
   // Does it and waits until it is done.
   virtual base::Result<Performed> perform(std::string_view name, Verb verb) = 0;
+
+  // How it stands with the next boot. Changes nothing.
+  virtual base::Result<BootStatus> look_at_boot(std::string_view name) = 0;
+  virtual base::Result<Performed> perform_for_boot(std::string_view name, BootVerb verb) = 0;
 
   // The last lines that the service said, for people; empty if there are none.
   virtual std::string recent_log(std::string_view name) = 0;

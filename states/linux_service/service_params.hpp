@@ -1,6 +1,8 @@
 // The parameters of linux.service.
 #pragma once
 
+#include <optional>
+
 #include "states/param.hpp"
 
 namespace states::linux_service {
@@ -8,6 +10,9 @@ namespace states::linux_service {
 struct Params {
   Pairs name;
   Watch watch;
+  bool running = true;
+  std::optional<bool> enabled;
+  std::optional<bool> masked;
 };
 
 }  // namespace states::linux_service

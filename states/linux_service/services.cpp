@@ -5,9 +5,12 @@
 #include <algorithm>
 
 #include "base/below_root.hpp"
-#include "states/linux_service/waiting.hpp"
+#include "states/systemd/waiting.hpp"
 
 namespace states::linux_service {
+
+using systemd::Clock;
+using systemd::pause_for;
 
 namespace {
 
@@ -45,6 +48,28 @@ base::Result<Services::Found> Services::find_settled(std::string_view name) {
     if (!found || found->status.activity != Activity::starting || Clock::now() >= end) return found;
     if (auto waited = pause_for(kPollInterval, name, context_); !waited) return std::move(waited).error();
   }
+}
+
+base::Result<Services::Boot> Services::look_at_boot(const Found& found, std::string_view name) {
+  auto status = found.control->look_at_boot(name);
+  if (!status) return std::move(status).error();
+  if (found.control == &systemd_ && status->shown == "generated" && sysv_.has_script(name)) {
+    auto of_script = sysv_.look_at_boot(name);
+    if (!of_script) return std::move(of_script).error();
+    return Boot{&sysv_, *std::move(of_script)};
+  }
+  return Boot{found.control, *std::move(status)};
+}
+
+base::Result<Performed> Services::perform_for_boot(const Found& found, std::string_view name, BootVerb verb) {
+  if (verb == BootVerb::mask || verb == BootVerb::unmask) return found.control->perform_for_boot(name, verb);
+  auto boot = look_at_boot(found, name);
+  if (!boot) return std::move(boot).error();
+  if (!boot->status.why_fixed.empty()) return Performed{.detail = boot->status.why_fixed};
+  auto performed = boot->control->perform_for_boot(name, verb);
+  if (!performed || !systemd_runs_ || boot->control == &systemd_) return performed;
+  if (auto reloaded = systemd_.reload_definitions(); !reloaded) return std::move(reloaded).error();
+  return performed;
 }
 
 base::Result<Services::Found> Services::prepare(std::string_view name) {

@@ -22,7 +22,17 @@ class Services {
   // Does not wait: the service may be `starting`.
   base::Result<Found> find(std::string_view name);
 
-  // The same, but waits up to 30 s for one that is starting.
+  // Who starts the service at boot: an init script beside systemd is systemd's service, but not its to
+  // enable.
+  struct Boot {
+    ServiceControl* control = nullptr;  // never null
+    BootStatus status;
+  };
+  base::Result<Boot> look_at_boot(const Found& found, std::string_view name);
+  base::Result<Performed> perform_for_boot(const Found& found, std::string_view name, BootVerb verb);
+  bool can_mask(const Found& found) const { return found.control == &systemd_; }
+
+  // The same as find(), but waits up to 30 s for one that is starting.
   base::Result<Found> find_settled(std::string_view name);
 
   // Before something is done to a service: makes systemd read what has changed of it, and new init scripts.

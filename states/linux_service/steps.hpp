@@ -1,6 +1,7 @@
 // What linux.service does to services, and the doing of it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,22 +12,28 @@
 
 namespace states::linux_service {
 
-enum class Action { start, reload, restart, reload_or_restart, command };
+enum class Action { none, start, reload, restart, reload_or_restart, command, stop };
 
+// For one service, in this order.
 struct Step {
   std::string name;
-  Action action = Action::start;
-  std::string command;
+  bool unmask = false;
+  std::optional<bool> enable{};  // at boot, or not
+  Action action = Action::none;
+  std::string command{};
+  bool mask = false;
+
+  bool is_empty() const { return !unmask && !enable && action == Action::none && !mask; }
 };
 
 // What apply has to do, and what its plan already found not to work.
 struct Steps {
   std::vector<Step> steps;
-  std::vector<std::string> running;   // "cron is running": those that need nothing
+  std::vector<std::string> kept;      // "cron is running": those that need nothing
   std::vector<std::string> problems;  // "Service x is masked"
 };
 
-// Takes all of them, also when one fails. Each service must be running afterwards.
+// Takes all of them, also when one fails. Each service must be running afterwards, or not, as it was told to.
 Applied take_steps(const Steps& steps, ApplyContext& context);
 
 // Why a service that was found so cannot be used; empty if it can.

@@ -35,8 +35,39 @@ const char* method_of(Verb verb) {
       return "RestartUnit";
     case Verb::reload:
       return "ReloadUnit";
+    case Verb::stop:
+      return "StopUnit";
   }
   return "";
+}
+
+const char* method_of(BootVerb verb) {
+  switch (verb) {
+    case BootVerb::enable:
+      return "EnableUnitFiles";
+    case BootVerb::disable:
+      return "DisableUnitFiles";
+    case BootVerb::mask:
+      return "MaskUnitFiles";
+    case BootVerb::unmask:
+      return "UnmaskUnitFiles";
+  }
+  return "";
+}
+
+// Why a unit in this state can be neither enabled nor disabled; empty when it can.
+std::string why_fixed(std::string_view state) {
+  if (state == "static")
+    return "it is static: its unit has no [Install] section, so it starts only when another unit wants it";
+  if (state == "indirect")
+    return "it is indirect: its own [Install] section enables other units (Also=, or another instance of its "
+           "template). Name those";
+  if (state == "generated")
+    return "it is generated at every boot. Change what it is generated from, or mask it";
+  if (state == "transient") return "it is transient: it is gone at the next boot";
+  if (state == "bad") return "its unit file is not valid";
+  if (state.empty()) return "it has no unit file";
+  return {};
 }
 
 }  // namespace
@@ -86,6 +117,39 @@ base::Result<Performed> SystemdControl::perform(std::string_view name, Verb verb
   auto status = look(name);
   if (!status) return std::move(status).error();
   return Performed{.ok = false, .detail = status->detail.empty() ? "job failed" : status->detail};
+}
+
+base::Result<BootStatus> SystemdControl::look_at_boot(std::string_view name) {
+  const std::string unit = unit_name(name);
+  auto state = session().unit_file_state(unit, context_);
+  // Not there, or not readable: that it is so is no error of the look.
+  if (!state && state.error().code() == base::ErrorCode::io)
+    return BootStatus{.shown = "absent", .why_fixed = state.error().message()};
+  if (!state) return std::move(state).error().with_context(unit);
+  BootStatus status{.shown = *state,
+                    .is_enabled = *state == "enabled",
+                    .is_leftover = *state == "enabled-runtime",
+                    .is_masked = state->starts_with("masked"),
+                    .why_fixed = why_fixed(*state)};
+  if (*state != "alias") return status;
+  auto found = session().properties(unit, context_);
+  if (!found) return std::move(found).error().with_context(unit);
+  status.why_fixed = "it is another name of " + found->id + ". Say it of that one";
+  return status;
+}
+
+base::Result<Performed> SystemdControl::perform_for_boot(std::string_view name, BootVerb verb) {
+  const std::string unit = unit_name(name);
+  const bool takes_away = verb == BootVerb::disable || verb == BootVerb::unmask;
+  auto changed = session().change_unit_file(method_of(verb), unit, false, context_);
+  // What holds until the next boot only is in a folder of its own.
+  if (changed && takes_away) changed = session().change_unit_file(method_of(verb), unit, true, context_);
+  if (!changed && changed.error().code() == base::ErrorCode::io)
+    return Performed{.ok = false, .detail = changed.error().message()};
+  if (!changed) return std::move(changed).error();
+  // As systemctl does it: systemd keeps what it has read.
+  if (auto reloaded = reload_definitions(); !reloaded) return std::move(reloaded).error();
+  return Performed{.ok = true};
 }
 
 std::string SystemdControl::recent_log(std::string_view name) {

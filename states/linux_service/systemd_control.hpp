@@ -3,7 +3,7 @@
 
 #include "states/context.hpp"
 #include "states/linux_service/service_control.hpp"
-#include "states/linux_service/systemd_session.hpp"
+#include "states/systemd/systemd_session.hpp"
 
 namespace states::linux_service {
 
@@ -16,13 +16,15 @@ class SystemdControl final : public ServiceControl {
 
   base::Result<ServiceStatus> look(std::string_view name) override;
   base::Result<Performed> perform(std::string_view name, Verb verb) override;
+  base::Result<BootStatus> look_at_boot(std::string_view name) override;
+  base::Result<Performed> perform_for_boot(std::string_view name, BootVerb verb) override;
   std::string recent_log(std::string_view name) override;
 
   // Makes systemd read unit files and init scripts again.
   base::Result<void> reload_definitions() { return session().reload_definitions(context_); }
 
  private:
-  SystemdSession& session() { return context_.facts.get<SystemdSession>(); }
+  systemd::SystemdSession& session() { return context_.facts.get<systemd::SystemdSession>(); }
   std::string why_not_running(const std::string& unit, const std::string& active_state);
 
   Context& context_;

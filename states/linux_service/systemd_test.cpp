@@ -15,8 +15,8 @@
 #include <doctest/doctest.h>
 
 #include "base/unique_fd.hpp"
-#include "states/linux_service/systemd_session.hpp"
 #include "states/state.hpp"
+#include "states/systemd/systemd_session.hpp"
 #include "tests/support/state_harness.hpp"
 
 namespace states::linux_service {
@@ -282,7 +282,7 @@ TEST_SUITE("system") {
     }
   }
 
-  TEST_CASE("linux.service restarts what cannot reload, or fails to, only when no action is named") {
+  TEST_CASE("linux.service restarts what cannot reload only when no action is named") {
     const Unit web("web.service", kPlain);
     web.start();
     CHECK(triggered(R"({"name": "web"})").message == "web restarted (changed: /etc/a)");
@@ -291,14 +291,55 @@ TEST_SUITE("system") {
     CHECK_FALSE(outcome.ok);
     CHECK(outcome.message.starts_with("web did not reload: "));
     CHECK(contains(outcome.message, "not applicable"));
+  }
 
+  TEST_CASE("linux.service never restarts a unit whose reload fails: what runs goes on") {
+    // As nginx does it: the configuration is tested first, and a new process could not start with it.
+    std::ofstream("/run/web.conf") << "good\n";
+    const Unit web(
+        "web.service",
+        "ExecStartPre=/bin/grep -q good /run/web.conf\n" + std::string(kPlain) +
+            "ExecReload=/bin/sh -c 'grep good /run/web.conf || { echo emerg: no good >&2; exit 1; }; "
+            "echo reload >>$LOG'\n");
+    web.start();
+    std::ofstream("/run/web.conf") << "broken\n";
+    for (const char* json : {R"({"name": "web"})", R"({"name": {"web": "reload"}})"}) {
+      CAPTURE(json);
+      StateHarness machine{StateHarness::RunningSystem{}};
+      machine.watch_triggered = true;
+      CHECK(machine.plan(kState, json).message == "Reload web");
+      const auto outcome = triggered(json);
+      CHECK_FALSE(outcome.ok);
+      CHECK(outcome.message ==
+            "web did not reload: job failed (it was not restarted, and still runs as it was)");
+      CHECK(contains(outcome.output, "emerg: no good"));
+      CHECK(web.runs());
+      CHECK(web.noted() == "run ");
+    }
+    std::ofstream("/run/web.conf") << "good again\n";
+    CHECK(triggered(R"({"name": "web"})").message == "web reloaded (changed: /etc/a)");
+    CHECK(web.noted() == "run reload ");
+    std::filesystem::remove("/run/web.conf");
+  }
+
+  TEST_CASE("linux.service leaves alone what has reacted already, and says who has") {
+    const Unit good("good.service", kPlain);
     const Unit bad("bad.service", std::string(kPlain) + "ExecReload=/bin/false\n");
+    good.start();
     bad.start();
-    CHECK(triggered(R"({"name": "bad"})").message == "bad restarted (changed: /etc/a)");
-    CHECK(bad.noted() == "run run ");
-    outcome = triggered(R"({"name": {"bad": "reload"}})");
-    CHECK_FALSE(outcome.ok);
-    CHECK(outcome.message == "bad did not reload: job failed");
+    StateHarness machine{StateHarness::RunningSystem{}};
+    machine.watch_triggered = true;
+    machine.watch_changed = {"/etc/a"};
+    constexpr const char* kBoth = R"({"name": ["good", "bad"]})";
+    const auto plan = machine.plan(kState, kBoth);
+    CHECK(plan.message == "Restart good (changed: /etc/a); Reload bad (changed: /etc/a)");
+    const auto applied = machine.apply(kState, kBoth, plan);
+    CHECK_FALSE(applied.ok());
+    CHECK(applied.reacted == std::vector<std::string>{"good"});
+    machine.watch_reacted = applied.reacted;
+    CHECK(machine.plan(kState, kBoth).message == "Reload bad (changed: /etc/a)");
+    CHECK_FALSE(machine.converge(kState, kBoth).ok);
+    CHECK(good.noted() == "run run ");
   }
 
   TEST_CASE("linux.service fails when an action fails, or the service does not run after it") {
@@ -342,6 +383,141 @@ TEST_SUITE("system") {
     CHECK(outcome.message == "web restarted (changed: /etc/a)");
     CHECK(web.noted() == "run new ");
     CHECK(shell("systemctl show -p NeedDaemonReload web | grep -q no"));
+  }
+
+  TEST_CASE("linux.service enables, disables and stops units, and then keeps them so") {
+    const Unit web("web.service", std::string(kPlain) + "[Install]\nWantedBy=multi-user.target\n");
+    const auto is_enabled = [] { return shell("systemctl is-enabled --quiet web"); };
+    const auto says = [](const std::string& json) {
+      StateHarness machine{StateHarness::RunningSystem{}};
+      return machine.plan(kState, json);
+    };
+    const std::string on = R"({"name": "web", "enabled": true})";
+    const std::string off = R"({"name": "web", "enabled": false, "running": false})";
+    // What a recipe does not say is left as it is.
+    CHECK(converge(R"({"name": "web"})").message == "web started");
+    CHECK_FALSE(is_enabled());
+
+    auto plan = says(on);
+    CHECK(plan.message == "Enable web");
+    REQUIRE(plan.changes.size() == 1);
+    CHECK(plan.changes[0].what == "service web at boot");
+    CHECK(plan.changes[0].before == "disabled");
+    CHECK(plan.changes[0].after == "enabled");
+    CHECK_FALSE(is_enabled());
+    CHECK(converge(on).message == "web enabled");
+    CHECK(is_enabled());
+    CHECK(converge(on).message == "web is running, enabled");
+    CHECK(converge(R"({"name": "web"})").first == Verdict::kept);
+
+    plan = says(off);
+    CHECK(plan.message == "Disable web; Stop web");
+    REQUIRE(plan.changes.size() == 2);
+    CHECK(plan.changes[1].before == "running");
+    CHECK(plan.changes[1].after == "stopped");
+    CHECK(web.runs());
+    CHECK(converge(off).message == "web disabled, stopped");
+    CHECK_FALSE(web.runs());
+    CHECK_FALSE(is_enabled());
+    CHECK(converge(off).message == "web is not running, disabled");
+
+    // Enabled until the next boot is not enabled, and is taken back as well.
+    REQUIRE(shell("systemctl enable --quiet --runtime web"));
+    CHECK(says(on).changes.at(0).before == "enabled-runtime");
+    CHECK(converge(off).message == "web disabled");
+    CHECK_FALSE(is_enabled());
+    CHECK(converge(on).message == "web enabled, started");
+    REQUIRE(shell("systemctl disable --quiet web"));
+    CHECK(web.noted() == "run run ");
+  }
+
+  TEST_CASE("linux.service masks and unmasks units, also such as do not exist") {
+    const Unit web("web.service", std::string(kPlain) + "[Install]\nWantedBy=multi-user.target\n");
+    web.start();
+    const std::string masked = R"({"name": "web", "masked": true, "running": false})";
+    const std::string back = R"({"name": "web", "masked": false, "enabled": true})";
+    CHECK(converge(masked).message == "web stopped, masked");
+    CHECK_FALSE(web.runs());
+    CHECK(shell("test \"$(systemctl is-enabled web)\" = masked"));
+    CHECK(converge(masked).message == "web is not running, masked");
+    CHECK(converge(R"({"name": "web", "running": false, "enabled": false})").first == Verdict::kept);
+    CHECK(converge(R"({"name": "web"})").message == "Service web is masked");
+    CHECK(converge(R"({"name": "web", "enabled": true, "running": false})").message ==
+          "Service web is masked");
+
+    StateHarness machine{StateHarness::RunningSystem{}};
+    CHECK(machine.plan(kState, back).message == "Unmask web; Enable web; Start web");
+    CHECK(converge(back).message == "web unmasked, enabled, started");
+    CHECK(web.runs());
+    CHECK(converge(back).message == "web is running, enabled");
+    REQUIRE(shell("systemctl disable --quiet web"));
+
+    // A mask that somebody made until the next boot.
+    const std::string away = R"({"name": "telnet", "masked": true, "running": false})";
+    CHECK(converge(away).message == "telnet masked");
+    CHECK(converge(away).first == Verdict::kept);
+    CHECK(converge(R"({"name": "telnet", "masked": false, "running": false})").message == "telnet unmasked");
+    CHECK_FALSE(
+        std::filesystem::exists(std::filesystem::symlink_status("/etc/systemd/system/telnet.service")));
+    CHECK(converge(R"({"name": "telnet", "enabled": false, "running": false})").message ==
+          "telnet does not exist on this host, so it does not run");
+  }
+
+  TEST_CASE("linux.service does not mask away a unit file of the administrator's") {
+    std::ofstream("/etc/systemd/system/own.service") << "[Service]\nExecStart=/bin/sleep infinity\n";
+    REQUIRE(shell("systemctl daemon-reload"));
+    const auto outcome = converge(R"({"name": "own", "masked": true, "running": false})");
+    CHECK_FALSE(outcome.ok);
+    CHECK(outcome.message.starts_with("own could not be masked: "));
+    CHECK(std::filesystem::is_regular_file("/etc/systemd/system/own.service"));
+    std::filesystem::remove("/etc/systemd/system/own.service");
+  }
+
+  TEST_CASE("linux.service says why a unit can be neither enabled nor disabled") {
+    const Unit fixed("fixed.service", kPlain);
+    CHECK(
+        converge(R"({"name": "fixed", "enabled": true})").message ==
+        "fixed started\n\nService fixed cannot be enabled: it is static: its unit has no [Install] section, "
+        "so it starts only when another unit wants it");
+    CHECK(fixed.runs());
+    CHECK(converge(R"({"name": "fixed", "enabled": false})").message == "fixed is running, static");
+
+    const Unit other("other.service", std::string(kPlain) + "[Install]\nWantedBy=multi-user.target\n");
+    const Unit indirect("indirect.service", std::string(kPlain) + "[Install]\nAlso=other.service\n");
+    CHECK(contains(converge(R"({"name": "indirect", "enabled": true})").message,
+                   "Service indirect cannot be enabled: it is indirect: "));
+
+    REQUIRE(shell("ln -s other.service /run/systemd/system/second-name.service && systemctl daemon-reload"));
+    for (const char* wanted : {"true", "false"})
+      CHECK(contains(converge(R"({"name": "second-name", "enabled": )" + std::string(wanted) + "}").message,
+                     "it is another name of other.service. Say it of that one"));
+    std::filesystem::remove("/run/systemd/system/second-name.service");
+
+    REQUIRE(shell("systemd-run --quiet --unit=passing sleep infinity"));
+    CHECK(contains(converge(R"({"name": "passing", "enabled": true})").message,
+                   "it is transient: it is gone at the next boot"));
+    REQUIRE(shell("systemctl stop passing"));
+  }
+
+  TEST_CASE("linux.service enables an instance of a template, and init scripts beside systemd") {
+    const Unit instance("web@.service", std::string(kPlain) + "[Install]\nWantedBy=multi-user.target\n");
+    CHECK(converge(R"({"name": "web@1", "enabled": true})").message == "web@1 enabled, started");
+    CHECK(converge(R"({"name": "web@1", "enabled": true})").message == "web@1 is running, enabled");
+    CHECK(converge(R"({"name": "web@1", "enabled": false, "running": false})").message ==
+          "web@1 disabled, stopped");
+
+    std::ofstream("/etc/init.d/old") << "#!/bin/sh\n### BEGIN INIT INFO\n# Provides: old\n# Required-Start:\n"
+                                        "# Required-Stop:\n# Default-Start: 2 3 4 5\n# Default-Stop: 0 1 6\n"
+                                        "### END INIT INFO\nexit 0\n";
+    ::chmod("/etc/init.d/old", 0755);
+    REQUIRE(shell("systemctl daemon-reload"));
+    const auto started = [] { return shell("ls /etc/rc5.d/S??old >/dev/null 2>&1"); };
+    CHECK(contains(converge(R"({"name": "old", "enabled": true})").message, "old enabled"));
+    CHECK(started());
+    CHECK(contains(converge(R"({"name": "old", "enabled": false})").message, "old disabled"));
+    CHECK_FALSE(started());
+    CHECK(converge(R"({"name": "old", "enabled": false})").first == Verdict::kept);
+    shell("systemctl stop old; update-rc.d -f old remove; rm /etc/init.d/old; systemctl daemon-reload");
   }
 
   TEST_CASE("linux.service tries all units before it fails") {
@@ -440,7 +616,7 @@ TEST_SUITE("system") {
                             .facts = cache,
                             .notes = cache,
                             .waits = waits};
-    states::linux_service::SystemdSession session;
+    states::systemd::SystemdSession session;
     REQUIRE(session.properties("web.service", context));
     REQUIRE(shell("systemctl daemon-reexec"));
     const auto again = session.properties("web.service", context);

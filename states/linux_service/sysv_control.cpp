@@ -4,12 +4,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "base/below_root.hpp"
 #include "base/process.hpp"
+#include "states/systemd/leftovers.hpp"
 
 namespace states::linux_service {
 
 namespace {
+
+// What LSB has init scripts say for an action that they do not know.
+constexpr int kNotImplemented = 3;
+constexpr const char* kUpdateRc = "update-rc.d";
 
 std::string_view script_name(std::string_view name) {
   constexpr std::string_view kSuffix = ".service";
@@ -25,6 +33,8 @@ const char* word_of(Verb verb) {
       return "restart";
     case Verb::reload:
       return "reload";
+    case Verb::stop:
+      return "stop";
   }
   return "";
 }
@@ -32,6 +42,20 @@ const char* word_of(Verb verb) {
 std::string ending_of(const base::Completed& completed) {
   if (completed.ending == base::Ending::signalled) return "signal " + std::to_string(completed.signal);
   return "exit code " + std::to_string(completed.exit_code);
+}
+
+// Whether a runlevel starts the script: /etc/rc2.d/S01cron, and so on.
+bool has_start_link(std::string_view script, const std::string& root) {
+  const auto starts_it = [&](const std::string& name) {
+    const auto is_digit = [&](std::size_t at) {
+      return std::isdigit(static_cast<unsigned char>(name[at])) != 0;
+    };
+    return name.size() > 3 && name[0] == 'S' && is_digit(1) && is_digit(2) && name.substr(3) == script;
+  };
+  for (const char level : {'S', '2', '3', '4', '5'})
+    if (std::ranges::any_of(base::names_below(root, std::string("/etc/rc") + level + ".d"), starts_it))
+      return true;
+  return false;
 }
 
 }  // namespace
@@ -49,9 +73,13 @@ bool SysvControl::has_script(std::string_view name) const {
 }
 
 base::Result<base::Completed> SysvControl::run_script(std::string_view name, const char* verb) {
+  base::Command command;
   if (!beside_systemd_ && base::find_program("service"))
-    return context_.commands.run({"service", std::string(script_name(name)), verb});
-  return context_.commands.run({script_path(name), verb});
+    command.argv = {"service", std::string(script_name(name)), verb};
+  else
+    command.argv = {script_path(name), verb};
+  systemd::Leftovers left(command, context_);  // the service itself
+  return context_.commands.run(command);
 }
 
 base::Result<ServiceStatus> SysvControl::look(std::string_view name) {
@@ -66,8 +94,34 @@ base::Result<Performed> SysvControl::perform(std::string_view name, Verb verb) {
   auto completed = run_script(name, word_of(verb));
   if (!completed) return std::move(completed).error();
   return Performed{.ok = completed->ok(),
+                   .is_unsupported = verb == Verb::reload && completed->ending == base::Ending::exited &&
+                                     completed->exit_code == kNotImplemented,
                    .detail = completed->ok() ? std::string() : ending_of(*completed),
                    .output = std::move(completed->output)};
+}
+
+base::Result<BootStatus> SysvControl::look_at_boot(std::string_view name) {
+  BootStatus status{.is_enabled = has_start_link(script_name(name), context_.host.root)};
+  status.shown = status.is_enabled ? "enabled" : "disabled";
+  if (!base::find_program(kUpdateRc))
+    status.why_fixed = std::string(kUpdateRc) + " is not on this machine, which does it for init scripts";
+  return status;
+}
+
+base::Result<Performed> SysvControl::perform_for_boot(std::string_view name, BootVerb verb) {
+  if (verb == BootVerb::mask || verb == BootVerb::unmask)
+    return Performed{.detail = "init scripts cannot be masked"};
+  std::string output;
+  // `enable` and `disable` work on links that must be there; `defaults` makes them where they are not.
+  for (const char* word : {"defaults", verb == BootVerb::enable ? "enable" : "disable"}) {
+    auto completed = context_.commands.run({kUpdateRc, std::string(script_name(name)), word});
+    if (!completed) return std::move(completed).error();
+    output += completed->output;
+    if (!completed->ok())
+      return Performed{.detail = std::string(kUpdateRc) + " " + word + ": " + ending_of(*completed),
+                       .output = std::move(output)};
+  }
+  return Performed{.ok = true, .output = std::move(output)};
 }
 
 }  // namespace states::linux_service

@@ -16,6 +16,8 @@ class SysvControl final : public ServiceControl {
 
   base::Result<ServiceStatus> look(std::string_view name) override;
   base::Result<Performed> perform(std::string_view name, Verb verb) override;
+  base::Result<BootStatus> look_at_boot(std::string_view name) override;
+  base::Result<Performed> perform_for_boot(std::string_view name, BootVerb verb) override;
   std::string recent_log(std::string_view) override { return {}; }  // scripts say it on their output
 
  private:

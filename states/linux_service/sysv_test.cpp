@@ -28,6 +28,9 @@ class InitScript {
       : name_(std::move(name)), path_("/etc/init.d/" + name_), state_("/run/test-" + name_) {
     REQUIRE(::access("/etc/opsagent-scratch", F_OK) == 0);
     std::ofstream(path_) << "#!/bin/sh\n"
+                         << "### BEGIN INIT INFO\n# Provides: " << name_
+                         << "\n# Required-Start:\n# Required-Stop:\n# Default-Start: 2 3 4 5\n"
+                         << "# Default-Stop: 0 1 6\n### END INIT INFO\n"
                          << "echo \"$1\" >>" << state_ << ".calls\n"
                          << "case $1 in\n"
                          << "  status) test -e " << state_ << " || exit 3 ;;\n"
@@ -140,6 +143,42 @@ TEST_SUITE("system-sysv") {
     }
   }
 
+  TEST_CASE("linux.service never restarts a script whose reload fails") {
+    const InitScript web("web", "echo emerg; exit 1");
+    web.run();
+    for (const char* json : {R"({"name": "web"})", R"({"name": {"web": "reload"}})"}) {
+      const auto outcome = triggered(json);
+      CHECK_FALSE(outcome.ok);
+      CHECK(outcome.message ==
+            "web did not reload: exit code 1 (it was not restarted, and still runs as it was)");
+      CHECK(outcome.output == "emerg");
+      CHECK(web.calls() == "reload ");
+      CHECK(web.runs());
+    }
+  }
+
+  TEST_CASE("linux.service enables, disables and stops init scripts, and then keeps them so") {
+    const InitScript web("web");
+    const auto converge = [](const char* json) {
+      StateHarness machine{StateHarness::RunningSystem{}};
+      return machine.converge(kState, json);
+    };
+    const auto is_enabled = [] { return !std::system("ls /etc/rc2.d/S??web >/dev/null 2>&1"); };
+    constexpr const char* kOn = R"({"name": "web", "enabled": true})";
+    constexpr const char* kOff = R"({"name": "web", "enabled": false, "running": false})";
+    CHECK(converge(kOn).message == "web enabled, started");
+    CHECK(is_enabled());
+    CHECK(converge(kOn).message == "web is running, enabled");
+    CHECK(converge(kOff).message == "web disabled, stopped");
+    CHECK_FALSE(is_enabled());
+    CHECK_FALSE(web.runs());
+    CHECK(converge(kOff).message == "web is not running, disabled");
+    CHECK(converge(R"({"name": "web", "masked": true, "running": false})").message ==
+          "Service web is an init script, which cannot be masked");
+    CHECK(converge(R"({"name": "web", "masked": false, "running": false})").first == Verdict::kept);
+    CHECK(std::system("update-rc.d -f web remove") == 0);
+  }
+
   TEST_CASE("linux.service restarts a script that cannot reload only when no action is named") {
     const InitScript web("web", "exit 3");
     web.run();
@@ -150,7 +189,8 @@ TEST_SUITE("system-sysv") {
 
     outcome = triggered(R"({"name": {"web": "reload"}})");
     CHECK_FALSE(outcome.ok);
-    CHECK(outcome.message == "web did not reload: exit code 3");
+    CHECK(outcome.message ==
+          "web did not reload: exit code 3 (it was not restarted, and still runs as it was)");
     CHECK(web.calls() == "reload ");
   }
 

@@ -52,6 +52,7 @@ struct StateHarness::Session {
                  .waits = waits,
                  .watch_triggered = harness.watch_triggered,
                  .watch_changed = harness.watch_changed,
+                 .watch_reacted = harness.watch_reacted,
                  .sensitive = harness.sensitive,
                  .redactor = harness.redactor},
                 harness.writer_} {}

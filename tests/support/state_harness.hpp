@@ -49,6 +49,7 @@ class StateHarness {
   // For states with watches: what the next plans and applies see.
   bool watch_triggered = false;
   std::vector<std::string> watch_changed;
+  std::vector<std::string> watch_reacted;
   bool sensitive = false;  // as a recipe may call a state
   const base::Redactor* redactor = nullptr;
   std::string state_id = "test";

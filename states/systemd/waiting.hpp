@@ -7,7 +7,7 @@
 #include "base/result.hpp"
 #include "states/context.hpp"
 
-namespace states::linux_service {
+namespace states::systemd {
 
 using Clock = std::chrono::steady_clock;
 
@@ -20,4 +20,4 @@ inline base::Result<void> pause_for(std::chrono::milliseconds time, std::string_
   return wait_for(-1, 0, time, what, context);
 }
 
-}  // namespace states::linux_service
+}  // namespace states::systemd

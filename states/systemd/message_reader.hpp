@@ -8,9 +8,9 @@
 #include <string>
 #include <type_traits>
 
-#include "states/linux_service/sd_bus_library.hpp"
+#include "states/systemd/sd_bus_library.hpp"
 
-namespace states::linux_service {
+namespace states::systemd {
 
 class MessageReader {
  public:
@@ -80,4 +80,4 @@ class MessageReader {
   bool ok_ = true;
 };
 
-}  // namespace states::linux_service
+}  // namespace states::systemd

@@ -1,4 +1,4 @@
-#include "states/linux_service/waiting.hpp"
+#include "states/systemd/waiting.hpp"
 
 #include <poll.h>
 
@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <string>
 
-namespace states::linux_service {
+namespace states::systemd {
 
 base::Result<void> wait_for(int fd, short events, std::chrono::milliseconds longest, std::string_view what,
                             Context& context) {
@@ -30,4 +30,4 @@ base::Result<void> wait_for(int fd, short events, std::chrono::milliseconds long
   }
 }
 
-}  // namespace states::linux_service
+}  // namespace states::systemd

@@ -1,12 +1,13 @@
-#include "states/linux_service/systemd_session.hpp"
+#include "states/systemd/systemd_session.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
 
-#include "states/linux_service/message_reader.hpp"
+#include "states/systemd/message_reader.hpp"
+#include "states/systemd/message_writer.hpp"
 
-namespace states::linux_service {
+namespace states::systemd {
 
 namespace {
 
@@ -38,7 +39,9 @@ base::Result<UnitProperties> read_properties(MessageReader reader) {
   reader.enter(SD_BUS_TYPE_ARRAY, "{sv}");
   while (reader.enter(SD_BUS_TYPE_DICT_ENTRY, "sv")) {
     const std::string name = reader.text();
-    if (name == "LoadState") {
+    if (name == "Id") {
+      found.id = reader.text_variant();
+    } else if (name == "LoadState") {
       found.load_state = reader.text_variant();
     } else if (name == "LoadError") {
       found.load_error = reader.error_variant();
@@ -140,10 +143,16 @@ base::Result<std::string> SystemdSession::run_job(const char* method, const std:
   if (!connected) return std::move(connected).error();
   Bus& bus = **connected;
   if (auto listening = listen_to_jobs(bus, context); !listening) return std::move(listening).error();
-  ended_jobs_.clear();
   auto request = bus.new_call(kManagerPath, kManager, method, {unit.c_str(), "replace"});
   if (!request) return std::move(request).error();
-  auto reply = bus.call(*std::move(request), unit, context);
+  return queue_and_wait(bus, *std::move(request), unit, context);
+}
+
+// The answer to the request is a job.
+base::Result<std::string> SystemdSession::queue_and_wait(Bus& bus, Message request, const std::string& unit,
+                                                         Context& context) {
+  ended_jobs_.clear();
+  auto reply = bus.call(std::move(request), unit, context);
   if (!reply) return std::move(reply).error();
   const std::string job = MessageReader(bus.library(), reply->get()).text(SD_BUS_TYPE_OBJECT_PATH);
 
@@ -158,6 +167,75 @@ base::Result<std::string> SystemdSession::run_job(const char* method, const std:
   return result;
 }
 
+base::Result<std::string> SystemdSession::unit_file_state(const std::string& unit, Context& context) {
+  auto connected = bus();
+  if (!connected) return std::move(connected).error();
+  Bus& bus = **connected;
+  auto request = bus.new_call(kManagerPath, kManager, "GetUnitFileState", {unit.c_str()});
+  if (!request) return std::move(request).error();
+  auto reply = bus.call(*std::move(request), "systemd", context);
+  if (!reply) return std::move(reply).error();
+  return MessageReader(bus.library(), reply->get()).text();
+}
+
+base::Result<void> SystemdSession::change_unit_file(const char* method, const std::string& unit, bool runtime,
+                                                    Context& context) {
+  auto connected = bus();
+  if (!connected) return std::move(connected).error();
+  Bus& bus = **connected;
+  auto request = bus.new_call(kManagerPath, kManager, method);
+  if (!request) return std::move(request).error();
+  const bool takes_force =
+      method == std::string_view("EnableUnitFiles") || method == std::string_view("MaskUnitFiles");
+  MessageWriter writer(bus.library(), request->get());
+  writer.list_of_one(unit);
+  writer.flag(runtime);
+  if (takes_force) writer.flag(false);
+  if (auto written = writer.result(method); !written) return written;
+  auto reply = bus.call(*std::move(request), unit, context);
+  if (!reply) return std::move(reply).error();
+  return {};
+}
+
+base::Result<void> SystemdSession::start_scope(const std::string& scope, const std::string& description,
+                                               std::span<const pid_t> processes, Context& context) {
+  auto connected = bus();
+  if (!connected) return std::move(connected).error();
+  Bus& bus = **connected;
+  if (auto listening = listen_to_jobs(bus, context); !listening) return listening;
+  auto request = bus.new_call(kManagerPath, kManager, "StartTransientUnit", {scope.c_str(), "fail"});
+  if (!request) return std::move(request).error();
+  const std::vector<std::uint32_t> pids(processes.begin(), processes.end());
+  MessageWriter writer(bus.library(), request->get());
+  writer.open(SD_BUS_TYPE_ARRAY, "(sv)");
+  writer.text_property("Description", description);
+  writer.text_property("CollectMode", "inactive-or-failed");
+  writer.numbers_property("PIDs", pids);
+  writer.close();
+  writer.open(SD_BUS_TYPE_ARRAY, "(sa(sv))");  // units that come with it: none
+  writer.close();
+  if (auto written = writer.result("StartTransientUnit"); !written) return written;
+  auto ended = queue_and_wait(bus, *std::move(request), scope, context);
+  if (!ended) return std::move(ended).error();
+  if (*ended != "done") return base::Error(base::ErrorCode::io, scope + ": job " + *ended);
+  return {};
+}
+
+base::Result<void> SystemdSession::attach(const std::string& scope, std::span<const pid_t> processes,
+                                          Context& context) {
+  auto connected = bus();
+  if (!connected) return std::move(connected).error();
+  Bus& bus = **connected;
+  auto request = bus.new_call(kManagerPath, kManager, "AttachProcessesToUnit", {scope.c_str(), ""});
+  if (!request) return std::move(request).error();
+  MessageWriter writer(bus.library(), request->get());
+  writer.numbers({processes.begin(), processes.end()});
+  if (auto written = writer.result("AttachProcessesToUnit"); !written) return written;
+  auto reply = bus.call(*std::move(request), scope, context);
+  if (!reply) return std::move(reply).error();
+  return {};
+}
+
 base::Result<void> SystemdSession::reload_definitions(Context& context) {
   auto connected = bus();
   if (!connected) return std::move(connected).error();
@@ -168,4 +246,4 @@ base::Result<void> SystemdSession::reload_definitions(Context& context) {
   return {};
 }
 
-}  // namespace states::linux_service
+}  // namespace states::systemd

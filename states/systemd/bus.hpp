@@ -10,9 +10,9 @@
 
 #include "base/result.hpp"
 #include "states/context.hpp"
-#include "states/linux_service/sd_bus_library.hpp"
+#include "states/systemd/sd_bus_library.hpp"
 
-namespace states::linux_service {
+namespace states::systemd {
 
 using Message = std::unique_ptr<sd_bus_message, decltype(&::sd_bus_message_unref)>;
 
@@ -51,4 +51,4 @@ class Bus {
   bool lost_ = false;
 };
 
-}  // namespace states::linux_service
+}  // namespace states::systemd

@@ -9,7 +9,7 @@
 
 #include "base/result.hpp"
 
-namespace states::linux_service {
+namespace states::systemd {
 
 struct SdBusLibrary {
   decltype(&::sd_bus_new) bus_new;
@@ -27,6 +27,10 @@ struct SdBusLibrary {
   decltype(&::sd_bus_path_encode) path_encode;
   decltype(&::sd_bus_message_new_method_call) message_new_method_call;
   decltype(&::sd_bus_message_append_basic) message_append_basic;
+  decltype(&::sd_bus_message_append_strv) message_append_strv;
+  decltype(&::sd_bus_message_append_array) message_append_array;
+  decltype(&::sd_bus_message_open_container) message_open_container;
+  decltype(&::sd_bus_message_close_container) message_close_container;
   decltype(&::sd_bus_message_get_error) message_get_error;
   decltype(&::sd_bus_message_read_basic) message_read_basic;
   decltype(&::sd_bus_message_enter_container) message_enter_container;
@@ -39,4 +43,4 @@ struct SdBusLibrary {
   static base::Result<SdBusLibrary> load();
 };
 
-}  // namespace states::linux_service
+}  // namespace states::systemd

@@ -2,19 +2,23 @@
 // round (it lives in Context::facts).
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
-#include "states/linux_service/bus.hpp"
+#include "states/systemd/bus.hpp"
 
-namespace states::linux_service {
+namespace states::systemd {
 
 // The unit's properties of these names, as systemd documents them.
 struct UnitProperties {
+  std::string id;            // the unit's own name, where it was asked for by another one
   std::string load_state;    // "loaded", "not-found", "masked", …
   std::string load_error;    // why it could not be loaded
   std::string active_state;  // "active", "activating", "failed", …
@@ -35,9 +39,25 @@ class SystemdSession {
   // Whether the unit has done all it does once its program has ended, and so never counts as running.
   bool ends_when_done(const std::string& unit, Context& context);
 
-  // Queues a job by one of the methods StartUnit, RestartUnit, ReloadUnit, and waits for its end, which is
-  // "done", "failed", "dependency", … Refused by systemd: ErrorCode::io with its text.
+  // As `systemctl is-enabled` says it ("enabled", "static", "masked", …), from the files as they are now.
+  // Refused by systemd (no such unit, an invalid file): ErrorCode::io with its text.
+  base::Result<std::string> unit_file_state(const std::string& unit, Context& context);
+
+  // EnableUnitFiles, DisableUnitFiles, MaskUnitFiles or UnmaskUnitFiles. `runtime`: until the next boot only.
+  // Refused by systemd: ErrorCode::io with its text.
+  base::Result<void> change_unit_file(const char* method, const std::string& unit, bool runtime,
+                                      Context& context);
+
+  // Queues a job by one of the methods StartUnit, StopUnit, RestartUnit, ReloadUnit, and waits for its end,
+  // which is "done", "failed", "dependency", … Refused by systemd: ErrorCode::io with its text.
   base::Result<std::string> run_job(const char* method, const std::string& unit, Context& context);
+
+  // Moves the processes to a new scope unit: a group of theirs that ends when the last of them does. They are
+  // there when this returns.
+  base::Result<void> start_scope(const std::string& scope, const std::string& description,
+                                 std::span<const pid_t> processes, Context& context);
+  // Moves more of them there.
+  base::Result<void> attach(const std::string& scope, std::span<const pid_t> processes, Context& context);
 
   // daemon-reload.
   base::Result<void> reload_definitions(Context& context);
@@ -49,6 +69,8 @@ class SystemdSession {
   };
   base::Result<Bus*> bus();
   base::Result<void> listen_to_jobs(Bus& bus, Context& context);
+  base::Result<std::string> queue_and_wait(Bus& bus, Message request, const std::string& unit,
+                                           Context& context);
   base::Result<Message> get(const std::string& unit, const char* property, Context& context);
   void note_ended_job(sd_bus_message* signal);
 
@@ -57,4 +79,4 @@ class SystemdSession {
   std::vector<Job> ended_jobs_;  // since the last one was queued
 };
 
-}  // namespace states::linux_service
+}  // namespace states::systemd

@@ -1,11 +1,11 @@
-#include "states/linux_service/bus.hpp"
+#include "states/systemd/bus.hpp"
 
 #include <algorithm>
 #include <cstdint>
 
-#include "states/linux_service/waiting.hpp"
+#include "states/systemd/waiting.hpp"
 
-namespace states::linux_service {
+namespace states::systemd {
 
 namespace {
 
@@ -121,4 +121,4 @@ base::Result<void> Bus::wait_until(const std::function<bool()>& done, std::strin
   return {};
 }
 
-}  // namespace states::linux_service
+}  // namespace states::systemd

@@ -1,10 +1,10 @@
-#include "states/linux_service/sd_bus_library.hpp"
+#include "states/systemd/sd_bus_library.hpp"
 
 #include <dlfcn.h>
 
 #include <string>
 
-namespace states::linux_service {
+namespace states::systemd {
 
 namespace {
 
@@ -43,6 +43,10 @@ base::Result<SdBusLibrary> SdBusLibrary::load() {
   find(library.path_encode, "sd_bus_path_encode");
   find(library.message_new_method_call, "sd_bus_message_new_method_call");
   find(library.message_append_basic, "sd_bus_message_append_basic");
+  find(library.message_append_strv, "sd_bus_message_append_strv");
+  find(library.message_append_array, "sd_bus_message_append_array");
+  find(library.message_open_container, "sd_bus_message_open_container");
+  find(library.message_close_container, "sd_bus_message_close_container");
   find(library.message_get_error, "sd_bus_message_get_error");
   find(library.message_read_basic, "sd_bus_message_read_basic");
   find(library.message_enter_container, "sd_bus_message_enter_container");
@@ -59,4 +63,4 @@ base::Result<SdBusLibrary> SdBusLibrary::load() {
   return library;
 }
 
-}  // namespace states::linux_service
+}  // namespace states::systemd
