@@ -13,11 +13,12 @@ BASE_COMPILED_HERE(Action)
 using namespace at_agent;
 using Level = Log::Level;
 
-AgentSession::AgentSession(Handshake hello, int protocol_min)
+AgentSession::AgentSession(Handshake hello, int protocol_min, std::optional<std::uint64_t> offered)
     : protocol_min_(protocol_min),
       hello_(std::move(hello)),
       recipe_{hello_.recipe_version.value_or(0), hello_.recipe_digest, {}},
-      reports_(hello_.last_seq.value_or(0)) {}
+      reports_(hello_.last_seq.value_or(0)),
+      offered_(offered.value_or(hello_.last_seq.value_or(0))) {}
 
 std::vector<Action> AgentSession::step(Event event) {
   if (phase_ == Phase::closed) return {};
@@ -113,6 +114,7 @@ void AgentSession::send_report(Report& report) {
     result->instance_id = hello_.instance_id;
     result->app_id = hello_.app_id;
   }
+  offered_ = std::max(offered_, report.seq);
   send(std::move(report.body));
   reports_.goes_out();
 }

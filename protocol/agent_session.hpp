@@ -15,7 +15,8 @@
 //  * The backend is the authority on what runs: any other version of a recipe than ours is taken, also a
 //    lower one. The same version (and digest, where both have one) is a no-op; one without states moves the
 //    version. Which recipe is in force is not the session's to know: it is told (RecipeInForce).
-//  * The waits that are open are asked about on every connection and after every recipe that has some.
+//  * The waits that are open are asked about on every connection and after every recipe that has some. One is
+//    done when the backend says so, and not because it is missing from a list (but for version 1).
 //  * Which message may come when is a table (permissions.hpp), and is looked up before anything else. A code
 //    that nobody knows is answered by Nack in version 2, and ignored in version 1. So are messages of version
 //    2 from a peer that never said Welcome.
@@ -179,7 +180,7 @@ struct WaitDone {
   std::string id;
   bool operator==(const WaitDone&) const = default;
 };
-struct WaitsMissing {  // these wait states are still open, says the backend
+struct WaitsMissing {  // these wait states are still open, as far as the backend has said
   std::int64_t version = 0;
   std::vector<std::string> ids;
   bool operator==(const WaitsMissing&) const = default;
@@ -193,12 +194,16 @@ struct AcknowledgeReports {  // the spool may forget all up to here
   std::uint64_t seq = 0;
   bool operator==(const AcknowledgeReports&) const = default;
 };
-// The backend has stored more than we remember having said (our state folder was put back): our numbers have
-// been used, and reports under them would pass for repeated ones. The spool gets a new uid, under which its
-// numbers have not been used, and the connection is made anew with it.
+// The backend has stored more than we can have said (our state folder was put back): our numbers have been
+// used, and reports under them would pass for repeated ones, also those that were made since. The spool gets
+// a new uid, under which its numbers have not been used, and the connection is made anew with it.
 struct ResetReportStream {
   std::uint64_t seq = 0;
   bool operator==(const ResetReportStream&) const = default;
+};
+struct KeepHistory {  // for the next handshakes, also after a restart
+  std::string history;
+  bool operator==(const KeepHistory&) const = default;
 };
 struct ReadFacts {
   bool operator==(const ReadFacts&) const = default;
@@ -270,11 +275,12 @@ struct Log {
   bool operator==(const Log&) const = default;
 };
 
-struct Action : std::variant<Send, Close, Disconnect, StartTimer, ReadIdentityAgain, TakeRecipe, MoveVersion,
-                             PlanRecipe, WaitDone, WaitsMissing, ReadReports, AcknowledgeReports,
-                             ResetReportStream, ReadFacts, ReportChangesOnly, SetHeartbeat, SetMaxMessage,
-                             WatchOutput, NoteCommand, RunState, CancelRun, AnswerQuery, TrySettings,
-                             ConfirmSettings, UpdateAsked, CertificateIssued, TrustAuthorities, Log> {
+struct Action
+    : std::variant<Send, Close, Disconnect, StartTimer, ReadIdentityAgain, TakeRecipe, MoveVersion,
+                   PlanRecipe, WaitDone, WaitsMissing, ReadReports, AcknowledgeReports, ResetReportStream,
+                   KeepHistory, ReadFacts, ReportChangesOnly, SetHeartbeat, SetMaxMessage, WatchOutput,
+                   NoteCommand, RunState, CancelRun, AnswerQuery, TrySettings, ConfirmSettings, UpdateAsked,
+                   CertificateIssued, TrustAuthorities, Log> {
   using variant::variant;
   BASE_COMPILED_ONCE(Action);
 };
@@ -284,8 +290,9 @@ struct Action : std::variant<Send, Close, Disconnect, StartTimer, ReadIdentityAg
 class AgentSession {
  public:
   // `hello` says who the agent is and what it has: recipe version and digest, last_seq, facts_hash.
-  // protocol_version and protocol_max are the session's to fill in.
-  explicit AgentSession(Handshake hello, int protocol_min = 1);
+  // protocol_version and protocol_max are the session's to fill in. `offered`: the newest report that any
+  // backend can have heard of before; nothing: last_seq.
+  explicit AgentSession(Handshake hello, int protocol_min = 1, std::optional<std::uint64_t> offered = {});
 
   std::vector<at_agent::Action> step(at_agent::Event event);
 
@@ -364,6 +371,7 @@ class AgentSession {
   std::optional<BackendMessage> noting_;  // the command that the shell is noting
   bool facts_in_step_ = false;            // the backend has the facts that a patch would be on top of
   ReportWindow reports_;
+  std::uint64_t offered_;  // the newest report that a backend can have heard of
   std::vector<at_agent::Action> actions_;
 };
 

@@ -120,14 +120,17 @@ void AgentSession::on_message(Welcome& welcome, const Envelope&) {
   actions_.push_back(SetMaxMessage{std::max<std::uint64_t>(welcome.max_message, kLargestBeforeWelcome)});
   actions_.push_back(ReportChangesOnly{welcome.report_changes_only});
 
-  const bool we_forgot = welcome.ack_seq > reports_.last();
+  if (!welcome.history.empty()) actions_.push_back(KeepHistory{std::move(welcome.history)});
+  // What the spool has grown to since does not count: it may be beyond by now, and none of that was sent.
+  if (welcome.ack_seq > offered_) {
+    log(Level::warning, "the backend has reports up to " + std::to_string(welcome.ack_seq) +
+                            ", and this agent has sent none after " + std::to_string(offered_) +
+                            ": its state folder was put back, and its reports get a new agent_uid");
+    actions_.push_back(ResetReportStream{welcome.ack_seq});
+    return;  // nothing goes out under the old one
+  }
   reports_.start(welcome.ack_seq);
   if (welcome.ack_seq > 0) actions_.push_back(AcknowledgeReports{welcome.ack_seq});
-  if (we_forgot) {
-    log(Level::warning, "the backend has reports up to " + std::to_string(welcome.ack_seq) +
-                            " that this agent does not remember: its reports get a new agent_uid");
-    actions_.push_back(ResetReportStream{welcome.ack_seq});
-  }
   facts_in_step_ = !hello_.facts_hash.empty() && welcome.facts_hash == hello_.facts_hash;
   if (!facts_in_step_) actions_.push_back(ReadFacts{});
   ask_about_waits();
@@ -168,23 +171,25 @@ void AgentSession::on_message(RecipeMetadata& recipe, const Envelope& envelope) 
         MoveVersion{recipe.recipe_version, std::move(recipe.digest), std::move(recipe.module)});
 }
 
-// The list names what is still being waited for: states of other machines, or our own wait states.
+// The list names what is still being waited for: states of other machines, or our own wait states. That a
+// wait is done is said by State. What is not listed may have been cut off, or be of a recipe that the backend
+// does not have: only version 1, which has no other word for it, means by that that it is done.
 void AgentSession::on_message(WaitList& list, const Envelope&) {
   if (list.recipe_version != recipe_.version) return;
-  const auto still_open = [&](const OpenWait& wait) {
+  const auto is_listed = [&](const OpenWait& wait) {
     return std::ranges::any_of(list.waited, [&](const StateRef& waited) {
       return matches({hello_.instance_id, wait.id}, waited) ||
              std::ranges::any_of(wait.targets, [&](const StateRef& t) { return matches(t, waited); });
     });
   };
   WaitsMissing missing{.version = recipe_.version};
-  for (const OpenWait& wait : recipe_.waits) {
-    if (still_open(wait))
-      missing.ids.push_back(wait.id);
-    else
-      actions_.push_back(at_agent::WaitDone{recipe_.version, wait.id});
+  std::vector<std::string> done;
+  for (const OpenWait& wait : recipe_.waits)
+    (is_listed(wait) || version_ != 1 ? missing.ids : done).push_back(wait.id);
+  for (std::string& id : done) {
+    std::erase_if(recipe_.waits, [&](const OpenWait& wait) { return wait.id == id; });
+    actions_.push_back(at_agent::WaitDone{recipe_.version, std::move(id)});
   }
-  std::erase_if(recipe_.waits, [&](const OpenWait& wait) { return !still_open(wait); });
   actions_.push_back(std::move(missing));
 }
 
@@ -232,6 +237,7 @@ void AgentSession::on_message(Test&, const Envelope& envelope) {
 }
 
 void AgentSession::on_message(Ack& ack, const Envelope&) {
+  if (!ack.history.empty()) actions_.push_back(KeepHistory{std::move(ack.history)});
   if (!ack.ack_seq) return;
   acknowledge(*ack.ack_seq);
   read_more_reports();

@@ -161,11 +161,40 @@ TEST_CASE("what was never sent cannot be acknowledged") {
         Actions{Close{1002, "report 10 was acknowledged and never sent"}});
 }
 
-TEST_CASE("an agent that has forgotten its numbers goes on after those that the backend has") {
+TEST_CASE(
+    "an agent whose numbers have been used says nothing under them, and takes nothing for acknowledged") {
   AgentSession session = opened();
   const Actions actions = heard(session, welcome(50));
-  CHECK(std::ranges::find(actions, Action{ResetReportStream{50}}) != actions.end());
-  CHECK(did(session, ReportsAvailable{51}) == Actions{ReadReports{50, 64}});
+  CHECK(actions.back() == Action{ResetReportStream{50}});
+  for (const Action& action : actions) {
+    CHECK_FALSE(std::holds_alternative<AcknowledgeReports>(action));
+    CHECK_FALSE(std::holds_alternative<ReadReports>(action));
+  }
+}
+
+TEST_CASE("attack: numbers that were used are noticed also when the spool has grown beyond them since") {
+  Handshake who = hello();
+  who.last_seq = 160;
+  AgentSession grown(who, 1, 100);  // put back to 100, and then 60 were made
+  did(grown, Opened{});
+  const Actions actions = heard(grown, welcome(150));
+  CHECK(actions.back() == Action{ResetReportStream{150}});
+  CHECK(std::ranges::find(actions, Action{AcknowledgeReports{150}}) == actions.end());
+  // What was sent before, on this connection or another, may be acknowledged.
+  for (const std::uint64_t ack : {std::uint64_t{0}, std::uint64_t{99}, std::uint64_t{100}}) {
+    AgentSession same(who, 1, 100);
+    did(same, Opened{});
+    CHECK(heard(same, welcome(ack)).back() == Action{ReadReports{ack, 64}});
+  }
+  AgentSession session = welcomed(8);
+  did(session, ReportsAvailable{11});
+  did(session, ReportsRead{{{9, result()}, {10, result()}, {11, result()}}, 11});
+  heard(session, AppNotReady{});
+  did(session, TimerFired{Timer::repeat_handshake});
+  did(session, IdentityRead{hello()});
+  const Actions again = heard(session, welcome(11));
+  CHECK(std::ranges::find(again, Action{AcknowledgeReports{11}}) != again.end());
+  CHECK(std::ranges::find(again, Action{ResetReportStream{11}}) == again.end());
 }
 
 TEST_CASE("with a version 1 backend only results are sent, and count as stored once written") {
@@ -308,8 +337,17 @@ TEST_CASE("open waits are asked about on every connection and after every recipe
   CHECK(did(refusing, RecipeInForce{7, "d7", {{"w", {}}}}) == Actions{send_1(ask)});
 }
 
-TEST_CASE("a wait is done when the backend says so, or no longer lists what it waits for") {
+TEST_CASE("attack: a wait is done when the backend says so, and not because a list does not name it") {
   AgentSession session = welcomed();
+  did(session, RecipeInForce{7, "d7", {{"first", {{"i-2", "db"}}}, {"second", {{"i-3", "web"}}}}});
+  CHECK(heard(session, WaitList{7, {{"i-2", "db"}}}) == Actions{WaitsMissing{7, {"first", "second"}}});
+  CHECK(heard(session, WaitList{7, {}}) == Actions{WaitsMissing{7, {"first", "second"}}});
+  CHECK(heard(session, protocol::WaitDone{7, "second", ""}) == Actions{at_agent::WaitDone{7, "second"}});
+  CHECK(heard(session, WaitList{7, {}}) == Actions{WaitsMissing{7, {"first"}}});
+}
+
+TEST_CASE("a wait is done when a backend of version 1 no longer lists what it waits for") {
+  AgentSession session = with_version_1();
   did(session, RecipeInForce{7,
                              "d7",
                              {{"by-target", {{"i-2", "db"}}},

@@ -135,7 +135,7 @@ void BackendSession::on(Stored& event) {
   const std::uint64_t up_to = std::min(event.up_to_seq, last_seq_);
   if (phase_ != Phase::accepted || version_ < 2 || up_to <= acked_seq_) return;
   acked_seq_ = up_to;
-  send(Ack{.ack_seq = acked_seq_});
+  send(Ack{.ack_seq = acked_seq_, .history = std::move(event.history)});
 }
 
 void BackendSession::on(Tell& event) {

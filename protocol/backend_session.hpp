@@ -72,6 +72,7 @@ struct Refused {
 };
 struct Stored {  // every report of this agent up to here is on disk
   std::uint64_t up_to_seq = 0;
+  std::string history = {};  // to be said with the Ack; "": nothing new
 };
 // Something to say: RecipeMetadata, WaitList, State, AgentUpdate, Query, Run, Cancel, OutputSubscribe,
 // Settings, CertIssued, Authorities, Test. `mid` names a request whose answer is waited for, `re` the request

@@ -35,6 +35,7 @@ void fields(Visitor& v, Is<Handshake> auto& m) {
   v.field("os", m.os, kOptional);
   v.field("arch", m.arch, kOptional);
   v.field("authorities", m.authorities, kOptional);
+  v.id("history", m.history, kOptional);
 }
 
 template <>

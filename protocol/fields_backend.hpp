@@ -19,6 +19,7 @@ void fields(Visitor& v, Is<Welcome> auto& m) {
   v.choice("report", m.report_changes_only, {"all", "changes"}, kAlways);
   v.field("server_time", m.server_time, kOptional);
   v.field("facts_hash", m.facts_hash, kOptional);
+  v.id("history", m.history, kOptional);
 }
 
 template <>

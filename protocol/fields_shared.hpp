@@ -27,6 +27,7 @@ inline constexpr Wire kWire<Ack>{"Ack"};
 template <class Visitor>
 void fields(Visitor& v, Is<Ack> auto& m) {
   v.field("ack_seq", m.ack_seq, kOptional);
+  v.id("history", m.history, kOptional);
 }
 
 template <>

@@ -49,7 +49,8 @@ inline Handshake sample<Handshake>() {
           .running = RunningState{.id = "nginx", .since = "2024-05-01T10:00:00Z"},
           .os = "debian 12",
           .arch = "x86_64",
-          .authorities = {"a1", "b2"}};
+          .authorities = {"a1", "b2"},
+          .history = "h-1"};
 }
 template <>
 inline StateLog sample<StateLog>() {
@@ -134,7 +135,7 @@ inline TestAnswer sample<TestAnswer>() {
 }
 template <>
 inline Ack sample<Ack>() {
-  return {.ack_seq = 45};
+  return {.ack_seq = 45, .history = "h-2"};
 }
 template <>
 inline Nack sample<Nack>() {
@@ -159,7 +160,8 @@ inline Welcome sample<Welcome>() {
           .max_message = 1048576,
           .report_changes_only = true,
           .server_time = "2024-05-01T10:00:00Z",
-          .facts_hash = "f00"};
+          .facts_hash = "f00",
+          .history = "h-1"};
 }
 template <>
 inline AppNotReady sample<AppNotReady>() {

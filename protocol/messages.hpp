@@ -81,6 +81,8 @@ struct Handshake {
   std::string arch;
   // By the hashes of their public keys: the authorities by which the agent knows its backends.
   std::vector<std::string> authorities;
+  // The last that a backend has said in Welcome or Ack, as it was: of use to backends only.
+  std::string history;
   bool operator==(const Handshake&) const = default;
 };
 
@@ -212,6 +214,7 @@ struct Welcome {
   bool report_changes_only = false;
   std::string server_time;
   std::string facts_hash;  // of the facts that the backend has
+  std::string history;     // to be kept, and said again in the next handshake
   bool operator==(const Welcome&) const = default;
 };
 
@@ -318,6 +321,7 @@ struct Test {
 
 struct Ack {  // cumulative, or of the message that `re` names
   std::optional<std::uint64_t> ack_seq;
+  std::string history = {};  // from the backend: as in Welcome
   bool operator==(const Ack&) const = default;
 };
 

@@ -400,6 +400,7 @@ ManagerParts Connector::parts() {
       .hello = [this] { return hello(); },
       .ask_source = [this](std::function<void()> done) { ask_source(std::move(done)); },
       .commands = live_.commands,
+      .history = live_.history,
       .refuse_uri =
           [this](const std::string& uri) { return runtime::refuse_named_uri(uri, live_.address_rules()); },
       .spooled = [this] { reports_available(); },
@@ -445,6 +446,7 @@ protocol::Handshake Connector::hello() {
     hello.recipe_digest = recipe.digest;
   }
   hello.last_seq = live_.spool->last_seq();
+  hello.history = live_.history.text();
   hello.running = recipe_.progress().running();
   utsname names{};
   ::uname(&names);

@@ -6,18 +6,10 @@ namespace agent::connection {
 
 namespace at = protocol::at_agent;
 
-namespace {
-
-protocol::Handshake first_hello(const ManagerParts& parts) {
-  return parts.hello();
-}
-
-}  // namespace
-
 Manager::Manager(ManagerParts parts, std::shared_ptr<transport::WebSocket> socket, int protocol_min)
     : parts_(std::move(parts)),
       socket_(std::move(socket)),
-      session_(first_hello(parts_), protocol_min),
+      session_(parts_.hello(), protocol_min, parts_.spool.offered_seq()),
       outbox_(socket_, [this](std::uint64_t seq) { feed(at::ReportsWritten{seq}); }),
       timers_{transport::asio::steady_timer(socket_->executor()),
               transport::asio::steady_timer(socket_->executor())} {}
@@ -60,8 +52,6 @@ void Manager::feed(SessionEvent event) {
     SessionEvent next = std::move(events_.front());
     events_.pop_front();
     std::vector<at::Action> actions = session_.step(std::move(next));
-    for (const at::Action& action : actions)
-      if (std::holds_alternative<at::ResetReportStream>(action)) is_numbered_anew_ = true;
     for (at::Action& action : actions)
       std::visit([this](auto& each) { perform(each); }, action);
   }

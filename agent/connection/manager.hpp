@@ -20,6 +20,7 @@
 #include "agent/reports/encoding.hpp"
 #include "agent/reports/spool.hpp"
 #include "agent/runtime/active_recipe.hpp"
+#include "agent/runtime/backend_history.hpp"
 #include "agent/runtime/command_store.hpp"
 #include "agent/runtime/settings_store.hpp"
 #include "agent/runtime/worker_port.hpp"
@@ -43,6 +44,7 @@ struct ManagerParts {
   std::function<protocol::Handshake()> hello;             // reads the identity again
   std::function<void(std::function<void()>)> ask_source;  // the identity's, off the loop; then calls that
   runtime::CommandStore& commands;                        // that were taken before
+  runtime::BackendHistory& history;                       // of the backend, as it has said
   std::function<std::optional<std::string>(const std::string&)> refuse_uri;  // why a backend may not name it
   std::function<void()> spooled;                                             // a report was appended here
   std::function<void()> welcomed;
@@ -98,6 +100,7 @@ class Manager : public std::enable_shared_from_this<Manager> {
   void perform(protocol::at_agent::ReadReports& action);
   void perform(protocol::at_agent::AcknowledgeReports& action);
   void perform(protocol::at_agent::ResetReportStream& action);
+  void perform(protocol::at_agent::KeepHistory& action);
   void perform(protocol::at_agent::ReadFacts& action);
   void perform(protocol::at_agent::ReportChangesOnly& action);
   void perform(protocol::at_agent::SetHeartbeat& action);
@@ -130,7 +133,6 @@ class Manager : public std::enable_shared_from_this<Manager> {
   std::deque<SessionEvent> events_;
   bool stepping_ = false;
   bool is_accepted_ = false;
-  bool is_numbered_anew_ = false;  // what the backend has acknowledged was another's
   std::size_t watchers_ = 0;
   Ended ended_;
 };

@@ -151,7 +151,7 @@ void Manager::perform(at::ReadReports& action) {
 }
 
 void Manager::perform(at::AcknowledgeReports& action) {
-  if (!is_numbered_anew_) parts_.spool.acknowledge(action.seq);
+  parts_.spool.acknowledge(action.seq);
 }
 
 // This state folder was put back from a copy: its numbers have been used for other reports. With a name of
@@ -159,6 +159,11 @@ void Manager::perform(at::AcknowledgeReports& action) {
 void Manager::perform(at::ResetReportStream&) {
   if (auto renewed = parts_.spool.renew_uid(); !renewed) log(Level::error, renewed.error().message());
   close("the reports got a new owner");
+}
+
+void Manager::perform(at::KeepHistory& action) {
+  if (auto kept = parts_.history.keep(std::move(action.history)); !kept)
+    log(Level::warning, kept.error().message());
 }
 
 void Manager::perform(at::ReportChangesOnly& action) {

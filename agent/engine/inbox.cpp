@@ -41,10 +41,12 @@ void Inbox::mark_done(std::int64_t version, const std::vector<std::string>& stat
 }
 
 void Inbox::take_recipe(RunRecipe recipe) {
-  mark_done(recipe.version, recipe.done_waits);
   const std::optional<std::int64_t> last = next_ ? next_->version : version_ ? version_ : current_;
-  if (last == recipe.version && !recipe.replaces_same_version)
-    return;  // the backend sends it again after a reconnect
+  const bool is_repeated = last == recipe.version && !recipe.replaces_same_version;
+  // The number may have been another recipe's before.
+  if (!is_repeated) waits_.forget_all();
+  mark_done(recipe.version, recipe.done_waits);
+  if (is_repeated) return;  // the backend sends it again after a reconnect
   // A kill that was asked for stays asked for, whatever comes after it.
   if (next_ && next_->on_change == OnChange::kill) recipe.on_change = OnChange::kill;
   next_ = std::move(recipe);
@@ -80,6 +82,7 @@ void Inbox::take(Command command) {
       next_->version = move->version;
     else if (current_)
       version_ = move->version;
+    waits_.forget_all();
     mark_done(move->version, move->done_waits);
   } else if (auto* done = std::get_if<WaitDone>(&command)) {
     waits_.mark_done(done->version, done->state_id);

@@ -17,11 +17,18 @@ std::vector<std::string> SatisfiedWaits::done_in(std::int64_t version) const {
   return {found->second.begin(), found->second.end()};
 }
 
-bool SatisfiedWaits::forget_before(std::int64_t version) {
-  const auto first_kept = done_.lower_bound(version);
-  if (first_kept == done_.begin()) return false;
-  done_.erase(done_.begin(), first_kept);
-  return true;
+bool SatisfiedWaits::forget_all_but(std::int64_t version) {
+  return std::erase_if(done_, [&](const auto& each) { return each.first != version; }) > 0;
+}
+
+bool SatisfiedWaits::forget(std::int64_t version) {
+  return done_.erase(version) > 0;
+}
+
+bool SatisfiedWaits::forget_all() {
+  const bool had_any = !done_.empty();
+  done_.clear();
+  return had_any;
 }
 
 }  // namespace agent::engine

@@ -23,8 +23,12 @@ class SatisfiedWaits {
   bool mark_done(std::int64_t version, const std::string& state_id);
   bool is_done(std::int64_t version, std::string_view state_id) const;
   std::vector<std::string> done_in(std::int64_t version) const;
-  // A recipe was taken: what is done in older versions is of no use any more. False: there was nothing.
-  bool forget_before(std::int64_t version);
+  // What is done in other versions is of no use any more: their numbers may come again, for other recipes.
+  // False: there was nothing.
+  bool forget_all_but(std::int64_t version);
+  // A recipe is about to have this version: nothing is done in it yet. False: there was nothing.
+  bool forget(std::int64_t version);
+  bool forget_all();
 
   const std::map<std::int64_t, StateIds>& all() const { return done_; }
 

@@ -92,7 +92,7 @@ void WorkerLoop::adopt(RunRecipe next) {
   next_round_ = {};
   back_off_ = {};
   inbox_.set_current(version_);
-  waits_.forget_before(version_);
+  waits_.forget_all_but(version_);
   was_right_.assign(recipe_->states().size(), false);
 }
 

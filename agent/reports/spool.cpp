@@ -115,6 +115,7 @@ Result<void> Spool::load() {
     // Written before we were killed, perhaps not synced: it must be on disk before it is sent.
     return base::os_error(errno, "cannot sync the report spool");
   }
+  offered_seq_ = last_seq_;
   marks_.acknowledged = std::min(marks_.acknowledged, last_seq_);
   remove_acknowledged();
   return {};
@@ -320,6 +321,9 @@ std::vector<SpoolRecord> Spool::read_after(std::uint64_t seq, std::size_t most_r
     for (const Place& place : places)  // outside the lock
       if (auto record = read(place.file, place.item)) records.push_back(std::move(*record));
   }
+  if (records.empty()) return records;
+  const std::lock_guard guard(mutex_);
+  offered_seq_ = std::max(offered_seq_, records.back().seq);
   return records;
 }
 
@@ -355,6 +359,11 @@ void Spool::acknowledge(std::uint64_t seq) {
 std::uint64_t Spool::last_seq() const {
   const std::lock_guard guard(mutex_);
   return last_seq_;
+}
+
+std::uint64_t Spool::offered_seq() const {
+  const std::lock_guard guard(mutex_);
+  return offered_seq_;
 }
 
 std::uint64_t Spool::acknowledged() const {

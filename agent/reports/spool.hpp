@@ -61,7 +61,10 @@ class Spool {
   // killed before may send some again.
   void acknowledge(std::uint64_t seq);
 
-  std::uint64_t last_seq() const;      // of the newest report; 0: there never was one
+  std::uint64_t last_seq() const;  // of the newest report; 0: there never was one
+  // The newest that a backend can have of us: those that were there when the spool was opened, and those that
+  // were read since. A backend that has more has heard of a later life of this folder, which is an old copy.
+  std::uint64_t offered_seq() const;
   std::uint64_t acknowledged() const;  // 0: none
   std::uint64_t bytes() const;         // on disk
   SpoolDropped dropped() const;
@@ -70,8 +73,8 @@ class Spool {
 
   // 32 hexadecimal digits: whose numbers these are.
   std::string uid() const;
-  // For when the backend has acknowledged more than there is: this folder is an old copy, and its numbers
-  // have been used. They get a new owner.
+  // For when the backend has acknowledged more than was ever offered: this folder is an old copy, and its
+  // numbers have been used. They get a new owner.
   base::Result<void> renew_uid();
 
   // What was found damaged when it was opened, for the log. The rest is used.
@@ -108,6 +111,7 @@ class Spool {
   mutable std::mutex mutex_;           // held for moments
   std::deque<SpoolSegment> segments_;  // changed with both held, so read with either; oldest first
   std::uint64_t last_seq_ = 0;         // as segments_
+  std::uint64_t offered_seq_ = 0;      // guarded by mutex_
   SpoolMarks marks_;                   // guarded by mutex_
   std::string uid_;                    // guarded by mutex_
 };

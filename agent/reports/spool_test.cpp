@@ -53,6 +53,25 @@ using Texts = std::vector<std::string>;
 
 }  // namespace
 
+TEST_CASE("attack: what was made since the spool was opened, and never read, no backend can have") {
+  const tests::ScratchFolder scratch;
+  {
+    auto spool = open(scratch / "spool");
+    CHECK(spool->offered_seq() == 0);
+    REQUIRE(spool->append(reports({"a", "b", "c"})));
+    CHECK(spool->offered_seq() == 0);
+    CHECK(spool->read_after(0, 2, 1 << 20).size() == 2);
+    CHECK(spool->offered_seq() == 2);
+  }
+  auto spool = open(scratch / "spool");
+  CHECK(spool->offered_seq() == 3);  // a killed run may have sent them
+  REQUIRE(spool->append(reports({"d", "e", "f", "g", "h"})));
+  CHECK(spool->last_seq() == 8);
+  CHECK(spool->offered_seq() == 3);
+  spool->acknowledge(8);
+  CHECK(spool->offered_seq() == 3);
+}
+
 TEST_CASE("reports come out of the spool in order, numbered, until they are acknowledged") {
   const tests::ScratchFolder scratch;
   auto spool = open(scratch / "spool");

@@ -16,6 +16,11 @@ std::vector<protocol::StateRef> targets_of(const recipe::State& state) {
   return targets;
 }
 
+// What could not be written holds all the same, until the next restart.
+void note(const base::Result<void>& written, Problems& problems) {
+  if (!written) problems.push_back(written.error().message());
+}
+
 // As for settings.
 constexpr std::chrono::seconds kShortestDelay{1};
 constexpr std::chrono::seconds kLongestDelay = std::chrono::days(30);
@@ -52,7 +57,7 @@ RecipeDecision ActiveRecipe::start() {
   if (auto* problems = std::get_if<Problems>(&loaded)) return {.problems = std::move(*problems)};
   recipe_ = std::get<0>(std::move(loaded));
   RecipeDecision decision;
-  forget_old_waits(decision.problems);
+  note(waits_.forget_all_but(current_->version), decision.problems);
   std::string run_id = engine::new_run_id();
   progress_.resume(run_id);
   decision.command = to_command(std::move(run_id));
@@ -67,13 +72,16 @@ RecipeDecision ActiveRecipe::take(const protocol::RecipeMetadata& metadata) {
   auto loaded = load("version " + std::to_string(metadata.recipe_version), metadata.states->text);
   if (auto* problems = std::get_if<Problems>(&loaded)) return reject(std::move(*problems));
   StoredRecipe taken = to_stored(metadata);
+  // Its number may have been another recipe's, of a backend whose database was put back: what was done in
+  // that one is gone before this one is there, whenever we are killed.
+  if (auto forgotten = waits_.forget(taken.version); !forgotten) return reject({forgotten.error().message()});
   // A recipe that would be gone after a restart is not accepted.
   if (auto stored = store_.store(taken); !stored) return reject({stored.error().message()});
   const std::optional<std::int64_t> before = current_ ? std::optional(current_->version) : std::nullopt;
   current_ = std::move(taken);
   recipe_ = std::get<0>(std::move(loaded));
   RecipeDecision decision;
-  forget_old_waits(decision.problems);
+  note(waits_.forget_all(), decision.problems);
   std::string run_id = engine::new_run_id();
   decision.statuses = progress_.take(run_id, current_->version, before);
   engine::RunRecipe command = to_command(std::move(run_id));
@@ -89,16 +97,16 @@ RecipeDecision ActiveRecipe::move_version(const protocol::at_agent::MoveVersion&
   if (!move.digest.empty()) current_->digest = move.digest;
   if (move.module) current_->module = {move.module->repo, move.module->tag, move.module->commit};
   RecipeDecision decision;
-  if (auto stored = store_.store(*current_); !stored) decision.problems = {stored.error().message()};
+  note(waits_.forget_all(), decision.problems);
+  note(store_.store(*current_), decision.problems);
   decision.statuses = progress_.move_to(move.version);
-  decision.command = engine::MoveVersion{move.version, waits_.waits().done_in(move.version)};
+  decision.command = engine::MoveVersion{.version = move.version};
   return decision;
 }
 
 RecipeDecision ActiveRecipe::wait_done(std::int64_t version, const std::string& state_id) {
   RecipeDecision decision{.command = engine::WaitDone{version, state_id}};
-  if (auto marked = waits_.mark_done(version, state_id); !marked)
-    decision.problems = {marked.error().message()};
+  note(waits_.mark_done(version, state_id), decision.problems);
   return decision;
 }
 
@@ -136,11 +144,6 @@ engine::RunRecipe ActiveRecipe::to_command(std::string run_id) const {
                             .done_waits = waits_.waits().done_in(current_->version)};
   if (current_->round_delay) command.round_delay = *current_->round_delay;
   return command;
-}
-
-void ActiveRecipe::forget_old_waits(Problems& problems) {
-  if (auto forgotten = waits_.forget_before(current_->version); !forgotten)
-    problems.push_back(forgotten.error().message());
 }
 
 std::vector<protocol::at_agent::OpenWait> ActiveRecipe::open_waits() const {

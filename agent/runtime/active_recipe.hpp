@@ -72,7 +72,6 @@ class ActiveRecipe {
  private:
   StoredRecipe to_stored(const protocol::RecipeMetadata& metadata) const;
   engine::RunRecipe to_command(std::string run_id) const;
-  void forget_old_waits(Problems& problems);
   std::vector<protocol::at_agent::OpenWait> open_waits() const;
 
   const states::Registry registry_;

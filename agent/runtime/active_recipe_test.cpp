@@ -233,10 +233,22 @@ TEST_CASE("a wait that is done is done for its version, across restarts, and the
          {"restart", "-> run 5, done: w", "5"},
          {"move 6", "-> move 6", "6 w"},
          {"done 6", "-> done 6 w", "6"},
-         {"move 5", "-> move 5, done: w", "5"},
+         {"restart", "-> run 6, done: w", "6"}});
+}
+
+TEST_CASE("a number that comes again, for another recipe, finds no wait done") {
+  check({{"take 5", "accepted 5 -> run 5", "5 w"},
+         {"done 5", "-> done 5 w", "5"},
+         {"move 6", "-> move 6", "6 w"},
+         {"done 6", "-> done 6 w", "6"},
+         {"move 5", "-> move 5", "5 w"},
+         {"done 5", "-> done 5 w", "5"},
+         {"take 5", "accepted 5 -> run 5", "5 w"},
+         {"restart", "-> run 5", "5 w"},
+         {"done 5", "-> done 5 w", "5"},
          {"take 4", "superseded 5, accepted 4 -> run 4", "4 w"},
-         {"take 6", "superseded 4, accepted 6 -> run 6, done: w", "6"},
-         {"take 5", "superseded 6, accepted 5 -> run 5", "5 w"}});  // older than 6: forgotten
+         {"take 5", "superseded 4, accepted 5 -> run 5", "5 w"},
+         {"restart", "-> run 5", "5 w"}});
 }
 
 TEST_CASE("without a disk no recipe is taken; a version and a wait hold until the restart") {

@@ -25,6 +25,7 @@ DaemonState::DaemonState(const runtime::DaemonSettings& from, identity::Identity
       reports(&Progress::status_at_start),
       settings(from.state_dir + "/settings"),
       commands(from.state_dir + "/commands"),
+      history(from.state_dir + "/history"),
       identity_options(identity::with_source_identity(from.backend->identity, said)),
       announced(std::move(said)),
       identity(std::move(who)),
@@ -67,6 +68,7 @@ base::Result<std::unique_ptr<DaemonState>> DaemonState::open(const runtime::Daem
     from.log(Level::warning,
              "settings of the backend were not confirmed before the agent ended: they are dropped");
   parts->check_addresses(from);
+  parts->history.load();
   if (auto read = parts->commands.load(); !read) from.log(Level::warning, read.error().message());
   return parts;
 }

@@ -11,6 +11,7 @@
 #include "agent/reports/encoding.hpp"
 #include "agent/reports/spool.hpp"
 #include "agent/runtime/address_rules.hpp"
+#include "agent/runtime/backend_history.hpp"
 #include "agent/runtime/command_store.hpp"
 #include "agent/runtime/daemon_settings.hpp"
 #include "agent/runtime/settings_store.hpp"
@@ -33,6 +34,7 @@ class DaemonState {
   reports::Reports reports;
   SettingsStore settings;
   CommandStore commands;
+  BackendHistory history;
   identity::IdentityOptions identity_options;  // the configuration's, with what the identity source says
   identity::SourceIdentity announced;
   identity::Identity identity;

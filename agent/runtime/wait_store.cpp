@@ -31,8 +31,18 @@ base::Result<void> WaitStore::mark_done(std::int64_t version, const std::string&
   return write();
 }
 
-base::Result<void> WaitStore::forget_before(std::int64_t version) {
-  if (!waits_.forget_before(version)) return {};
+base::Result<void> WaitStore::forget_all_but(std::int64_t version) {
+  if (!waits_.forget_all_but(version)) return {};
+  return write();
+}
+
+base::Result<void> WaitStore::forget(std::int64_t version) {
+  if (!waits_.forget(version)) return {};
+  return write();
+}
+
+base::Result<void> WaitStore::forget_all() {
+  if (!waits_.forget_all()) return {};
   return write();
 }
 

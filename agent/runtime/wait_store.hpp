@@ -21,7 +21,9 @@ class WaitStore {
 
   // On disk when it returns.
   base::Result<void> mark_done(std::int64_t version, const std::string& state_id);
-  base::Result<void> forget_before(std::int64_t version);
+  base::Result<void> forget_all_but(std::int64_t version);
+  base::Result<void> forget(std::int64_t version);
+  base::Result<void> forget_all();
 
  private:
   base::Result<void> write() const;

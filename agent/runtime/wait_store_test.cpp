@@ -6,7 +6,7 @@
 
 namespace agent::runtime {
 
-TEST_CASE("waits that were said to be done are known after a restart, and older ones are forgotten") {
+TEST_CASE("waits that were said to be done are known after a restart, and those of others are forgotten") {
   const tests::ScratchFolder scratch;
   {
     WaitStore store(scratch / "waits");
@@ -14,7 +14,8 @@ TEST_CASE("waits that were said to be done are known after a restart, and older 
     REQUIRE(store.mark_done(1, "old"));
     REQUIRE(store.mark_done(2, "a"));
     REQUIRE(store.mark_done(2, "b"));
-    REQUIRE(store.forget_before(2));
+    REQUIRE(store.mark_done(3, "later"));
+    REQUIRE(store.forget_all_but(2));
   }
   CHECK(scratch.mode("waits") == 0600);
   CHECK(scratch.read("waits") == "[{\"version\":2,\"id\":\"a\"},{\"version\":2,\"id\":\"b\"}]\n");
@@ -23,6 +24,9 @@ TEST_CASE("waits that were said to be done are known after a restart, and older 
   CHECK(again.waits().done_in(2) == std::vector<std::string>{"a", "b"});
   CHECK(again.waits().is_done(2, "b"));
   CHECK(!again.waits().is_done(1, "old"));
+  CHECK(!again.waits().is_done(3, "later"));
+  REQUIRE(again.forget(2));
+  CHECK(scratch.read("waits") == "[]\n");
 }
 
 TEST_CASE("a damaged file of waits counts as empty, and one that cannot be written holds until the restart") {

@@ -216,7 +216,7 @@ base::Result<ScopedCounts> count_covered(store::Store& store, const std::string&
       found.instances.push_back(each.key);
       ++counts.instances;
       if (each.online) ++counts.online;
-      if (each.status == "converged" && each.reported_version == each.recipe_version) ++counts.converged;
+      if (each.status == "converged") ++counts.converged;
       if (each.status == "failed") ++counts.failed;
       if (each.status == "rejected") ++counts.rejected;
       if (each.status == "accepted" || each.status == "running") ++counts.running;
@@ -256,7 +256,7 @@ Task<HttpResponse> fleet(Context& context, const Call& call) {
       call.caller.token_id, [app](store::Store& store) { return store.fleet(app, domain::now_millis()); });
   const auto counts = co_await std::move(reading);
   if (!counts) co_return problem_of(counts.error());
-  co_return fleet_reply(context, *counts, context.fleet.waits().open_count());
+  co_return fleet_reply(context, *counts, context.fleet.waits().open_count(app));
 }
 
 constexpr Route kRoutes[] = {

@@ -104,7 +104,8 @@ std::string told_to_strangers(const protocol::Handshake& handshake, WaitingRoom 
   return text;
 }
 
-AdmittedVersions versions_after(const std::optional<KnownInstance>& instance, std::int64_t at_agent) {
+AdmittedVersions versions_after(const std::optional<KnownInstance>& instance, std::int64_t at_agent,
+                                std::string_view digest_at_agent) {
   const auto known_or = [](std::int64_t version, std::int64_t largest) {
     return version < 0 || version > largest ? 0 : version;
   };
@@ -114,8 +115,10 @@ AdmittedVersions versions_after(const std::optional<KnownInstance>& instance, st
   // What was stored before there was a limit may be beyond it.
   const std::int64_t recipe = known_or(instance->recipe_version, protocol::kLargestNumber);
   const std::int64_t reported = known_or(instance->reported_version, protocol::kLargestNumber);
-  // An agent with a higher version than ours (our database is from a backup) would take ours for an old one.
-  return {.recipe = recipe < at_agent ? at_agent + 1 : recipe, .reported = std::max(reported, at_agent)};
+  const bool is_other_list = at_agent > 0 && recipe == at_agent && !digest_at_agent.empty() &&
+                             !instance->recipe_digest.empty() && digest_at_agent != instance->recipe_digest;
+  return {.recipe = recipe < at_agent || is_other_list ? at_agent + 1 : recipe,
+          .reported = std::max(reported, at_agent)};
 }
 
 int protocol_of(const protocol::Handshake& handshake) {

@@ -54,14 +54,17 @@ WaitingRoom room_to_wait(const PendingCounts& counts);
 // there. `room` is that before this handshake.
 std::string told_to_strangers(const protocol::Handshake& handshake, WaitingRoom room);
 
-// Which versions an instance has after a handshake of an agent that says it has `at_agent`. No agent pushes
-// its own so far that there is no next one: above kLargestBelieved it counts as none, and the agent is told
-// ours, which it takes because it is another.
+// Which versions an instance has after a handshake of an agent that says it has `at_agent`, with that digest.
+// A version stands for one list of states, also across a database that was put back from a backup: where the
+// agent has gone further, or has another list under our number, the next number is used, so that nothing that
+// it reports of its list counts for ours. No agent pushes its own so far that there is no next one: above
+// kLargestBelieved it counts as none, and the agent is told ours, which it takes because it is another.
 inline constexpr std::int64_t kLargestBelieved = protocol::kLargestNumber / 2;
 struct AdmittedVersions {
   std::int64_t recipe = 0, reported = 0;
 };
-AdmittedVersions versions_after(const std::optional<KnownInstance>& instance, std::int64_t at_agent);
+AdmittedVersions versions_after(const std::optional<KnownInstance>& instance, std::int64_t at_agent,
+                                std::string_view digest_at_agent = {});
 
 // The protocol that both sides speak: 1 or 2.
 int protocol_of(const protocol::Handshake& handshake);

@@ -196,6 +196,19 @@ TEST_CASE("versions go on from the higher of what we have and what the agent has
   CHECK(versions_after(known, 20).reported == 20);
 }
 
+TEST_CASE(
+    "attack: a version stands for one list, also when the database was put back and gives its number again") {
+  const KnownInstance known{.key = 1, .recipe_version = 5, .reported_version = 4, .recipe_digest = "ours"};
+  CHECK(versions_after(known, 5, "theirs").recipe == 6);
+  CHECK(versions_after(known, 5, "theirs").reported == 5);
+  CHECK(versions_after(known, 5, "ours").recipe == 5);
+  CHECK(versions_after(known, 5, "").recipe == 5);  // it does not say
+  CHECK(versions_after(known, 4, "theirs").recipe == 5);
+  CHECK(versions_after(known, 6, "ours").recipe == 7);
+  CHECK(versions_after(KnownInstance{.key = 1, .recipe_version = 5}, 5, "theirs").recipe ==
+        5);  // nothing is ours
+}
+
 TEST_CASE("no agent pushes the version of its recipe to where there is no next one") {
   const KnownInstance known{.key = 1, .recipe_version = 5, .reported_version = 4};
   CHECK(versions_after(known, kLargestBelieved).recipe == kLargestBelieved + 1);

@@ -128,8 +128,9 @@ struct KnownInstance {
   std::string facts_hash;
   std::uint64_t epoch = 0;  // 0: enrolled, and not seen yet
   std::int64_t recipe_version = 0, reported_version = 0;
-  bool unplaced = false;  // its placement is to be looked at at the next handshake
-  Millis revoked = 0;     // 0: it is not
+  std::string recipe_digest;  // of what it should run; "": nothing
+  bool unplaced = false;      // its placement is to be looked at at the next handshake
+  Millis revoked = 0;         // 0: it is not
   std::string revoked_why;
   Millis pending = 0;  // 0: it is approved
 };

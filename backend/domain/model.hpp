@@ -96,7 +96,9 @@ struct Instance {
   Millis excluded = 0;       // by an operator: neither waits nor rollouts are held up by it; 0: it is not
   std::string excluded_why;
   std::int64_t reported_version = 0;
-  std::string status;  // "new" until the agent has reported; "rejected" also when `problem` is set
+  // "new" until the agent has reported; "rejected" also when `problem` is set; "converged" only with the
+  // version that it should run, and "running" until then
+  std::string status;
   std::vector<std::string> errors;  // with that status, or the agent's own start errors
   std::optional<LastRound> last_round;
   Edit edit = 0;
@@ -319,6 +321,7 @@ struct FleetCounts {
 // Limits of what is kept; 0: no limit of that kind. One call removes at most `batch` rows of each table.
 struct Retention {
   Millis oldest = 0;  // an instant: what was received before it goes
+  Millis now = 0;  // what was received later, by a clock that was ahead, counts as received now; 0: it stays
   std::uint64_t most_results = 0, most_rounds = 0, most_statuses = 0;
   std::uint64_t most_bytes = 0;  // of each of them
   std::size_t batch = 5000;

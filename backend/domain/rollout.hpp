@@ -107,6 +107,8 @@ struct UpdateCaller {
   std::string app_id, instance_id, agent_version;
   bool is_version_1 = false;
   std::string pinned;  // its app's version
+  // The backend was started a moment ago: whoever was not told before is told later.
+  bool is_settling = false;
 };
 
 // A machine in the newest rollout that has it, as its handshake finds it.

@@ -163,6 +163,8 @@ Decision decide(const Rollout& rollout, std::span<const RingCounts> rings, Milli
   if (ring.is_hopeless)
     return {Kind::stop, of(counts.confirmed, ring.reachable, "of ring " + std::to_string(rollout.ring + 1)) +
                             " are confirmed, and the others will not be"};
+  if (rollout.ring == 0 && counts.size == 0 && rings.size() > 1)
+    return {Kind::stop, "no canary is left: all were forgotten, revoked or excluded. Start another rollout"};
   // Nobody of it can be reached. Canaries are waited for; without one there is nothing to learn from.
   const bool is_empty = ring.reachable == 0 && (rollout.ring > 0 || counts.size == 0);
   if (rollout.ring + 1 == rings.size())

@@ -58,6 +58,15 @@ Decision decided(std::size_t ring, std::vector<Ring> rings, Millis next_at = 0, 
 
 }  // namespace
 
+TEST_CASE("attack: without any canary left the next ring does not begin") {
+  Rollout rollout;
+  rollout.rings = {5, 15};
+  const std::vector<RingCounts> rings{{.size = 0}, {.size = 15}};
+  const Decision decision = decide(rollout, rings, 1);
+  CHECK(decision.kind == Decision::Kind::stop);
+  CHECK(decision.reason.find("no canary is left") != std::string::npos);
+}
+
 TEST_CASE("rings: up to five canaries, then 10, 50 and 100 per cent of all, none of them empty") {
   using Sizes = std::vector<std::size_t>;
   CHECK(sizes(0) == Sizes{});
@@ -255,7 +264,8 @@ TEST_CASE("machines that are away hold nobody up, but without a canary nothing i
   CHECK(decided(0, {{.size = 5, .offline = 5}}).kind == Kind::nothing);
   CHECK(decided(1, {whole(5), {.size = 9, .offline = 9}, {.size = 9}}).kind == Kind::schedule);
   CHECK(decided(1, {whole(5), {.size = 9, .offline = 9}}).kind == Kind::finish);
-  CHECK(decided(0, {{.size = 0}, {.size = 9}}).kind == Kind::schedule);  // all excluded, or forgotten
+  CHECK(decided(0, {{.size = 0}}).kind == Kind::finish);  // all excluded, or forgotten
+  CHECK(decided(1, {{.size = 0}, {.size = 0}, {.size = 9}}).kind == Kind::schedule);
 }
 
 TEST_CASE("what does not run does nothing, whatever the counts") {

@@ -8,7 +8,7 @@ MissedUpdate decide_missed_update(const UpdateCaller& caller, const HandshakeTar
     return {};
   const bool is_waiting = target.phase == kWaiting;
   const bool is_due = target.due > 0 && target.due <= now;
-  if (is_waiting && !is_due) return {};
+  if (is_waiting && (!is_due || caller.is_settling)) return {};
   const bool has_it = target.version == caller.agent_version;
   // An agent of version 2 says itself when it is sure; one of version 1 says nothing, ever.
   if (has_it && !is_waiting && !caller.is_version_1) return {};

@@ -5,6 +5,18 @@
 
 namespace backend::domain {
 
+TEST_CASE("while the backend waits for its agents after a start nobody is told who was not told before") {
+  const HandshakeTarget waiting{
+      .version = "2.0", .phase = std::string(kWaiting), .state = RolloutState::running, .due = 5};
+  UpdateCaller caller{.instance = 1, .agent_version = "1.0"};
+  CHECK(decide_missed_update(caller, waiting, 10).tells);
+  caller.is_settling = true;
+  CHECK_FALSE(decide_missed_update(caller, waiting, 10).tells);
+  HandshakeTarget told = waiting;
+  told.phase = std::string(kTold);
+  CHECK(decide_missed_update(caller, told, 10).tells);  // may not have heard it
+}
+
 TEST_CASE("at its handshake a machine is told what it has missed, and not what it has answered") {
   struct Row {
     const char* name;

@@ -1,15 +1,19 @@
 #include "backend/domain/waits.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <unordered_set>
+
+#include "protocol/ids.hpp"
 
 namespace backend::domain {
 
 namespace {
 
-// Targets of one WaitList message; a selector may mean the whole fleet.
+// Targets that are listed of one wait, and open waits of one WaitList message; a selector may mean the whole
+// fleet. A message of all that has room for the longest names.
 constexpr std::size_t kMostListed = 1000;
 
 // What one WaitTarget means at present.
@@ -311,13 +315,26 @@ std::vector<WaitStatus> WaitIndex::waits_of(InstanceKey instance) const {
   return waits;
 }
 
-protocol::WaitList WaitIndex::wait_list(InstanceKey instance) const {
-  protocol::WaitList list;
-  if (const auto machine = impl_->machines.find(instance); machine != impl_->machines.end())
-    list.recipe_version = machine->second.version;
-  for (WaitStatus& wait : waits_of(instance))
-    for (protocol::StateRef& open : wait.open)
-      if (list.waited.size() < kMostListed) list.waited.push_back(std::move(open));
+std::optional<protocol::WaitList> WaitIndex::wait_list(InstanceKey instance) const {
+  const auto machine = impl_->machines.find(instance);
+  if (machine == impl_->machines.end()) return std::nullopt;
+  protocol::WaitList list{.recipe_version = machine->second.version};
+  std::vector<protocol::StateRef> others;
+  std::size_t waits = 0;
+  for (WaitStatus& wait : waits_of(instance)) {
+    if (wait.satisfied_at) continue;
+    if (++waits > kMostListed) return std::nullopt;
+    list.waited.push_back({machine->second.instance_id, wait.state_id});
+    // A selector that nobody matches is no name that an agent would read.
+    std::erase_if(wait.open, [](const protocol::StateRef& open) {
+      return !protocol::problem_of_name(open.instance_id).empty();
+    });
+    if (wait.open.empty()) continue;
+    list.waited.push_back(std::move(wait.open.front()));
+    for (std::size_t i = 1; i < wait.open.size() && others.size() < kMostListed; ++i)
+      others.push_back(std::move(wait.open[i]));
+  }
+  std::ranges::move(others, std::back_inserter(list.waited));
   return list;
 }
 
@@ -355,12 +372,14 @@ std::vector<WaitHolder> WaitIndex::holders(std::size_t most,
   return holders;
 }
 
-std::size_t WaitIndex::open_count() const {
+std::size_t WaitIndex::open_count(std::string_view of) const {
   std::size_t open = 0;
-  for (const auto& [app_id, app] : impl_->apps)
+  for (const auto& [app_id, app] : impl_->apps) {
+    if (!of.empty() && of != app_id) continue;
     for (const auto& [list, group] : app.groups)
       for (const Wait& wait : group.waits)
         if (!wait.satisfied_at) open += group.members.size();
+  }
   return open;
 }
 

@@ -73,15 +73,17 @@ class WaitIndex {
 
   // The waits of an instance, in the order of its states: for WaitQuery, after a handshake, and for lists.
   std::vector<WaitStatus> waits_of(InstanceKey instance) const;
-  // The open targets of all its waits, as WaitList has them.
-  protocol::WaitList wait_list(InstanceKey instance) const;
+  // The waits of an instance that are open, as WaitList has them: each by its own id, with one of its targets
+  // at least, so that an agent which takes what is missing for done takes none of these for done. Other
+  // targets only as far as there is room. Nothing: there are more waits than a list can name.
+  std::optional<protocol::WaitList> wait_list(InstanceKey instance) const;
   // Instances that have wait states, in the order of their keys.
   std::vector<InstanceKey> waiting_instances() const;
   // Who holds up others, those with most first. `among`: only these count as held up; null: all.
   std::vector<WaitHolder> holders(std::size_t most,
                                   const std::unordered_set<InstanceKey>* among = nullptr) const;
-  // How many wait states are open.
-  std::size_t open_count() const;
+  // How many wait states are open. `app_id` "": of all apps.
+  std::size_t open_count(std::string_view app_id = {}) const;
 
  private:
   struct Impl;

@@ -1,5 +1,7 @@
 #include "backend/domain/waits.hpp"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "backend/store/housekeeping.hpp"
@@ -44,18 +46,64 @@ bool is_open(const WaitIndex& index, backend::domain::InstanceKey key) {
   return !index.waits_of(key).at(0).satisfied_at.has_value();
 }
 
+std::vector<protocol::StateRef> listed(const WaitIndex& index) {
+  const auto list = index.wait_list(1);
+  REQUIRE(list);
+  return list->waited;
+}
+
 }  // namespace
+
+TEST_CASE("attack: every open wait is named as itself, however many machines the one before it waits for") {
+  WaitIndex index;
+  index.set_instance(
+      machine(1, "web1"),
+      list(
+          R"([{"id":"first","module":"meta.wait","parameter":{"state":{"selector":"role=db","state_id":"schema"}}},
+               {"id":"second","module":"meta.wait","parameter":{"state":["other/base"]}},
+               {"id":"third","module":"meta.wait","parameter":{"state":["done/base"]}}])"),
+      0);
+  const auto db = list(kDb), base = list(R"([{"id":"base"}])");
+  for (int i = 0; i < 3000; ++i)
+    index.set_instance(machine(10 + i, "db" + std::to_string(i)), db, 0);
+  index.set_instance(machine(2, "other"), base, 0);
+  index.set_instance(machine(3, "done"), base, 0);
+  index.on_report(3, done("base"), 1);
+  const auto names = listed(index);
+  CHECK(names.size() <= 2000);
+  const auto has = [&](const protocol::StateRef& wanted) {
+    return std::ranges::find(names, wanted) != names.end();
+  };
+  CHECK(has({"web1", "first"}));
+  CHECK(has({"web1", "second"}));
+  CHECK(has({"other", "base"}));  // what an agent of version 1 looks for
+  CHECK_FALSE(has({"web1", "third"}));
+  CHECK_FALSE(has({"done", "base"}));
+}
+
+TEST_CASE("of more open waits than a message can name there is no list") {
+  WaitIndex index;
+  std::string states;
+  for (int i = 0; i < 1001; ++i)
+    states += (states.empty() ? "[" : ",") + std::string(R"({"id":"w)") + std::to_string(i) +
+              R"(","module":"meta.wait","parameter":{"state":["db1/schema"]}})";
+  index.set_instance(machine(1, "web1"), list(states + "]"), 0);
+  CHECK_FALSE(index.wait_list(1));
+  CHECK(index.waits_of(1).size() == 1001);
+  CHECK_FALSE(index.wait_list(99));
+}
 
 TEST_CASE("a wait is satisfied when all that it waits for is done") {
   WaitIndex index;
   index.set_instance(machine(1, "web1", 5), list(kWeb), 0);
   index.set_instance(machine(2, "db1"), list(kDb), 0);
   index.set_instance(machine(3, "db2"), list(kDb), 0);
-  CHECK(index.wait_list(1).recipe_version == 5);
-  CHECK(index.wait_list(1).waited == std::vector<protocol::StateRef>{{"db1", "schema"}, {"db2", "schema"}});
+  CHECK(index.wait_list(1)->recipe_version == 5);
+  CHECK(listed(index) ==
+        std::vector<protocol::StateRef>{{"web1", "w"}, {"db1", "schema"}, {"db2", "schema"}});
   CHECK(index.on_report(2, done("install"), 10).empty());
   CHECK(index.on_report(2, done("schema"), 10).empty());
-  CHECK(index.wait_list(1).waited == std::vector<protocol::StateRef>{{"db2", "schema"}});
+  CHECK(listed(index) == std::vector<protocol::StateRef>{{"web1", "w"}, {"db2", "schema"}});
   CHECK(index.open_count() == 1);
   const auto satisfied = index.on_report(3, done("schema"), 20);
   REQUIRE(satisfied.size() == 1);
@@ -116,7 +164,9 @@ TEST_CASE("a selector means those that match now, and at least one") {
   const auto db = list(kDb);
   index.set_instance(machine(1, "web1"), list(kAll), 0);
   CHECK(is_open(index, 1));
-  CHECK(index.wait_list(1).waited == std::vector<protocol::StateRef>{{"selector: role=db", "schema"}});
+  CHECK(listed(index) ==
+        std::vector<protocol::StateRef>{{"web1", "w"}});  // a selector is no name on the wire
+  CHECK(index.waits_of(1).at(0).open == std::vector<protocol::StateRef>{{"selector: role=db", "schema"}});
   index.set_instance(machine(2, "db1"), db, 0);
   index.on_report(2, done("schema"), 1);
   CHECK_FALSE(is_open(index, 1));
@@ -165,7 +215,7 @@ TEST_CASE("an excluded machine holds nobody up, and a revoked one is not there")
 TEST_CASE("a wait for a machine that has not joined is open until it has") {
   WaitIndex index;
   index.set_instance(machine(1, "web1"), list(kWeb), 0);
-  CHECK(index.wait_list(1).waited.size() == 2);
+  CHECK(listed(index).size() == 3);
   index.set_instance(machine(2, "db1"), list(kDb), 0);
   index.set_instance(machine(3, "db2"), list(kDb), 0);
   index.on_report(2, done("after"), 1);
@@ -210,11 +260,12 @@ TEST_CASE("waits are the same after a restart, even when retention has removed t
   };
   const auto web = must(bench->find_instance("default", "web1")).key;
   CHECK(is_open(load(), web));
-  const std::vector<Report> reports{StoreBench::log(1, "install"), StoreBench::log(2, "schema")};
+  const std::vector<Report> reports{StoreBench::log(1, "install"), StoreBench::log(2, "schema"),
+                                    StoreBench::log(3, "other")};
   must(bench->store_reports(db, reports, bench.now));
   must(backend::store::purge(*bench, {.oldest = bench.now + 1}));
   bench.open();
-  REQUIRE(must(bench->list_results({}, {})).items.empty());
+  REQUIRE(must(bench->list_results({}, {})).items.size() == 1);  // the newest stays, for its id
   CHECK(load().waits_of(web).at(0).satisfied_at == bench.now);
 
   bench.push("db", "states: [{id: schema, module: meta.comment}]");

@@ -3,99 +3,14 @@
 #include <utility>
 
 #include "backend/domain/instants.hpp"
-#include "backend/domain/peer_network.hpp"
 #include "backend/fleet/agent_connection.hpp"
-#include "backend/store/admission.hpp"
-#include "backend/store/audit.hpp"
+#include "backend/fleet/handshake_decision.hpp"
 #include "backend/store/instances.hpp"
-#include "backend/store/update_orders.hpp"
 #include "base/token.hpp"
 
 namespace backend::fleet {
 
 using namespace protocol::at_backend;
-
-// What the store says about a handshake.
-struct HandshakeDecision {
-  domain::Admission admission;
-  domain::Instance instance;                        // when admitted, as the following two
-  std::shared_ptr<const PlacementContent> content;  // when the agent lacks it
-  Delivery delivery;                                // for waits, and for nobody else
-  std::optional<domain::UpdateOrder> update;
-};
-
-namespace {
-
-// Whether the agent has the states of what it should run.
-bool has_states(const protocol::Handshake& handshake, int version, const domain::Instance& instance) {
-  return version >= 2 && !handshake.recipe_digest.empty() &&
-         handshake.recipe_digest == instance.recipe_digest;
-}
-
-base::Result<HandshakeDecision> decide_handshake(store::Store& store, const protocol::Handshake& handshake,
-                                                 const std::optional<domain::Credential>& credential,
-                                                 int version, const std::string& peer,
-                                                 const std::string& proved, bool approves_strangers) {
-  const domain::Millis now = domain::now_millis();
-  auto admission = store::admit(store, handshake, credential, now,
-                                {.approves = approves_strangers, .network = domain::network_of(peer)});
-  if (!admission) return std::move(admission).error();
-  HandshakeDecision decision{.admission = std::move(*admission)};
-  const domain::Admission& admitted = decision.admission;
-  using Verdict = domain::Admission::Verdict;
-  if (admitted.verdict == Verdict::wrong_token || admitted.verdict == Verdict::revoked ||
-      admitted.verdict == Verdict::wrong_name) {
-    auto noted = store::add_audit(store,
-                                  {.at = now,
-                                   .actor = std::string(domain::kAgentActor),
-                                   .action = "agent.refused",
-                                   .object = handshake.app_id + "/" + handshake.instance_id,
-                                   .detail = admitted.reason,
-                                   .from = peer,
-                                   .result = std::string(domain::kDenied)},
-                                  proved);
-    if (!noted) return std::move(noted).error();
-  }
-  if (admitted.verdict != domain::Admission::Verdict::admitted) return decision;
-
-  const domain::InstanceKey key = admitted.session.instance;
-  Placed placed;
-  if (admitted.is_new || admitted.tags_changed) {
-    auto now_placed = place_instance(store, key);
-    if (!now_placed) return std::move(now_placed).error();
-    placed = std::move(*now_placed);
-  }
-  auto instance = store.find_instance(key);
-  if (!instance) return std::move(instance).error();
-  decision.instance = std::move(*instance);
-  decision.instance.facts.clear();  // of no use here
-  // An agent that is ahead of us (our database is from a backup) gets the version after its own.
-  const bool may_be_ahead = decision.instance.recipe_version == handshake.recipe_version.value_or(0) + 1;
-  if (admitted.is_new || admitted.tags_changed || may_be_ahead) {
-    auto delivery = prepare_delivery(store, std::move(placed), {key});
-    if (!delivery) return std::move(delivery).error();
-    decision.delivery = std::move(*delivery);
-    decision.delivery.changed.clear();  // the agent is told with all else
-  }
-  auto update = store::update_for(store,
-                                  {.instance = key,
-                                   .app_id = handshake.app_id,
-                                   .instance_id = handshake.instance_id,
-                                   .agent_version = handshake.agent_version,
-                                   .is_version_1 = version < 2,
-                                   .pinned = admitted.app.agent_version},
-                                  now);
-  if (!update) return std::move(update).error();
-  decision.update = std::move(*update);
-  if (decision.instance.placement != 0 && !has_states(handshake, version, decision.instance)) {
-    auto content = read_placement(store, decision.instance.placement);
-    if (!content) return std::move(content).error();
-    decision.content = std::move(*content);
-  }
-  return decision;
-}
-
-}  // namespace
 
 transport::Task<> AgentConnection::answer_handshake(DecideHandshake asked, bool is_over) {
   const auto self = shared_from_this();
@@ -113,9 +28,14 @@ transport::Task<> AgentConnection::answer_handshake(DecideHandshake asked, bool 
   auto handshake = std::make_shared<const protocol::Handshake>(std::move(asked.handshake));
   auto deciding = fleet_.store_.write(
       [handshake, version = asked.version, peer = socket_->peer(), proved = proved_,
-       approves = fleet_.settings_.approve_strangers,
+       approves = fleet_.settings_.approve_strangers, is_settling = fleet_.is_settling(),
        credential = credential_ ? std::optional(*credential_) : std::nullopt](store::Store& store) {
-        return decide_handshake(store, *handshake, credential, version, peer, proved, approves);
+        return decide_handshake(store, *handshake, credential,
+                                {.version = version,
+                                 .peer = peer,
+                                 .proved = proved,
+                                 .approves_strangers = approves,
+                                 .is_settling = is_settling});
       });
   const auto decision = co_await std::move(deciding);
   if (close_code_ != 0) co_return;
@@ -175,7 +95,10 @@ void AgentConnection::welcome(const HandshakeDecision& decision, const protocol:
                                            .max_message = protocol::kLargestMessage,
                                            .report_changes_only = admission.app.report == "changes",
                                            .server_time = base::utc_now(),
-                                           .facts_hash = admission.facts_hash}}));
+                                           .facts_hash = admission.facts_hash,
+                                           .history = decision.history}}));
+  if (!decision.put_back.empty()) fleet_.log_.warning(decision.put_back);
+  note_history(decision.history);
   if (credential_ && authorities) greet_with_authorities(handshake.authorities);
   fleet_.deliver(decision.delivery);
 
@@ -326,14 +249,13 @@ transport::Task<> AgentConnection::store_facts(std::vector<protocol::Facts> all)
     std::optional<Delivery> delivery = {};
   };
   auto storing = fleet_.store_.write(
-      [all = std::move(all), key = session_.instance](store::Store& store) -> base::Result<Stored> {
+      [all = std::move(all), session = session_](store::Store& store) -> base::Result<Stored> {
+        const domain::InstanceKey key = session.instance;
         auto before = store.find_facts(key);
         if (!before) return std::move(before).error();
-        for (const protocol::Facts& facts : all) {
-          auto put = store::put_facts(store, key, facts, "");
-          if (!put) return std::move(put).error();
-          if (!*put) return Stored{.are_lost = true};
-        }
+        auto put = store::put_facts(store, session, all);
+        if (!put) return std::move(put).error();
+        if (!*put) return Stored{.are_lost = true};
         auto after = store.find_facts(key);
         if (!after) return std::move(after).error();
         // Placing looks at all assignments of the app: not for facts that say the same.

@@ -1,5 +1,8 @@
 #include "backend/fleet/agent_connection.hpp"
 
+#include <algorithm>
+#include <functional>
+
 #include "backend/domain/instants.hpp"
 #include "backend/domain/peer_network.hpp"
 #include "backend/domain/report_cut.hpp"
@@ -42,11 +45,8 @@ struct AgentConnection::Perform {
   }
   void operator()(StoreFacts& action) const { errands.facts = std::move(action.facts); }
   void operator()(AnswerWaits& action) const {
-    protocol::WaitList list = self.fleet_.waits_.wait_list(self.session_.instance);
-    // The agent asks about what it runs; about another version there is nothing to say.
-    if (action.recipe_version != list.recipe_version) list = {.recipe_version = action.recipe_version};
-    self.perform(self.rules_.step(Tell{.body = std::move(list), .re = std::move(action.re)}));
-    self.fleet_.tell_satisfied_waits(self, action.recipe_version);
+    self.asked_waits_ = action.recipe_version;
+    self.answer_waits(action.re);
   }
   void operator()(OutputArrived& action) const { self.fleet_.output_arrived(self, action.output); }
   void operator()(Answered& action) const {
@@ -290,6 +290,18 @@ bool AgentConnection::tell_recipe(const PlacementContent& content, std::int64_t 
   return true;
 }
 
+// Agents may take what an answer does not list for done. So there is none about a version that we do not
+// have: an agent with another one gets ours and asks again, and one that is ahead of our index, because its
+// handshake came between a commit and its delivery, is answered by the delivery.
+void AgentConnection::answer_waits(const std::string& re) {
+  const std::int64_t version = fleet_.waits_.given(session_.instance).recipe_version;
+  if (version == 0 || asked_waits_ != version) return;
+  asked_waits_ = 0;
+  if (auto list = fleet_.waits_.wait_list(session_.instance))
+    perform(rules_.step(Tell{.body = std::move(*list), .re = re}));
+  fleet_.tell_satisfied_waits(*this, version);
+}
+
 // ---- authorities
 
 namespace {
@@ -378,8 +390,21 @@ void AgentConnection::let_go(std::size_t bytes) {
   waiting_bytes_ -= std::min(bytes, waiting_bytes_);
 }
 
-void AgentConnection::stored(std::uint64_t up_to_seq) {
-  perform(rules_.step(Stored{up_to_seq}));
+void AgentConnection::note_history(const std::string& history) {
+  told_history_ = std::hash<std::string>()(history);
+  history_told_ = domain::steady_millis();
+}
+
+// The agent writes it to its disk each time.
+void AgentConnection::stored(std::uint64_t up_to_seq, const std::string& history) {
+  constexpr domain::Millis kSeldom = 10'000;
+  const bool is_news = domain::steady_millis() - history_told_ >= kSeldom &&
+                       std::hash<std::string>()(history) != told_history_;
+  auto actions = rules_.step(Stored{up_to_seq, is_news ? history : ""});
+  const bool is_told =
+      std::ranges::any_of(actions, [](const Action& action) { return std::holds_alternative<Send>(action); });
+  if (is_news && is_told) note_history(history);
+  perform(std::move(actions));
 }
 
 void AgentConnection::not_stored() {

@@ -56,6 +56,9 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   using RecipeTexts = std::unordered_map<std::string, transport::Text>;
   bool tell_recipe(const PlacementContent& content, std::int64_t version, RecipeTexts& texts);
 
+  // What it has asked about its waits and was not answered yet, if that can be answered now.
+  void answer_waits(const std::string& re = {});
+
   // There is another set of authorities: it is told of them, or sent away when its certificate is of none.
   void authorities_changed(std::chrono::milliseconds within);
 
@@ -71,7 +74,8 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   std::size_t reports_bytes() const { return reports_bytes_; }
   std::size_t waiting_bytes() const { return waiting_bytes_; }
   void let_go(std::size_t bytes);  // so much does not wait any more
-  void stored(std::uint64_t up_to_seq);
+  // `history`: what is to be said of it, if it was not said lately.
+  void stored(std::uint64_t up_to_seq, const std::string& history);
   // They could not be stored: the agent keeps them, and sends them again later.
   void not_stored();
 
@@ -107,6 +111,7 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   void turn_away(const domain::Admission& admission, const protocol::Handshake& handshake);
   void welcome(const struct HandshakeDecision& decision, const protocol::Handshake& handshake);
   void take(domain::Report report);
+  void note_history(const std::string& history);
   void malformed(const base::Error& error);
   void announce_authorities(std::chrono::milliseconds within);
   void greet_with_authorities(const std::vector<std::string>& said);
@@ -137,7 +142,10 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   std::size_t reports_bytes_ = 0;        // of reports_
   std::size_t waiting_bytes_ = 0;        // of all that is not stored yet
   std::int64_t told_version_ = 0;        // of the recipe that the agent has, or has been sent
+  std::int64_t asked_waits_ = 0;         // the version whose waits it has asked about; 0: it was answered
   domain::PlacementKey told_placement_ = 0;
+  std::size_t told_history_ = 0;                   // its hash
+  domain::Millis history_told_ = 0;                // by steady_millis()
   std::uint64_t trusts_ = 0;                       // the number of the set of authorities that it has taken
   bool facts_are_lost_ = false;                    // some that were sent were not stored
   bool is_gathering_ = false;                      // store_gathered() runs

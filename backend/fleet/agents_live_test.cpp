@@ -270,8 +270,7 @@ TEST_CASE("a wait comes true when the awaited state has succeeded, also for an a
   web.send(protocol::WaitQuery{"web1", "default", recipe->recipe_version});
   const auto list = web.next<protocol::WaitList>();
   REQUIRE(list);
-  REQUIRE(list->waited.size() == 1);
-  CHECK(list->waited[0] == protocol::StateRef{"db1", "a"});
+  CHECK(list->waited == std::vector<protocol::StateRef>{{"web1", "wait"}, {"db1", "a"}});
   CHECK(JsonView(backend.call("GET", "/waits").body).text("items.0.waiting_for.0.instance_id") == "db1");
 
   const auto placed = db.next<protocol::RecipeMetadata>();
@@ -285,6 +284,39 @@ TEST_CASE("a wait comes true when the awaited state has succeeded, also for an a
   web.leave();
   web.connect(backend);
   CHECK(web.next<protocol::WaitDone>());
+}
+
+TEST_CASE("attack: waits of a version that the backend does not have are not answered, until it has it") {
+  const tests::ScratchFolder scratch;
+  LiveBackend backend(scratch / "data");
+  TestAgent web("web1"), db("db1");
+  db.connect(backend);
+  web.connect(backend);
+  backend.push("db", kOneState);
+  backend.assign("db", "instance=db1");
+  const auto placed = db.next<protocol::RecipeMetadata>();
+  REQUIRE(placed);
+  db.report(1, "a", placed->recipe_version);
+  REQUIRE(db.acked(1));
+  backend.push("web", kOneState);
+  backend.assign("web", "instance=web1");
+  const auto first = web.next<protocol::RecipeMetadata>();
+  REQUIRE(first);
+  const std::int64_t later = first->recipe_version + 1;
+  for (const std::int64_t version : {first->recipe_version + 5, later}) {
+    web.send(protocol::WaitQuery{"web1", "default", version});
+    CHECK(web.hears_no<protocol::WaitList>());
+  }
+  // As if its handshake had come between the commit of the version and its delivery.
+  backend.push("web", R"([{"id":"open","module":"meta.wait","parameter":{"state":["nobody/a"]}},
+                          {"id":"done","module":"meta.wait","parameter":{"state":["db1/a"]}}])");
+  const auto list = web.next<protocol::WaitList>();
+  REQUIRE(list);
+  CHECK(list->recipe_version == later);
+  CHECK(list->waited == std::vector<protocol::StateRef>{{"web1", "open"}, {"nobody", "a"}});
+  const auto done = web.next<protocol::WaitDone>();
+  REQUIRE(done);
+  CHECK(done->id == "done");
 }
 
 TEST_CASE("plans, runs, queries and settings are answered by the agents that were asked") {

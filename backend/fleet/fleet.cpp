@@ -29,11 +29,14 @@ std::string presence_json(const AgentConnection& connection, bool online) {
 struct Loaded {
   std::vector<domain::InstanceProgress> progress;
   PlacementContents contents;
+  std::vector<domain::InstanceKey> were_online;
 };
 
 Result<Loaded> load_progress(store::Store& store) {
   Loaded loaded;
-  if (auto set = store.set_all_offline(); !set) return std::move(set).error();
+  auto were_online = store.set_all_offline();
+  if (!were_online) return std::move(were_online).error();
+  loaded.were_online = std::move(*were_online);
   auto read = store.each_instance_progress(
       [&](const domain::InstanceProgress& progress) { loaded.progress.push_back(progress); });
   if (!read) return std::move(read).error();
@@ -104,6 +107,9 @@ transport::Task<Result<void>> Fleet::load() {
   if (!loaded) co_return loaded.error();
   for (const domain::InstanceProgress& each : loaded->progress)
     waits_.set_instance(each, shared_states(each, loaded->contents), domain::now_millis());
+  missing_.insert(loaded->were_online.begin(), loaded->were_online.end());
+  watching_since_ = domain::now_millis();
+  settled_by_ = std::chrono::steady_clock::now() + settings_.settling;
   co_return Result<void>();
 }
 
@@ -169,6 +175,10 @@ transport::Task<> Fleet::look_after() {
 
 // ---- presence
 
+bool Fleet::is_settling() const {
+  return !missing_.empty() && std::chrono::steady_clock::now() < settled_by_;
+}
+
 void Fleet::connected(const std::shared_ptr<AgentConnection>& connection, const domain::Instance& instance) {
   const domain::InstanceKey key = instance.key;
   if (const auto older = find(key)) {
@@ -181,6 +191,7 @@ void Fleet::connected(const std::shared_ptr<AgentConnection>& connection, const 
     older->superseded();
   }
   online_[key] = connection;
+  missing_.erase(key);
   log_.debug("agent " + instance.app_id + "/" + instance.instance_id + " is connected");
   publish("presence", instance.app_id, instance.instance_id, presence_json(*connection, true));
 }
@@ -192,9 +203,12 @@ void Fleet::disconnected(const std::shared_ptr<AgentConnection>& connection) {
   inquiries_.disconnected(connection->session().instance);
   log_.debug("agent " + connection->app_id() + "/" + connection->instance_id() + " is gone");
   publish("presence", connection->app_id(), connection->instance_id(), presence_json(*connection, false));
-  auto writing = store_.write([session = connection->session()](store::Store& store) {
-    return store.set_offline(session, domain::now_millis());
-  });
+  // Whom we send away ourselves was connected when we ended: the next start waits for it (missing_).
+  auto writing = store_.write(
+      [session = connection->session(), is_ours = draining_](store::Store& store) -> Result<void> {
+        if (is_ours) return store.set_last_seen(std::span(&session.instance, 1), domain::now_millis());
+        return store.set_offline(session, domain::now_millis());
+      });
   transport::spawn(loop_.get_executor(),
                    [](Fleet& fleet, transport::Task<Result<void>> task) -> transport::Task<> {
                      const auto set = co_await std::move(task);
@@ -261,9 +275,12 @@ void Fleet::deliver(const Delivery& delivery) {
     });
   });
   tell_satisfied(satisfied);
+  for (const domain::InstanceProgress& each : delivery.progress)
+    if (const auto connection = find(each.key)) connection->answer_waits();
 }
 
 void Fleet::forget(domain::InstanceKey instance) {
+  missing_.erase(instance);
   tell_satisfied(waits_.remove_instance(instance, domain::now_millis()));
 }
 
@@ -313,7 +330,7 @@ void Fleet::tell_satisfied(const std::vector<domain::Satisfied>& satisfied) {
 
 void Fleet::tell_satisfied_waits(AgentConnection& connection, std::int64_t recipe_version) {
   const domain::InstanceKey key = connection.session().instance;
-  if (waits_.wait_list(key).recipe_version != recipe_version) return;
+  if (waits_.given(key).recipe_version != recipe_version) return;
   for (const domain::WaitStatus& wait : waits_.waits_of(key))
     if (wait.satisfied_at)
       connection.tell(

@@ -43,6 +43,8 @@ struct FleetSettings {
   domain::ReportQuota quota;  // of each instance
   // How often rollouts are looked at while there are any.
   std::chrono::milliseconds rollout_interval = std::chrono::seconds(1);
+  // After a start: so long agents that were connected before have to come back, until rollouts go on.
+  std::chrono::milliseconds settling = std::chrono::seconds(60);
 };
 
 class Fleet {
@@ -100,6 +102,11 @@ class Fleet {
     Fleet& fleet_;
     const domain::InstanceKey instance_;
   };
+
+  // Who is connected is known from here on.
+  domain::Millis watching_since() const { return watching_since_; }
+  // The backend was started a moment ago, and somebody who was connected before is not back yet.
+  bool is_settling() const;
 
   const domain::WaitIndex& waits() const { return waits_; }
   std::size_t reports_waiting() const;
@@ -163,7 +170,10 @@ class Fleet {
   std::unordered_map<domain::InstanceKey, std::shared_ptr<AgentConnection>> online_;
   std::unordered_map<domain::InstanceKey, std::size_t> output_watches_;  // how many watch
   std::unordered_set<std::shared_ptr<AgentConnection>> serving_;         // admitted or not
-  transport::Wake left_;                                                 // one of them ended
+  std::unordered_set<domain::InstanceKey> missing_;  // connected before the start, and not since
+  domain::Millis watching_since_ = 0;
+  std::chrono::steady_clock::time_point settled_by_;
+  transport::Wake left_;  // one of them ended
   bool draining_ = false;
 };
 

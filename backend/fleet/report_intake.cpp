@@ -2,6 +2,7 @@
 
 #include "backend/domain/instants.hpp"
 #include "backend/fleet/agent_connection.hpp"
+#include "backend/store/history.hpp"
 
 namespace backend::fleet {
 
@@ -13,7 +14,10 @@ constexpr std::size_t kMostOfAll = 64 * 1024 * 1024;
 // One transaction takes no more, so that others wait for milliseconds only.
 constexpr std::size_t kLargestBatch = 8192;
 
-using Outcomes = std::vector<base::Result<domain::ReportsStored>>;
+struct Outcomes {
+  std::vector<base::Result<domain::ReportsStored>> portions;
+  std::string history;  // what agents are told of it from now on
+};
 
 }  // namespace
 
@@ -81,22 +85,28 @@ transport::Task<> ReportIntake::store_batches() {
           return {};
         });
         if (done)
-          outcomes.emplace_back(stored);
+          outcomes.portions.emplace_back(stored);
         else
-          outcomes.emplace_back(std::move(done).error());
+          outcomes.portions.emplace_back(std::move(done).error());
       }
+      auto history = store::history_mark(store);
+      if (!history) return std::move(history).error();
+      outcomes.history = std::move(*history);
       return outcomes;
     });
     const auto outcomes = co_await std::move(storing);
     for (std::size_t i = 0; i < batch->size(); ++i)
-      settle((*batch)[i], outcomes ? (*outcomes)[i] : base::Result<domain::ReportsStored>(outcomes.error()));
+      settle((*batch)[i],
+             outcomes ? outcomes->portions[i] : base::Result<domain::ReportsStored>(outcomes.error()),
+             outcomes ? outcomes->history : "");
     stored_.notify();
   }
   storing_ = false;
   stored_.notify();
 }
 
-void ReportIntake::settle(Portion& portion, const base::Result<domain::ReportsStored>& stored) {
+void ReportIntake::settle(Portion& portion, const base::Result<domain::ReportsStored>& stored,
+                          const std::string& history) {
   waiting_bytes_ -= std::min(portion.bytes, waiting_bytes_);
   portion.from->let_go(portion.bytes);
   if (!stored) {
@@ -117,7 +127,7 @@ void ReportIntake::settle(Portion& portion, const base::Result<domain::ReportsSt
   if (stored->is_superseded) return;
   fleet_.metrics_.reports_stored.add(stored->stored);
   fleet_.metrics_.reports_repeated.add(stored->duplicates);
-  portion.from->stored(stored->ack_seq);
+  portion.from->stored(stored->ack_seq, history);
   fleet_.reported(*portion.from, portion.reports);
 }
 

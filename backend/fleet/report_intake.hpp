@@ -40,7 +40,8 @@ class ReportIntake {
   Batch take();
   transport::Task<> store_batches();
   domain::ReportTerms terms_of(domain::InstanceKey instance) const;
-  void settle(Portion& portion, const base::Result<domain::ReportsStored>& stored);
+  void settle(Portion& portion, const base::Result<domain::ReportsStored>& stored,
+              const std::string& history);
 
   Fleet& fleet_;
   std::vector<std::shared_ptr<AgentConnection>> dirty_;  // those with reports, in the order of the first

@@ -107,6 +107,26 @@ TEST_CASE("a rollout goes on while the backend is started again and again, and n
     CHECK(fleet.begun(i) == 1);
 }
 
+TEST_CASE("attack: a restart of the backend stops no rollout whose machines are in the middle of it") {
+  const tests::ScratchFolder scratch;
+  auto backend = std::make_unique<LiveBackend>(scratch / "data");
+  UpdateFleet fleet(8, [](std::size_t) { return "draining"; });  // their states take long
+  fleet.connect(backend->port());
+  REQUIRE(comes_true([&] { return fleet.online() == 8; }));
+  const std::string id = start(*backend, R"(,"timeout_s":2)");
+  REQUIRE(comes_true([&] { return in_phase(*backend, id, "draining") == 5; }));
+  std::this_thread::sleep_for(2500ms);
+  backend.reset();
+  backend = std::make_unique<LiveBackend>(scratch / "data");
+  std::this_thread::sleep_for(500ms);  // nobody is back yet, and rollouts are looked at
+  CHECK(in_phase(*backend, id, "lost") == 0);
+  fleet.connect(backend->port());
+  REQUIRE(comes_true([&] { return fleet.online() == 8; }));
+  std::this_thread::sleep_for(2500ms);
+  CHECK(state(*backend, id) == "running");
+  CHECK(in_phase(*backend, id, "draining") == 5);
+}
+
 TEST_CASE("machines that say nothing are lost, and stop it") {
   const tests::ScratchFolder scratch;
   LiveBackend backend(scratch / "data");

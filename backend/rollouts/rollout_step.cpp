@@ -56,12 +56,14 @@ Result<bool> carry_out(store::Store& store, domain::Rollout& rollout, const doma
   return true;
 }
 
-// Those that were told and have been silent for longer than the rollout's timeout are lost.
+// Those that were told and have been silent for longer than the rollout's timeout are lost. Silence is what
+// this backend has seen of it.
 Result<std::vector<domain::RolloutTarget>> mark_unresponsive(store::Store& store,
                                                              const domain::Rollout& rollout,
-                                                             domain::Millis now) {
+                                                             domain::Millis now, const Watch& watch) {
   constexpr std::int64_t kMillis = 1000;
   const domain::Millis before = now - rollout.timeout_s * kMillis;
+  if (watch.since >= before) return std::vector<domain::RolloutTarget>();
   // Who was connected when the turn came, and has not been since, holds nobody up either.
   if (rollout.is_active() || rollout.state == domain::RolloutState::pinned)
     if (auto absent = store.mark_absent(rollout, before); !absent) return std::move(absent).error();
@@ -83,11 +85,13 @@ Result<std::vector<domain::UpdateOrder>> take_due(store::Store& store, const dom
   return orders;
 }
 
-Result<void> step(store::Store& store, domain::Rollout& rollout, domain::Millis now, RolloutNews& news) {
-  auto lost = mark_unresponsive(store, rollout, now);
+Result<void> step(store::Store& store, domain::Rollout& rollout, domain::Millis now, const Watch& watch,
+                  RolloutNews& news) {
+  auto lost = mark_unresponsive(store, rollout, now, watch);
   if (!lost) return std::move(lost).error();
   for (domain::RolloutTarget& target : *lost)
     news.lost.push_back({rollout.app_id, std::move(target.instance_id), rollout.id, rollout.version});
+  if (watch.is_settling && rollout.created < watch.since) return {};
   // Rings that nobody can be reached in are passed at once, so there may be more than one step to take.
   for (std::size_t i = 0; i <= 2 * domain::kMostRings && rollout.state == domain::RolloutState::running;
        ++i) {
@@ -125,12 +129,12 @@ Result<void> check_pin(store::Store& store, const domain::Rollout& rollout) {
   return {};
 }
 
-Result<RolloutNews> step_rollouts(store::Store& store, domain::Millis now) {
+Result<RolloutNews> step_rollouts(store::Store& store, domain::Millis now, const Watch& watch) {
   RolloutNews news;
   auto open = store.open_rollouts();
   if (!open) return std::move(open).error();
   for (domain::Rollout& rollout : *open) {
-    if (auto stepped = step(store, rollout, now, news); !stepped) return std::move(stepped).error();
+    if (auto stepped = step(store, rollout, now, watch, news); !stepped) return std::move(stepped).error();
     news.any_active = news.any_active || rollout.is_active();
     news.any_pinned = news.any_pinned || rollout.state == domain::RolloutState::pinned;
   }

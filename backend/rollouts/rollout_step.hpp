@@ -23,7 +23,13 @@ struct RolloutNews {
   std::map<std::string, std::size_t> states;  // all rollouts, by state
 };
 
-base::Result<RolloutNews> step_rollouts(store::Store& store, domain::Millis now);
+// Since when this backend sees who is connected. At its start nobody is, which says nothing about them.
+struct Watch {
+  domain::Millis since = 0;
+  // Many who were connected before are not back yet: what was there at the start only waits.
+  bool is_settling = false;
+};
+base::Result<RolloutNews> step_rollouts(store::Store& store, domain::Millis now, const Watch& watch = {});
 
 // An app's pin and a rollout to another version would tell machines two things.
 base::Result<void> check_pin(store::Store& store, const domain::Rollout& rollout);

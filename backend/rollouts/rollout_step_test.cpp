@@ -160,7 +160,9 @@ STORE_TEST_CASE("a machine that is connected and works on it is not silent; one 
   CHECK(bench.step(10'000).lost.empty());
   for (const auto& [name, session] : bench.sessions)
     if (session.instance == told[1].instance) must(bench->set_offline(session, bench.now));
-  const auto news = bench.step(1);
+  CHECK(bench.step(1).lost.empty());  // a connection may break
+  CHECK(bench.step(898).lost.empty());
+  const auto news = bench.step(2);
   REQUIRE(news.lost.size() == 1);
   bench.answer(told[0].instance, "confirmed");
   CHECK(bench.in_phase("confirmed") == 4);
@@ -262,6 +264,56 @@ STORE_TEST_CASE("after a restart nobody is connected, and no ring is passed over
   for (const auto& target : must(bench->list_rollout_targets(bench.rollout(), "waiting", {})).items)
     if (target.ring == 1) CHECK(bench.come(target.instance_id, "1.2.3"));
   CHECK(bench.step().orders.empty());
+}
+
+STORE_TEST_CASE("attack: a restart of the backend takes nobody for lost who was in the middle of an update") {
+  Bench bench;
+  bench.join_all(20);
+  bench.start();
+  const auto told = bench.step().orders;
+  for (std::size_t i = 3; i < 5; ++i)
+    bench.answer(told[i].instance, "confirmed");
+  for (std::size_t i = 0; i < 3; ++i)
+    bench.answer(told[i].instance, "draining");  // their states take hours
+  CHECK(bench.step(10'000).lost.empty());
+  CHECK(must(bench->set_all_offline()).size() == 20);
+  bench.watch = {.since = bench.now, .is_settling = true};
+  CHECK(bench.step(1).lost.empty());
+  CHECK(bench.step(59).lost.empty());
+  bench.watch.is_settling = false;
+  CHECK(bench.step(800).lost.empty());
+  CHECK(bench.state() == "running");
+  bench.answer(told[0].instance, "confirmed");
+  const auto lost = bench.step(41).lost;  // silent since the start, and that is long enough by now
+  CHECK(lost.size() == 2);
+  CHECK(bench.state() == "stopped");
+}
+
+STORE_TEST_CASE("a rollout from before the start waits until those are back who were connected") {
+  Bench bench;
+  bench.join_all(20);
+  bench.start(0);
+  for (const domain::UpdateOrder& order : bench.step().orders)
+    bench.answer(order.instance, "confirmed");
+  must(bench->set_all_offline());
+  bench.now += 1000;
+  bench.watch = {.since = bench.now, .is_settling = true};
+  // The next ring would begin now, with nobody in it.
+  CHECK(bench.step(5).orders.empty());
+  CHECK(bench.rollout().ring == 0);
+  for (const auto& target : must(bench->list_rollout_targets(bench.rollout(), "", {})).items)
+    bench.come(target.instance_id, target.ring == 0 ? "2.0" : "1.2.3");
+  CHECK(bench.step(5).orders.empty());
+  bench.watch.is_settling = false;
+  bench.step();
+  CHECK(bench.rollout().ring == 1);
+  CHECK(bench.told.size() > 5);
+  // One that was started since does not wait.
+  Bench fresh;
+  fresh.join_all(3);
+  fresh.watch = {.since = fresh.now - 1, .is_settling = true};
+  fresh.start(0);
+  CHECK(fresh.step().orders.size() == 3);
 }
 
 STORE_TEST_CASE("a ring that is away as a whole is waited for, and then passed") {

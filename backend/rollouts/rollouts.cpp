@@ -1,5 +1,8 @@
 #include "backend/rollouts/rollouts.hpp"
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "backend/domain/instants.hpp"
 #include "base/json_text.hpp"
 
@@ -19,12 +22,14 @@ Rollouts::Rollouts(transport::Loop& loop, store::StoreThread& store, fleet::Flee
       events_(events),
       log_(log),
       interval_(interval),
+      clock_offset_(domain::now_millis() - domain::steady_millis()),
       wake_(loop.get_executor()) {}
 
 transport::Task<> Rollouts::run() {
   while (!is_stopping_) {
-    auto stepping =
-        store_.write([](store::Store& store) { return step_rollouts(store, domain::now_millis()); });
+    auto stepping = store_.write([watch = watch_now()](store::Store& store) {
+      return step_rollouts(store, domain::now_millis(), watch);
+    });
     auto news = co_await std::move(stepping);
     bool is_busy = true;
     if (news) {
@@ -35,6 +40,17 @@ transport::Task<> Rollouts::run() {
     }
     if (!is_stopping_) co_await wake_.wait_for(is_busy ? interval_ : kSeldom);
   }
+}
+
+// A clock that jumps says nothing about who is silent either: it is as a start.
+Watch Rollouts::watch_now() {
+  constexpr domain::Millis kJump = 10'000;
+  const domain::Millis offset = domain::now_millis() - domain::steady_millis();
+  if (std::abs(offset - clock_offset_) > kJump) {
+    clock_offset_ = offset;
+    clock_set_ = domain::now_millis();
+  }
+  return {.since = std::max(fleet_.watching_since(), clock_set_), .is_settling = fleet_.is_settling()};
 }
 
 void Rollouts::stop() {

@@ -33,12 +33,15 @@ class Rollouts {
 
  private:
   void take(RolloutNews news);
+  Watch watch_now();
 
   store::StoreThread& store_;
   fleet::Fleet& fleet_;
   telemetry::EventLog& events_;
   terminal::Log& log_;
   const std::chrono::milliseconds interval_;
+  domain::Millis clock_offset_;   // of the wall clock against the steady one
+  domain::Millis clock_set_ = 0;  // when the wall clock was last seen to jump
   transport::Wake wake_;
   std::map<std::string, std::size_t> states_;
   bool is_stopping_ = false;

@@ -358,7 +358,8 @@ transport::Task<> Server::keep_house() {
 // In steps that are small enough for reports not to notice.
 transport::Task<> Server::purge() {
   domain::Retention retention;
-  retention.oldest = domain::now_millis() - options_.retention_days * 24 * 3600 * 1000;
+  retention.now = domain::now_millis();
+  retention.oldest = retention.now - options_.retention_days * 24 * 3600 * 1000;
   retention.most_results = retention.most_rounds = retention.most_statuses =
       static_cast<std::uint64_t>(options_.retention_results);
   retention.most_bytes = static_cast<std::uint64_t>(options_.retention_bytes);

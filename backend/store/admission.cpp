@@ -115,7 +115,7 @@ Result<domain::Admission> note_admission(Store& store, const protocol::Handshake
   admission.ack_seq = agent->last_seq;
 
   const domain::AdmittedVersions versions =
-      domain::versions_after(known, handshake.recipe_version.value_or(0));
+      domain::versions_after(known, handshake.recipe_version.value_or(0), handshake.recipe_digest);
   domain::ConnectedAgent connected{.instance = *instance,
                                    .agent = agent->key,
                                    .protocol = domain::protocol_of(handshake),

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "backend/domain/fleet_health.hpp"
 #include "backend/domain/identity.hpp"
@@ -83,10 +84,13 @@ class InstanceStore {
   // It is connected and placed from now on; answers its new epoch.
   virtual base::Result<std::uint64_t> set_connected(const domain::ConnectedAgent& agent,
                                                     domain::Millis now) = 0;
+  // Whether no newer connection of the instance was admitted, and nothing has ended it.
+  virtual base::Result<bool> is_current(const domain::AgentSession& session) = 0;
   // A stale epoch changes nothing.
   virtual base::Result<void> set_offline(const domain::AgentSession& session, domain::Millis now) = 0;
   // At the backend's start, which must be the only one: docs/architecture.md, "What assumes one process".
-  virtual base::Result<void> set_all_offline() = 0;
+  // Answers those that were connected when the backend before it ended.
+  virtual base::Result<std::vector<domain::InstanceKey>> set_all_offline() = 0;
   // Written for many at once, seldom.
   virtual base::Result<void> set_last_seen(std::span<const domain::InstanceKey> instances,
                                            domain::Millis now) = 0;

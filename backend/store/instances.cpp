@@ -163,4 +163,17 @@ Result<bool> put_facts(Store& store, domain::InstanceKey instance, const protoco
   });
 }
 
+Result<bool> put_facts(Store& store, const domain::AgentSession& session,
+                       std::span<const protocol::Facts> facts) {
+  return in_transaction(store, [&]() -> Result<bool> {
+    auto is_current = store.is_current(session);
+    if (!is_current || !*is_current) return is_current;
+    for (const protocol::Facts& each : facts) {
+      auto put = put_facts(store, session.instance, each, "");
+      if (!put || !*put) return put;
+    }
+    return true;
+  });
+}
+
 }  // namespace backend::store

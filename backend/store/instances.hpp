@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,9 @@ base::Result<void> forget_instance(Store& store, std::string_view app_id, std::s
 // have. `invalid`: no JSON object. `limit`: too large.
 base::Result<bool> put_facts(Store& store, domain::InstanceKey instance, const protocol::Facts& facts,
                              std::string_view base_hash);
+// The same for what a connection brings, all or nothing. False also when a newer one has taken its place.
+base::Result<bool> put_facts(Store& store, const domain::AgentSession& session,
+                             std::span<const protocol::Facts> facts);
 
 // A machine that may come with this token (SHA-256, in hexadecimal): it need not be approved. One that waits
 // under this name is that one from now on. `exists`: the name is another machine's.

@@ -250,6 +250,45 @@ STORE_TEST_CASE("retention removes the oldest in bounded steps, and what was rem
   CHECK(count_results(*bench) == 10);
 }
 
+STORE_TEST_CASE("attack: ids of reports go on, however much retention has removed") {
+  StoreBench bench;
+  const auto session = bench.join("web1");
+  const auto newest = [&] { return must(bench->list_results({}, {})).items.at(0).origin.id; };
+  std::int64_t last = 0;
+  for (std::uint64_t seq = 1; seq <= 5; ++seq) {
+    const std::vector<domain::Report> one{StoreBench::log(seq, "a")};
+    must(bench->store_reports(session, one, bench.now));
+    CHECK(newest() > last);
+    last = newest();
+    bench.now += 1000;
+    must(backend::store::purge(*bench, {.oldest = bench.now}));
+    bench.open();
+  }
+  CHECK(count_results(*bench) == 1);
+}
+
+STORE_TEST_CASE("attack: reports of a clock that was ahead do not stay for ever, nor those behind them") {
+  StoreBench bench;
+  const auto session = bench.join("web1");
+  constexpr domain::Millis kDay = 24LL * 3600 * 1000;
+  const auto store = [&](std::uint64_t seq, domain::Millis at) {
+    const std::vector<domain::Report> one{StoreBench::log(seq, "a")};
+    must(bench->store_reports(session, one, at));
+  };
+  store(1, bench.now + 3650 * kDay);
+  store(2, bench.now);
+  store(3, bench.now + 1000);
+  const auto purge = [&](domain::Millis now) {
+    must(backend::store::purge(*bench, {.oldest = now - 30 * kDay, .now = now}));
+  };
+  purge(bench.now + kDay);
+  CHECK(count_results(*bench) == 3);
+  purge(bench.now + 30 * kDay);
+  CHECK(count_results(*bench) == 3);
+  purge(bench.now + 32 * kDay);
+  CHECK(count_results(*bench) == 1);
+}
+
 STORE_TEST_CASE("retention counts bytes, too, and removes the oldest until they fit") {
   StoreBench bench;
   const auto session = bench.join("web1");

@@ -39,6 +39,8 @@ class RolloutStore {
   virtual base::Result<std::map<std::string, std::size_t>> count_rollouts() = 0;  // by state
   virtual base::Result<void> set_rollout(
       const domain::Rollout& rollout) = 0;  // its state, reason, ring, next_at, ended
+  // Those that run, or are done but for machines that are still to be told, are paused; answers how many.
+  virtual base::Result<std::size_t> hold_rollouts(std::string_view why) = 0;
   // Removes the oldest one that ended before, with its machines; answers how many (0 or 1).
   virtual base::Result<std::size_t> remove_ended_rollout(domain::Millis ended_before) = 0;
 
@@ -72,7 +74,7 @@ class RolloutStore {
   // Who waits, is not connected, and whose turn came before: it holds nobody up any more.
   virtual base::Result<void> mark_absent(const domain::Rollout& rollout, domain::Millis due_before) = 0;
   // Who owes an answer (domain::kAnsweredPhases) and was last heard of before is lost, unless it is connected
-  // and works on it (domain::kWorkingPhases). Answers those.
+  // and works on it (domain::kWorkingPhases), or has lost its connection since. Answers those.
   virtual base::Result<std::vector<domain::RolloutTarget>> mark_lost(const domain::Rollout& rollout,
                                                                      domain::Millis heard_before) = 0;
   // What has failed or is lost by now (domain::kFailedPhases) does not count any more.

@@ -15,6 +15,7 @@
 #include "backend/store/app_store.hpp"
 #include "backend/store/assignment_store.hpp"
 #include "backend/store/audit_store.hpp"
+#include "backend/store/history_store.hpp"
 #include "backend/store/identity_store.hpp"
 #include "backend/store/instance_store.hpp"
 #include "backend/store/operator_token_store.hpp"
@@ -35,7 +36,8 @@ class Store : public AppStore,
               public PlacementStore,
               public ReportStore,
               public RolloutStore,
-              public AuditStore {
+              public AuditStore,
+              public HistoryStore {
  public:
   // Runs `work`; if it answers an error, all that it wrote is undone and the error is handed on. The
   // outermost call is a transaction, durable when it returns success, and no other writer comes between its

@@ -1,6 +1,8 @@
 // Instances, recipes, assignments and records, in real files.
 #include "backend/store/store.hpp"
 
+#include <map>
+
 #include <doctest/doctest.h>
 
 #include "backend/store/apps.hpp"
@@ -130,6 +132,68 @@ STORE_TEST_CASE("facts are replaced in full and merged by patches") {
   const protocol::Json small{"{}"};
   CHECK(backend::store::put_facts(*bench, key, {std::string(1'000'000, 'h'), small, {}}, "").error().code() ==
         ErrorCode::limit);
+}
+
+STORE_TEST_CASE("attack: the list and the counts agree on who is converged, failed, rejected or on its way") {
+  StoreBench bench;
+  must(backend::store::put_app(*bench, {"shop", "all"}, 0, bench.now));
+  bench.push("web", "states: [{id: a, module: meta.comment}]");
+  bench.assign("*", "web");
+  const auto report = [&](const backend::domain::AgentSession& session, protocol::RecipeProgress progress) {
+    const std::vector<backend::domain::Report> reports{
+        protocol::RecipeStatus{.seq = 1, .recipe_version = 1, .status = progress},
+        protocol::RoundEnd{.seq = 2, .recipe_version = 1}, StoreBench::log(3, "a")};
+    must(bench->store_reports(session, reports, bench.now));
+  };
+  std::map<std::string, backend::domain::AgentSession> sessions;
+  for (const char* name : {"there", "behind", "failed", "rejected", "running", "new"}) {
+    sessions[name] = bench.join(name);
+    must(backend::fleet::place_instance(*bench, sessions[name].instance));
+  }
+  for (const char* name : {"there", "behind", "rejected"})
+    report(sessions[name], protocol::RecipeProgress::converged);
+  report(sessions["failed"], protocol::RecipeProgress::failed);
+  report(sessions["running"], protocol::RecipeProgress::running);
+  must(bench->place(sessions["behind"].instance,
+                    must(bench->find_instance(sessions["there"].instance)).placement));
+  must(bench->set_problem(sessions["rejected"].instance, "two states with one id"));
+  auto other = StoreBench::handshake("there");
+  other.app_id = "shop";
+  report(bench.admit(other).session, protocol::RecipeProgress::failed);
+
+  std::map<std::string, std::uint64_t> listed;
+  for (const auto& each : must(bench->list_instances({.app_id = "default"}, nullptr, {})).items)
+    ++listed[each.status == "accepted" ? "running" : each.status];
+  const auto counts = must(bench->fleet("default", bench.now));
+  CHECK(counts.instances == 6);
+  CHECK(counts.converged == 1);
+  CHECK(listed["converged"] == 1);
+  CHECK(counts.running == 2);
+  CHECK(listed["running"] == 2);
+  CHECK(counts.failed == listed["failed"]);
+  CHECK(counts.rejected == listed["rejected"]);
+  CHECK(listed["new"] == 1);
+  // Of one app only its own are counted.
+  CHECK(counts.results == 5);
+  CHECK(counts.rounds == 5);
+  CHECK(must(bench->fleet("shop", bench.now)).results == 1);
+  CHECK(must(bench->fleet("", bench.now)).results == 6);
+}
+
+STORE_TEST_CASE("attack: facts of a connection that a newer one has taken over from are not stored") {
+  StoreBench bench;
+  const auto older = bench.join("web1"), newer = bench.join("web1");
+  const protocol::Facts now{"h2", protocol::Json{R"({"a":2})"}, {}},
+      late{"h1", protocol::Json{R"({"a":1})"}, {}};
+  CHECK(must(backend::store::put_facts(*bench, newer, std::span(&now, 1))));
+  CHECK_FALSE(must(backend::store::put_facts(*bench, older, std::span(&late, 1))));
+  CHECK(must(bench->find_instance(newer.instance)).facts == R"({"a":2})");
+  CHECK(must(bench->find_instance(newer.instance)).facts_hash == "h2");
+  // Several are stored together or not at all.
+  const std::vector<protocol::Facts> some{now, {"h3", {}, {}}};
+  CHECK_FALSE(backend::store::put_facts(*bench, newer, some));
+  must(bench->revoke_instance(newer.instance, "lost", bench.now));
+  CHECK_FALSE(must(backend::store::put_facts(*bench, newer, std::span(&late, 1))));
 }
 
 STORE_TEST_CASE("instances are listed in pages, by name, with what a selector matches") {

@@ -2,7 +2,8 @@
 //
 // The writer takes everything that is queued by then, runs it in one transaction (a savepoint each, so that
 // one that fails does not undo the others), commits, and completes all of them on the loop: whoever resumes
-// knows that what was written is durable. The reader has a connection of its own that only reads, and does
+// knows that what was written is durable. When the transaction itself ends (a full disk), all of them fail,
+// and nothing of them is stored. The reader has a connection of its own that only reads, and does
 // one thing at a time, each asker in turn. Work that takes its time and needs no store (recipe checks) has a
 // thread of its own, in turn as well.
 //

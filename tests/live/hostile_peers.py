@@ -168,8 +168,8 @@ class Attackers:
                 return
             peer = self.admitted("known")
             peer.hear("Welcome")
-            peer.send(in_fragments(json.dumps({"code": "WaitQuery", "recipe_version": 1}), 1))
-            peer.hear("WaitList")
+            peer.send(in_fragments(json.dumps({"code": "Unheard", "mid": "1"}), 1))
+            peer.hear("Nack")
             # 100,000 brackets fit now, and are refused for their depth.
             self.expect(peer, data, codes, f"a known machine: {name}")
 
@@ -232,7 +232,7 @@ class Attackers:
         began = time.monotonic()
         try:
             while not self.over.wait(0.5) and time.monotonic() - began < 30:
-                peer.send(frame(json.dumps({"code": "WaitQuery", "recipe_version": 1})))  # fails once the backend has given it up
+                peer.send(frame(json.dumps({"code": "Unheard", "mid": "1"})))  # fails once the backend has given it up
         finally:
             peer.close()
 

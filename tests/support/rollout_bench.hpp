@@ -43,7 +43,7 @@ class RolloutBench : public StoreBench {
   backend::rollouts::RolloutNews step(std::int64_t passed_s = 0) {
     open();
     now += passed_s * 1000;
-    auto news = must(backend::rollouts::step_rollouts(*store, now));
+    auto news = must(backend::rollouts::step_rollouts(*store, now, watch));
     for (const backend::domain::UpdateOrder& order : news.orders)
       CHECK_MESSAGE(told.insert(order.instance).second, "told twice");
     return news;
@@ -88,6 +88,7 @@ class RolloutBench : public StoreBench {
   std::map<std::string, backend::domain::AgentSession> sessions;
   std::map<std::string, std::uint64_t> seq;
   std::set<backend::domain::InstanceKey> told;
+  backend::rollouts::Watch watch;
 };
 
 }  // namespace tests

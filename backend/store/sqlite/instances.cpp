@@ -73,6 +73,9 @@ domain::Instance read_instance(const Query& row) {
   instance.pending = row.integer(at++);
   instance.token_prefix = row.view(at++);
   instance.tag_scopes = domain::read_tags(row.view(at));
+  // What it has said of an older version says nothing about the one that it should run.
+  if (instance.status == "converged" && instance.reported_version != instance.recipe_version)
+    instance.status = "running";
   if (instance.pending != 0) instance.status = "pending";
   if (!instance.problem.empty()) {
     instance.status = "rejected";

@@ -18,6 +18,9 @@ namespace {
 // Rows that one page looks at when a filter has no index: 100,000 take some 50 ms.
 constexpr std::int64_t kMostLookedAt = 100'000;
 
+// Clocks are set by moments all the time.
+constexpr domain::Millis kClockSlack = 60'000;
+
 }  // namespace
 
 // The lowest id whose row was received at `since` or later; past the end when there is none.
@@ -201,16 +204,29 @@ Result<domain::ReportUse> SqliteStore::report_use(domain::InstanceKey instance) 
 }
 
 // From the oldest on, until the table is within its limits. Counted are the rows that there are: ids have
-// gaps where an instance's own quota has removed some.
+// gaps where an instance's own quota has removed some. The newest row stays, however old it is: ids go on
+// from it, so that none is given twice and cursors stay what they are.
 Result<std::size_t> SqliteStore::purge_table(const std::string& table, domain::TableUse use,
-                                             const domain::TableUse& most, domain::Millis oldest,
-                                             std::size_t batch) {
+                                             const domain::TableUse& most,
+                                             const domain::Retention& retention) {
+  const domain::Millis oldest = retention.oldest;
+  // Received by a clock that was ahead: as if now, so that they do not stay, with all behind them, until
+  // then.
+  if (retention.now > 0)
+    if (auto done =
+            write("UPDATE " + table + " SET received=?1 WHERE received>?2 AND id IN (SELECT id FROM " +
+                      table + " ORDER BY id LIMIT ?3)",
+                  retention.now, retention.now + kClockSlack, retention.batch);
+        !done)
+      return std::move(done).error();
   std::map<domain::InstanceKey, domain::TableUse> removed;
   std::int64_t last = 0;
   std::size_t count = 0;
   {
-    Query rows(database_, "SELECT id, instance, received, bytes FROM " + table + " ORDER BY id LIMIT ?",
-               batch);
+    Query rows(database_,
+               "SELECT id, instance, received, bytes FROM " + table + " WHERE id<(SELECT max(id) FROM " +
+                   table + ") ORDER BY id LIMIT ?",
+               retention.batch);
     while (true) {
       auto row = rows.next();
       if (!row) return std::move(row).error();
@@ -245,8 +261,7 @@ Result<domain::Purged> SqliteStore::remove_reports(const domain::Retention& rete
                           {"rounds", use->rounds, retention.most_rounds},
                           {"statuses", use->statuses, retention.most_statuses}};
   for (const Table& table : tables) {
-    auto removed = purge_table(table.name, table.use, {table.most_rows, retention.most_bytes},
-                               retention.oldest, retention.batch);
+    auto removed = purge_table(table.name, table.use, {table.most_rows, retention.most_bytes}, retention);
     if (!removed) return std::move(removed).error();
     purged.rows += *removed;
     purged.more = purged.more || *removed == retention.batch;

@@ -12,7 +12,9 @@ Result<std::optional<domain::KnownInstance>> SqliteStore::find_known_instance(st
   Query row(
       database_,
       "SELECT id, token_hash, agent_tags, facts_hash, epoch, recipe_version, reported_version, unplaced, "
-      "revoked, revoked_why, pending FROM instances WHERE app_id=? AND instance_id=?",
+      "revoked, revoked_why, pending, ifnull((SELECT digest FROM placements p WHERE p.id=placement), '') "
+      "FROM "
+      "instances WHERE app_id=? AND instance_id=?",
       app_id, instance_id);
   auto there = row.next();
   if (!there) return std::move(there).error();
@@ -24,6 +26,7 @@ Result<std::optional<domain::KnownInstance>> SqliteStore::find_known_instance(st
                                              .epoch = row.count(4),
                                              .recipe_version = row.integer(5),
                                              .reported_version = row.integer(6),
+                                             .recipe_digest = row.text(11),
                                              .unplaced = row.integer(7) != 0,
                                              .revoked = row.integer(8),
                                              .revoked_why = row.text(9),
@@ -143,13 +146,22 @@ Result<std::uint64_t> SqliteStore::set_connected(const domain::ConnectedAgent& a
   return epoch;
 }
 
+Result<bool> SqliteStore::is_current(const domain::AgentSession& session) {
+  Query row(database_, "SELECT 1 FROM instances WHERE id=? AND epoch=?", session.instance, session.epoch);
+  return row.next();
+}
+
 Result<void> SqliteStore::set_offline(const domain::AgentSession& session, domain::Millis now) {
   return write("UPDATE instances SET online=0, last_seen=? WHERE id=? AND epoch=?", now, session.instance,
                session.epoch);
 }
 
-Result<void> SqliteStore::set_all_offline() {
-  return write("UPDATE instances SET online=0 WHERE online<>0");
+Result<std::vector<domain::InstanceKey>> SqliteStore::set_all_offline() {
+  std::vector<domain::InstanceKey> were_online;
+  Query rows(database_, "UPDATE instances SET online=0 WHERE online<>0 RETURNING id");
+  if (auto done = for_each_row(rows, [&] { were_online.push_back(rows.integer(0)); }); !done)
+    return std::move(done).error();
+  return were_online;
 }
 
 Result<void> SqliteStore::set_last_seen(std::span<const domain::InstanceKey> instances, domain::Millis now) {

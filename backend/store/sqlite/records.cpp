@@ -11,10 +11,13 @@ Result<domain::FleetCounts> SqliteStore::fleet(std::string_view app_id, domain::
   domain::FleetCounts counts;
   Query instances(
       database_,
-      "SELECT count(*), sum(online), sum(problem='' AND status='converged' AND "
-      "reported_version=recipe_version), sum(problem='' AND status='failed'), sum(problem<>'' OR "
-      "status='rejected'), sum(problem='' AND status IN ('accepted', 'running')) FROM instances WHERE "
-      "?1='' OR app_id=?1",
+      // As lists show it: see read_instance().
+      "SELECT count(*), sum(online), sum(status='converged' AND is_there), sum(status='failed'), "
+      "sum(status='rejected'), sum(status IN ('accepted', 'running') OR (status='converged' AND NOT "
+      "is_there)) "
+      "FROM (SELECT online, reported_version=recipe_version AS is_there, CASE WHEN problem<>'' THEN "
+      "'rejected' "
+      "WHEN pending<>0 THEN 'pending' ELSE status END AS status FROM instances WHERE ?1='' OR app_id=?1)",
       app_id);
   if (auto row = expect_row(instances, "instances"); !row) return std::move(row).error();
   int column = 0;
@@ -28,10 +31,15 @@ Result<domain::FleetCounts> SqliteStore::fleet(std::string_view app_id, domain::
       now - kHour, app_id, kMostCounted);
   if (auto row = expect_row(changed, "results"); !row) return std::move(row).error();
   counts.changed_last_hour = changed.count(0);
-  auto use = report_use(0);  // no need to count millions
-  if (!use) return std::move(use).error();
-  counts.results = use->results.rows;
-  counts.rounds = use->rounds.rows;
+  // No need to count millions. Reports of machines that were forgotten are of no app any more.
+  Query use(
+      database_,
+      "SELECT ifnull(sum(results), 0), ifnull(sum(rounds), 0) FROM report_use WHERE ?1='' OR instance IN "
+      "(SELECT id FROM instances WHERE app_id=?1)",
+      app_id);
+  if (auto row = expect_row(use, "reports"); !row) return std::move(row).error();
+  counts.results = use.count(0);
+  counts.rounds = use.count(1);
   return counts;
 }
 

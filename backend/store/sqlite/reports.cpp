@@ -148,14 +148,16 @@ Result<void> Writer::write_news() {
   return {};
 }
 
-// The oldest of the instance's own rows go until it is within its quota.
+// The oldest of the instance's own rows go until it is within its quota. The newest of all stays, for its id.
 Result<void> Writer::make_room(const std::string& table, domain::TableUse& used,
                                const domain::TableUse& quota) {
   constexpr int kMostAtOnce = 20'000;  // more only when the quota was made smaller
   if (!domain::is_over(used, quota)) return {};
   std::int64_t last = 0;
   {
-    Query rows(database, "SELECT id, bytes FROM " + table + " WHERE instance=? ORDER BY id LIMIT ?",
+    Query rows(database,
+               "SELECT id, bytes FROM " + table + " WHERE instance=? AND id<(SELECT max(id) FROM " + table +
+                   ") ORDER BY id LIMIT ?",
                session.instance, kMostAtOnce);
     while (domain::is_over(used, quota)) {
       auto row = rows.next();

@@ -269,12 +269,13 @@ Result<void> SqliteStore::mark_absent(const domain::Rollout& rollout, domain::Mi
 Result<std::vector<domain::RolloutTarget>> SqliteStore::mark_lost(const domain::Rollout& rollout,
                                                                   domain::Millis heard_before) {
   std::vector<domain::RolloutTarget> lost;
-  Query rows(database_,
-             "UPDATE rollout_targets SET phase='lost' WHERE rollout=? AND at<? AND " + owes_answer() +
-                 " AND NOT (phase IN " + sql_list(domain::kWorkingPhases) +
-                 " AND EXISTS (SELECT 1 FROM instances i WHERE i.id=instance AND i.online=1)) RETURNING "
-                 "instance, instance_id, ring",
-             rollout.number, heard_before);
+  Query rows(
+      database_,
+      "UPDATE rollout_targets SET phase='lost' WHERE rollout=?1 AND at<?2 AND " + owes_answer() +
+          " AND NOT EXISTS (SELECT 1 FROM instances i WHERE i.id=instance AND ((i.online=1 AND phase IN " +
+          sql_list(domain::kWorkingPhases) +
+          ") OR (i.online=0 AND i.last_seen>=?2))) RETURNING instance, instance_id, ring",
+      rollout.number, heard_before);
   auto done = for_each_row(rows, [&] {
     domain::RolloutTarget& target = lost.emplace_back();
     target.instance = rows.integer(0);
@@ -318,6 +319,16 @@ Result<std::vector<domain::RolloutTarget>> SqliteStore::failed_targets(const dom
   auto done = for_each_row(rows, [&] { found.push_back(read_target(rows)); });
   if (!done) return std::move(done).error();
   return found;
+}
+
+Result<std::size_t> SqliteStore::hold_rollouts(std::string_view why) {
+  auto held = database_.run(
+      "UPDATE rollouts SET state='paused', reason=?, ended=0 WHERE state='running' OR (state='done' AND "
+      "EXISTS "
+      "(SELECT 1 FROM rollout_targets WHERE rollout=number AND phase=?))",
+      why, domain::kWaiting);
+  if (!held) return std::move(held).error();
+  return static_cast<std::size_t>(*held);
 }
 
 Result<std::size_t> SqliteStore::remove_ended_rollout(domain::Millis ended_before) {

@@ -26,6 +26,7 @@ SchemaStep waiting_step();        // where machines come from that wait (schema_
 SchemaStep scope_step();          // whose tags, assignments and rollouts are (schema_scopes.cpp)
 SchemaStep recipe_size_step();    // what recipes take (schema_recipes.cpp)
 SchemaStep recipe_author_step();  // who has pushed what, and why (schema_recipes.cpp)
+SchemaStep history_step();        // which history of the database this is (schema_history.cpp)
 
 // Brings the file to the present version, each step in a transaction. A file of a newer one is refused.
 base::Result<void> migrate(Database& database, std::span<const SchemaStep> steps = schema_steps());

@@ -98,12 +98,20 @@ Database::~Database() {
 Database::Database(Database&& other) noexcept
     : handle_(std::exchange(other.handle_, nullptr)),
       depth_(other.depth_),
+      lost_(std::move(other.lost_)),
       prepared_(std::exchange(other.prepared_, {})) {}
 
 Result<void> Database::execute(const std::string& sql) {
+  if (lost_) return *lost_;
   const int code = sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, nullptr);
-  if (code != SQLITE_OK) return error(code, "database");
-  return {};
+  if (code == SQLITE_OK) return {};
+  Error failed = error(code, "database");
+  look_for_lost_transaction(failed);
+  return failed;
+}
+
+void Database::look_for_lost_transaction(const Error& error) {
+  if (depth_ > 0 && !lost_ && sqlite3_get_autocommit(handle_) != 0) lost_ = error;
 }
 
 Result<void> Database::transact(const std::function<Result<void>()>& work) {
@@ -113,21 +121,18 @@ Result<void> Database::transact(const std::function<Result<void>()>& work) {
   if (!begun) return std::move(begun).error();
   ++depth_;
   Result<void> outcome = work();
-  --depth_;
-  if (outcome) {
+  if (outcome && !lost_) {
     auto ended = run(is_outermost ? "COMMIT" : "RELEASE step");
-    if (ended) return {};
-    outcome = std::move(ended).error();
+    if (!ended) outcome = std::move(ended).error();
   }
-  // A failed commit and some errors (a full disk) may have ended the transaction already.
-  if (sqlite3_get_autocommit(handle_) == 0) {
-    if (is_outermost) {
-      (void)run("ROLLBACK");
-    } else {
-      (void)run("ROLLBACK TO step");
-      (void)run("RELEASE step");
-    }
+  if (lost_) {
+    outcome = *lost_;                                             // also of work that has not noticed it
+  } else if (!outcome && sqlite3_get_autocommit(handle_) == 0) {  // a failed commit may have ended it
+    (void)run(is_outermost ? "ROLLBACK" : "ROLLBACK TO step");
+    if (!is_outermost) (void)run("RELEASE step");
   }
+  --depth_;
+  if (is_outermost) lost_.reset();
   return outcome;
 }
 
@@ -171,11 +176,14 @@ void Query::note(int code) {
 }
 
 Result<bool> Query::next() {
+  if (database_.lost_) return *database_.lost_;
   if (error_) return *error_;
   const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
-  return database_.error(code, "database");
+  Error failed = database_.error(code, "database");
+  database_.look_for_lost_transaction(failed);
+  return failed;
 }
 
 void Query::bind(std::nullptr_t) {

@@ -37,7 +37,9 @@ class Database {
   template <class... Args>
   base::Result<std::int64_t> run(std::string_view sql, const Args&... args);
 
-  // See Store::transact().
+  // See Store::transact(). SQLite may end a transaction by itself in the middle (a full disk, an error of the
+  // disk). All that was in it is undone then, and every further statement in it fails with that error: each
+  // would be committed on its own. The outermost call fails, whatever its work made of the error.
   base::Result<void> transact(const std::function<base::Result<void>()>& work);
 
   std::int64_t last_row_id() const;
@@ -53,9 +55,12 @@ class Database {
   explicit Database(sqlite3* handle) : handle_(handle) {}
   base::Result<void> configure(Mode mode);
   base::Error error(int code, std::string_view doing) const;
+  // After a statement of a transaction has failed: whether there still is one.
+  void look_for_lost_transaction(const base::Error& error);
 
   sqlite3* handle_;
-  int depth_ = 0;  // of transact()
+  int depth_ = 0;                    // of transact()
+  std::optional<base::Error> lost_;  // why the transaction that we are in has ended
   std::unordered_map<std::string, Prepared> prepared_;
 };
 

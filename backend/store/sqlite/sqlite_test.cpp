@@ -1,6 +1,9 @@
 #include "backend/store/sqlite/sqlite.hpp"
 
 #include <array>
+#include <cstdlib>
+#include <random>
+#include <set>
 
 #include <doctest/doctest.h>
 
@@ -53,6 +56,88 @@ TEST_CASE("an error inside a transaction undoes its own part and no other") {
     return Error(ErrorCode::invalid, "no");
   }));
   CHECK(number(database, "SELECT sum(x) FROM t") == 3);
+}
+
+TEST_CASE(
+    "attack: a disk that is full in the middle undoes all of a transaction, and nothing after it counts") {
+  const tests::ScratchFolder folder;
+  auto database = must(Database::open(folder / "a.db", Database::Mode::write));
+  must(database.execute("CREATE TABLE t (x); PRAGMA max_page_count=10"));
+  const auto fill = [&] {
+    auto done = database.run("INSERT INTO t VALUES (zeroblob(1000000))");
+    return done ? Result<void>() : Result<void>(std::move(done).error());
+  };
+  const auto outer = database.transact([&]() -> Result<void> {
+    must(database.transact([&] { return insert(database, 1); }));
+    const auto full = database.transact(fill);
+    REQUIRE_FALSE(full);
+    CHECK(full.error().code() == ErrorCode::no_space);
+    // Each of these would have been a transaction of its own.
+    CHECK(database.transact([&] { return insert(database, 2); }).error().code() == ErrorCode::no_space);
+    CHECK(insert(database, 3).error().code() == ErrorCode::no_space);
+    CHECK(database.execute("INSERT INTO t VALUES (4)").error().code() == ErrorCode::no_space);
+    return {};  // nobody has noticed
+  });
+  REQUIRE_FALSE(outer);
+  CHECK(outer.error().code() == ErrorCode::no_space);
+  CHECK(number(database, "SELECT count(*) FROM t") == 0);
+  must(database.transact([&] { return insert(database, 5); }));  // the next one is as any other
+  CHECK(number(database, "SELECT sum(x) FROM t") == 5);
+}
+
+// OPSAGENT_SCHEDULES: how many runs; OPSAGENT_SEED: that of the first.
+TEST_CASE("whichever jobs meet a disk that is full, a batch is there as a whole or not at all") {
+  const auto number_of = [](const char* variable, unsigned long otherwise) {
+    const char* const text = std::getenv(variable);
+    return text ? std::strtoul(text, nullptr, 10) : otherwise;
+  };
+  const auto runs = number_of("OPSAGENT_SCHEDULES", 50);
+  const auto first = number_of("OPSAGENT_SEED", std::random_device{}() % 1'000'000'000);
+  std::size_t batches = 0, lost = 0;
+  for (unsigned long seed = first; seed < first + runs; ++seed) {
+    INFO("OPSAGENT_SEED=", seed, " OPSAGENT_SCHEDULES=1");
+    std::mt19937 random(static_cast<unsigned>(seed));
+    const tests::ScratchFolder folder;
+    auto database = must(Database::open(folder / "a.db", Database::Mode::write));
+    must(database.execute("CREATE TABLE t (x INTEGER, filler BLOB); PRAGMA max_page_count=" +
+                          std::to_string(20 + random() % 60)));
+    std::set<std::int64_t> model;
+    std::int64_t next = 0;
+    for (int batch = 0; batch < 40; ++batch) {
+      std::set<std::int64_t> succeeded;
+      const auto outer = database.transact([&]() -> Result<void> {
+        for (auto jobs = 1 + random() % 6; jobs > 0; --jobs) {
+          const std::int64_t value = ++next;
+          const bool gives_up = random() % 5 == 0;
+          const int bytes = random() % 4 == 0 ? 60'000 : 100;
+          const auto job = database.transact([&]() -> Result<void> {
+            auto added = database.run("INSERT INTO t VALUES (?, zeroblob(?))", value, bytes);
+            if (!added) return std::move(added).error();
+            if (gives_up) return Error(ErrorCode::invalid, "no");
+            return {};
+          });
+          if (job) succeeded.insert(value);
+        }
+        if (random() % 8 == 0) return Error(ErrorCode::invalid, "no");
+        return {};
+      });
+      ++batches;
+      if (outer) model.merge(succeeded);
+      if (!outer && outer.error().code() == ErrorCode::no_space) ++lost;
+      std::set<std::int64_t> there;
+      {
+        Query rows(database, "SELECT x FROM t");
+        while (must(rows.next()))
+          there.insert(rows.integer(0));
+      }
+      REQUIRE(there == model);
+      if (random() % 4 != 0) continue;
+      must(database.run("DELETE FROM t"));
+      model.clear();
+    }
+  }
+  MESSAGE("OPSAGENT_SEED=", first, ": ", batches, " batches, ", lost, " of them on a full disk");
+  CHECK(lost > 0);
 }
 
 TEST_CASE("a query inside the same query reads on where it was") {

@@ -49,8 +49,9 @@ class SqliteStore final : public Store {
                                           std::size_t most) override;
   base::Result<domain::Swept> remove_dead_agents(const domain::Sweep& sweep) override;
   base::Result<std::uint64_t> set_connected(const domain::ConnectedAgent& agent, domain::Millis now) override;
+  base::Result<bool> is_current(const domain::AgentSession& session) override;
   base::Result<void> set_offline(const domain::AgentSession& session, domain::Millis now) override;
-  base::Result<void> set_all_offline() override;
+  base::Result<std::vector<domain::InstanceKey>> set_all_offline() override;
   base::Result<void> set_last_seen(std::span<const domain::InstanceKey> instances,
                                    domain::Millis now) override;
   base::Result<void> set_pending(domain::InstanceKey instance, domain::Millis since,
@@ -188,6 +189,7 @@ class SqliteStore final : public Store {
   base::Result<std::vector<domain::Rollout>> open_rollouts() override;
   base::Result<std::map<std::string, std::size_t>> count_rollouts() override;
   base::Result<void> set_rollout(const domain::Rollout& rollout) override;
+  base::Result<std::size_t> hold_rollouts(std::string_view why) override;
   base::Result<std::size_t> remove_ended_rollout(domain::Millis ended_before) override;
   base::Result<std::optional<domain::Rollout>> find_pin(std::string_view app_id) override;
   base::Result<void> end_pin(std::string_view app_id, domain::Millis now) override;
@@ -225,6 +227,12 @@ class SqliteStore final : public Store {
   base::Result<domain::Page<domain::AuditRow>> list_audit(const domain::PageRequest& page,
                                                           Order order) override;
 
+  // HistoryStore
+  base::Result<domain::StoreHistory> history() override;
+  base::Result<bool> knows_history(std::string_view id) override;
+  base::Result<void> begin_history(std::string_view id, std::string_view other, domain::Millis now) override;
+  base::Result<std::string> audit_chain(std::int64_t id) override;
+
  private:
   // A statement whose rows do not matter.
   template <class... Args>
@@ -240,8 +248,7 @@ class SqliteStore final : public Store {
                                                const domain::PageRequest& page, const Read& read);
   base::Result<std::int64_t> first_since(std::string_view table, domain::Millis since);
   base::Result<std::size_t> purge_table(const std::string& table, domain::TableUse use,
-                                        const domain::TableUse& most, domain::Millis oldest,
-                                        std::size_t batch);
+                                        const domain::TableUse& most, const domain::Retention& retention);
   // `select` answers (id, whether it goes) for (before, after, batch); `remove` takes an id.
   base::Result<domain::Swept> remove_swept(std::string_view select, std::string_view remove,
                                            const domain::Sweep& sweep);
