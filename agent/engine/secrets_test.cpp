@@ -96,7 +96,8 @@ TEST_CASE("what a sensitive state is about stays readable") {
       "{ id: c, sensitive: true, module: linux.cmd, parameter: { cmd: 'true', if-path-absent: "
       "/srv/secret-place, "
       "env: { NGINX_FULL: x } } }",
-      "{ id: u, sensitive: true, module: linux.user, parameter: { username: nginx-full, groups: [nginx-full] "
+      "{ id: u, sensitive: true, module: linux.user, parameter: { username: nginx-full, password: x-y-z-12, "
+      "groups: [nginx-full] "
       "} }"};
   for (const char* row : rows) {
     base::Redactor redactor;
