@@ -16,6 +16,10 @@ class Interrupt {
 
   // Readable when requested() may have changed; -1 if it never changes.
   virtual int wait_fd() const = 0;
+
+  // Between defer(true) and defer(false) something runs that must not be ended half-way: what is asked for
+  // meanwhile counts afterwards. Whoever cannot be asked to wait need not listen.
+  virtual void defer(bool) {}
 };
 
 // For callers that cannot be interrupted.

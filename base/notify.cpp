@@ -36,6 +36,10 @@ void Notify::status(std::string_view text) const {
   send(line);
 }
 
+void Notify::extend_timeout(std::chrono::seconds time) const {
+  send("EXTEND_TIMEOUT_USEC=" + std::to_string(std::chrono::microseconds(time).count()));
+}
+
 void Notify::reloading() const {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);

@@ -23,6 +23,8 @@ class Notify {
   // become spaces, and it is cut to kLongestStatus.
   void status(std::string_view text) const;
   void stopping() const { send("STOPPING=1"); }
+  // The end, or the start, takes longer than the service manager waits: this much from now.
+  void extend_timeout(std::chrono::seconds time) const;
   void reloading() const;
   void alive() const { send("WATCHDOG=1"); }
 

@@ -42,6 +42,8 @@ TEST_CASE("the service manager is told, and without one nothing happens") {
   const tests::ScratchFolder scratch;
   const Listener listener(scratch / "notify");
   const Notify notify(scratch / "notify", 10s);
+  notify.extend_timeout(60s);
+  CHECK(listener.heard() == "EXTEND_TIMEOUT_USEC=60000000");
   notify.ready();
   CHECK(listener.heard() == "READY=1");
   notify.status("connected");

@@ -60,6 +60,34 @@ OsRelease parse_os_release(std::string_view text) {
   return os;
 }
 
+std::span<const std::string_view> known_os_names() {
+  // As they call themselves in ID. A name that is missing here is no error, unless it looks like a slip.
+  static constexpr std::array<std::string_view, 62> kNames{
+      "debian",         "ubuntu",     "rhel",
+      "centos",         "fedora",     "amzn",
+      "rocky",          "almalinux",  "ol",
+      "redhat",         "amazon",     "alpine",
+      "anolis",         "alinux",     "arch",
+      "arch32",         "archarm",    "azurelinux",
+      "bottlerocket",   "cachyos",    "chainguard",
+      "clear-linux-os", "cloudlinux", "cumulus-linux",
+      "deepin",         "devuan",     "elementary",
+      "endeavouros",    "flatcar",    "gentoo",
+      "kali",           "kylin",      "linuxmint",
+      "mageia",         "manjaro",    "mariner",
+      "miraclelinux",   "neon",       "nixos",
+      "nobara",         "openEuler",  "openmandriva",
+      "opensuse-leap",  "openwrt",    "opensuse-tumbleweed",
+      "parrot",         "photon",     "pop",
+      "postmarketos",   "pureos",     "raspbian",
+      "scientific",     "sled",       "sles",
+      "sl-micro",       "slackware",  "tencentos",
+      "trisquel",       "uos",        "void",
+      "wolfi",          "zorin",
+  };
+  return kNames;
+}
+
 OsRelease read_os_release(const std::string& root) {
   constexpr std::size_t kLimit = 64 * 1024;
   for (const char* path : {"/etc/os-release", "/usr/lib/os-release"}) {

@@ -1,6 +1,7 @@
 // Which distribution this is, from os-release.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -19,5 +20,9 @@ OsRelease read_os_release(const std::string& root = {});
 
 // The same from the file's text.
 OsRelease parse_os_release(std::string_view text);
+
+// What a recipe may call a system: the distributions that are known, as os-release(5) calls them, and the
+// families "debian" and "rhel".
+std::span<const std::string_view> known_os_names();
 
 }  // namespace base

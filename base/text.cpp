@@ -91,15 +91,22 @@ std::optional<std::string_view> nearest(std::string_view word, std::span<const s
   constexpr std::size_t kLongestWord = 64;  // nobody mistypes more than that, and the search is quadratic
   if (word.empty() || word.size() > kLongestWord) return std::nullopt;
   std::optional<std::string_view> best;
-  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  // One slip, or two in a longer word: what takes more is another word, and proposing it misleads.
+  std::size_t best_distance = std::clamp<std::size_t>(word.size() / 3, 1, 2) + 1;
   for (std::string_view candidate : candidates) {
     const std::size_t distance = edit_distance(word, candidate);
-    if (distance < best_distance && distance < word.size()) {
+    if (distance < best_distance && distance < std::min(word.size(), candidate.size())) {
       best = candidate;
       best_distance = distance;
     }
   }
   return best;
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates,
+                         std::string_view prefix) {
+  const auto close = nearest(word, candidates);
+  return close ? "; did you mean '" + std::string(prefix) + std::string(*close) + "'?" : std::string();
 }
 
 std::size_t utf8_length(std::string_view text, std::size_t at) {

@@ -24,8 +24,14 @@ std::vector<std::string_view> split_words(std::string_view text);
 
 std::string join(std::span<const std::string> parts, std::string_view separator);
 
-// The candidate that a person who typed `word` most likely meant, if one is close enough to suggest.
+// The candidate that a person who typed `word` most likely meant, if one is close enough to suggest: one
+// letter wrong, missing, too many or swapped with its neighbour, or two in words of at least six letters. The
+// case of letters does not count.
 std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> candidates);
+// The same for the end of a message: "; did you mean '--json'?", with "--" as the prefix. Empty if none is
+// near.
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates,
+                         std::string_view prefix = {});
 
 // True if all of it is well-formed UTF-8.
 bool is_utf8(std::string_view text);

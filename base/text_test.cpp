@@ -68,11 +68,30 @@ TEST_CASE("a mistyped word is taken for the nearest one, if one is near") {
   CHECK(nearest("contetn", known) == "content");
   CHECK(nearest("MODE", known) == "mode");
   CHECK(nearest("moed", known) == "mode");
+  CHECK(nearest("pth", known) == "path");
+  CHECK(nearest("cnotetn", known) == "content");
   CHECK_FALSE(nearest("checksum", known));
   CHECK_FALSE(nearest("xy", known));
+  // Other words, not slips.
+  CHECK_FALSE(nearest("home", known));
+  CHECK_FALSE(nearest("note", known));
+  CHECK_FALSE(nearest("parent", known));
+  CHECK_FALSE(nearest("convents-x", known));
+  const std::vector<std::string_view> modules{"linux.apt.package", "linux.file", "common.git"};
+  CHECK(nearest("linux.apt.pakcages", modules) == "linux.apt.package");
+  CHECK_FALSE(nearest("linux.yum.package", modules));
+  CHECK_FALSE(nearest("linux.mount", modules));
+  CHECK_FALSE(nearest("a", std::vector<std::string_view>{"b"}));
   CHECK_FALSE(nearest("", known));
   CHECK_FALSE(nearest("content", {}));
   CHECK_FALSE(nearest(std::string(10'000, 'c'), known));
+}
+
+TEST_CASE("a message proposes the nearest word, or nothing") {
+  const std::vector<std::string_view> known{"json", "root"};
+  CHECK(did_you_mean("jsno", known, "--") == "; did you mean '--json'?");
+  CHECK(did_you_mean("rot", known) == "; did you mean 'root'?");
+  CHECK(did_you_mean("yaml", known).empty());
 }
 
 TEST_CASE("well-formed UTF-8 of every length") {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/file_read.hpp"
+#include "base/os_release.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 
@@ -77,9 +78,8 @@ class Loader {
   // In files that say "version: 2" an unknown key is a mistake; older recipes carry remarks of all kinds.
   void unknown_key(const Member& member, std::span<const std::string_view> known, std::string_view where) {
     if (member.key.starts_with('_')) return;
-    std::string message = "Unknown key '" + std::string(member.key) + "' " + std::string(where);
-    if (const auto close = base::nearest(member.key, known))
-      message += "; did you mean '" + std::string(*close) + "'?";
+    std::string message = "Unknown key '" + std::string(member.key) + "' " + std::string(where) +
+                          base::did_you_mean(member.key, known);
     add(version_ >= 2 ? problems_ : warnings_, std::move(message), member.offset);
     has_unknown_keys_ = true;
   }
@@ -250,20 +250,36 @@ class Loader {
                                                           : nullptr;
       if (!field) {
         // Always an error: a condition that is not understood must not count as met.
-        std::string message = "Unknown condition '" + std::string(member.key) + "' in 'when'";
-        if (const auto close = base::nearest(member.key, kKnown))
-          message += "; did you mean '" + std::string(*close) + "'?";
-        problem(std::move(message), member.offset);
+        problem("Unknown condition '" + std::string(member.key) + "' in 'when'" +
+                    base::did_you_mean(member.key, kKnown),
+                member.offset);
         continue;
       }
       const states::Param param{.name = member.key, .wire = states::Wire::list, .is_required = true};
       auto read = states::read_field(*field, param, member.value, document().arena);
       if (!read) problem(read.error().message(), member.value.offset());
+      if (read && field == &when.os) check_systems(when.os, member.value.offset());
     }
     for (const states::List& paths : {when.path_exists, when.path_absent})
       for (std::string_view path : paths)
         if (auto clean = base::clean_path(path); !clean) problem(clean.error().message(), value.offset());
     state.when = when;
+  }
+
+  // A state for a system that does not exist is skipped everywhere, and nobody notices. But a distribution
+  // may call itself what it likes, so only what is a slip is refused.
+  void check_systems(const states::List& names, std::uint32_t offset) {
+    const auto known = base::known_os_names();
+    for (const std::string_view name : names) {
+      if (std::ranges::find(known, name) != known.end()) continue;
+      const std::string close = base::did_you_mean(name, known);
+      std::string message = "Unknown system '" + std::string(name) + "' in 'when'";
+      if (!close.empty())
+        problem(message + close, offset);
+      else
+        add(warnings_, message + ": the state is skipped unless ID in /etc/os-release says just that",
+            offset);
+    }
   }
 
   const states::Registry& registry_;

@@ -117,6 +117,28 @@ TEST_CASE("a condition that is not understood is always an error") {
         "r:1:45: [a] Unknown condition 'path_exist' in 'when'; did you mean 'path_exists'?\n");
 }
 
+TEST_CASE("a condition on a system that does not exist is an error when it is a slip, else a warning") {
+  const auto with_os = [](const std::string& os) {
+    return load("r.yaml",
+                "states: [{id: a, module: linux.file, when: {os: " + os + "}, parameter: {path: /a}}]");
+  };
+  for (const char* os : {"debian", "ubuntu", "[rhel, rocky]", "openEuler", "devuan"}) {
+    const auto loaded = with_os(os);
+    CHECK(loaded.recipe);
+    CHECK(all(loaded.warnings).empty());
+  }
+  CHECK(all(with_os("debain").problems) ==
+        "r:1:49: [a] Unknown system 'debain' in 'when'; did you mean 'debian'?\n");
+  CHECK(all(with_os("[ubuntu, Rhel]").problems) ==
+        "r:1:49: [a] Unknown system 'Rhel' in 'when'; did you mean 'rhel'?\n");
+  const auto own = with_os("acme-os");
+  CHECK(own.recipe);
+  CHECK(all(own.warnings) ==
+        "r:1:49: [a] Unknown system 'acme-os' in 'when': the state is skipped unless ID in /etc/os-release "
+        "says "
+        "just that\n");
+}
+
 TEST_CASE("plain YAML scalars mean what the parameter wants") {
   const auto loaded = load("r.yaml", R"(states:
   - { id: 1, module: linux.file, parameter: { path: /a, user: 0, mode: 0644, absent: no, content: 007 } }

@@ -53,10 +53,22 @@ std::chrono::milliseconds Commands::time_left() const {
   return std::max(left, std::chrono::milliseconds(0));
 }
 
+void Commands::tell(std::string_view line) const {
+  if (live_) live_(base::Stream::out, std::string(line) + "\n");
+}
+
 base::Result<base::Completed> Commands::run(std::vector<std::string> argv) {
   base::Command command;
   command.argv = std::move(argv);
   return run(std::move(command));
+}
+
+base::Result<base::Completed> Commands::run_undisturbed(base::Command command) {
+  if (interrupt_.requested()) return run(std::move(command));  // which does not begin
+  interrupt_.defer(true);
+  auto completed = run(std::move(command));
+  interrupt_.defer(false);
+  return completed;
 }
 
 base::Result<base::Completed> Commands::run(base::Command command) {

@@ -39,8 +39,15 @@ class Commands {
   // it is: it is read by the state and never shown.
   base::Result<base::Completed> run(base::Command command);
 
-  // The same for a plain argv.
+  // The same for what would leave the machine broken if it were ended half-way (dpkg, rpm): a request to stop
+  // counts when it is over. Its time limit ends it all the same.
+  base::Result<base::Completed> run_undisturbed(base::Command command);
+
+  // run() for a plain argv.
   base::Result<base::Completed> run(std::vector<std::string> argv);
+
+  // One line of the live output, from us: what is waited for.
+  void tell(std::string_view line) const;
 
   Clock::time_point deadline() const { return deadline_; }
   // How much of the state's time is left, at least 0.

@@ -13,10 +13,8 @@ std::string unknown_parameter(const StateType& type, std::string_view name) {
   std::vector<std::string_view> known;
   for (const Param& param : type.schema())
     known.push_back(param.name);
-  std::string message = "Unknown parameter '" + std::string(name) + "' of " + std::string(type.name());
-  if (const auto close = base::nearest(name, known))
-    message += "; did you mean '" + std::string(*close) + "'?";
-  return message;
+  return "Unknown parameter '" + std::string(name) + "' of " + std::string(type.name()) +
+         base::did_you_mean(name, known);
 }
 
 ParamProblem missing(const Param& param, std::uint32_t offset) {

@@ -15,18 +15,13 @@ namespace terminal {
 
 namespace {
 
+using base::did_you_mean;
 using base::Error;
 using base::ErrorCode;
 using base::Result;
 using base::Setting;
 
 using Words = std::vector<std::string>;
-
-std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates,
-                         std::string_view prefix = {}) {
-  const auto close = base::nearest(word, candidates);
-  return close ? "; did you mean '" + std::string(prefix) + std::string(*close) + "'?" : "";
-}
 
 std::string joined(std::span<const std::string_view> words, std::string_view separator) {
   return base::join(std::vector<std::string>(words.begin(), words.end()), separator);

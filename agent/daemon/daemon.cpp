@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <utility>
 
 #include "agent/connection/connector.hpp"
 #include "agent/control/control_address.hpp"
@@ -16,6 +17,7 @@
 #include "base/notify.hpp"
 #include "base/private_folder.hpp"
 #include "transport/fd_watcher.hpp"
+#include "update/must_finish.hpp"
 
 namespace agent::daemon {
 
@@ -27,6 +29,9 @@ using transport::Task;
 constexpr mode_t kStateFolderMode = 0711;
 // How long the end waits for the backend to acknowledge the last reports.
 constexpr std::chrono::milliseconds kFarewell = 2s;
+// While a package manager has to finish before we end: how much more time is asked for, and how often.
+constexpr std::chrono::seconds kMoreTime = 60s;
+constexpr std::chrono::milliseconds kAskForTime = 5s;
 
 class Daemon {
  public:
@@ -213,11 +218,30 @@ class Daemon {
     if (!request) return;
     asked_to_stop_ = true;
     if (!restart_ && !for_update_ && !is_launched()) notify_.stopping();
+    if (!asks_for_time_) {
+      asks_for_time_ = true;
+      transport::spawn(loop_.get_executor(), ask_for_time());
+    }
     settings_.log(Level::info, request->when == engine::Stop::When::now ? "stopping now"
                                : request->when == engine::Stop::When::end
                                    ? "stopping when the recipe is through"
                                    : "stopping when the running state is done");
     port_->send(*request);
+  }
+
+  // A package manager is not ended half-way. Whoever waits for our end, and would kill us, is told: the
+  // service manager by a message, the launcher by a lock.
+  Task<> ask_for_time() {
+    base::UniqueFd lock;
+    for (bool is_said = false; !worker_is_over_;) {
+      const bool waits = worker_->must_finish();
+      if (!waits) lock.reset();
+      if (waits && !lock) lock = update::lock_must_finish(settings_.state_dir);
+      if (waits) notify_.extend_timeout(kMoreTime);
+      if (waits && !std::exchange(is_said, true))
+        settings_.log(Level::info, "a package manager is at work: stopping when it is done");
+      co_await transport::sleep_for(kAskForTime);
+    }
   }
 
   void hang_up() {
@@ -285,6 +309,7 @@ class Daemon {
   bool for_update_ = false;  // the launcher starts what is current then
   bool is_drained_ = false;  // and the updater has noted all that it must know
   bool worker_is_over_ = false;
+  bool asks_for_time_ = false;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@ namespace agent::engine {
 
 bool Inbox::requested() {
   drain();
+  if (must_finish_) return false;
   if (run_) return stop_ == Stop::When::now || run_->is_cancelled;
   return stop_ == Stop::When::now || (next_ && next_->on_change == OnChange::kill);
 }

@@ -3,6 +3,7 @@
 // the worker's.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -23,11 +24,14 @@ class Inbox final : public base::Interrupt {
  public:
   using Clock = base::Channel<Command>::Clock;
 
-  Inbox(base::Channel<Command>& commands, SatisfiedWaits& waits) : commands_(commands), waits_(waits) {}
+  // `must_finish`: whether something runs that nothing may end, for other threads to see.
+  Inbox(base::Channel<Command>& commands, SatisfiedWaits& waits, std::atomic<bool>& must_finish)
+      : commands_(commands), waits_(waits), must_finish_(must_finish) {}
 
   // Interrupt: whether the state that is running should be cancelled.
   bool requested() override;
   int wait_fd() const override { return commands_.readable_fd(); }
+  void defer(bool on) override { must_finish_ = on; }
 
   // Takes in what has come.
   void drain();
@@ -70,6 +74,7 @@ class Inbox final : public base::Interrupt {
 
   base::Channel<Command>& commands_;
   SatisfiedWaits& waits_;
+  std::atomic<bool>& must_finish_;
   std::optional<std::int64_t> current_;
   std::optional<RunRecipe> next_;
   std::deque<AdHocRequest> ad_hoc_;

@@ -13,7 +13,7 @@ constexpr mode_t kStateFolderMode = 0711;
 
 // A worker that cannot keep a journal does not touch the machine: it says why and ends.
 void work(const WorkerSettings& settings, base::Redactor& redactor, base::Channel<Command>& commands,
-          base::Channel<Event>& events) {
+          base::Channel<Event>& events, std::atomic<bool>& must_finish) {
   const auto give_up = [&](const base::Error& error) {
     events.push(Notice{Notice::Level::warning, error.message()});
   };
@@ -21,14 +21,14 @@ void work(const WorkerSettings& settings, base::Redactor& redactor, base::Channe
     return give_up(made.error());
   auto journal = Journal::open(settings.state_dir + "/" + settings.journal_name + ".journal");
   if (!journal) return give_up(journal.error());
-  WorkerLoop(settings, redactor, commands, events, std::move(*journal)).run();
+  WorkerLoop(settings, redactor, commands, events, must_finish, std::move(*journal)).run();
 }
 
 }  // namespace
 
 Worker::Worker(WorkerSettings settings, std::shared_ptr<base::Redactor> redactor)
     : thread_([this, settings = std::move(settings), redactor = std::move(redactor)] {
-        work(settings, *redactor, commands_, events_);
+        work(settings, *redactor, commands_, events_, must_finish_);
         commands_.close();  // nobody reads them any more: a sender must not wait for that
         events_.push(Stopped{});
         events_.close();

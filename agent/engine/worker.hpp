@@ -5,6 +5,7 @@
 // that touches the machine's configuration.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -50,6 +51,9 @@ class Worker {
   base::Channel<Command>& commands() { return commands_; }
   base::Channel<Event>& events() { return events_; }
 
+  // Whether a program runs that is not ended half-way, whatever is asked for: a package manager. Any thread.
+  bool must_finish() const { return must_finish_; }
+
  private:
   static constexpr std::size_t kCommands = 256;
   static constexpr std::size_t kEvents = 4096;
@@ -57,6 +61,7 @@ class Worker {
 
   base::Channel<Command> commands_{kCommands};
   base::Channel<Event> events_{kEvents, weight, kEventBytes};
+  std::atomic<bool> must_finish_ = false;
   std::thread thread_;
 };
 

@@ -34,11 +34,11 @@ class BetweenStates final : public base::Interrupt {
 
 WorkerLoop::WorkerLoop(const WorkerSettings& settings, base::Redactor& redactor,
                        base::Channel<Command>& commands, base::Channel<Event>& events,
-                       std::unique_ptr<Journal> journal)
+                       std::atomic<bool>& must_finish, std::unique_ptr<Journal> journal)
     : settings_(settings),
       redactor_(redactor),
       journal_(std::move(journal)),
-      inbox_(commands, waits_),
+      inbox_(commands, waits_, must_finish),
       machine_(settings.host, sync_),
       watches_(settings.state_dir + "/watch"),
       lock_(settings.state_dir + "/lock"),

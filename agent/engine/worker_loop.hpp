@@ -24,7 +24,7 @@ namespace agent::engine {
 class WorkerLoop final : private states::Waits {
  public:
   WorkerLoop(const WorkerSettings& settings, base::Redactor& redactor, base::Channel<Command>& commands,
-             base::Channel<Event>& events, std::unique_ptr<Journal> journal);
+             base::Channel<Event>& events, std::atomic<bool>& must_finish, std::unique_ptr<Journal> journal);
 
   // Returns when it was told to stop; all events but `Stopped` have left then.
   void run();

@@ -79,9 +79,8 @@ std::optional<HttpResponse> refuse_query(const Route& route, const HttpRequest& 
     if (request.query.count(name) > 1)
       return problem(kBadRequest, "the parameter '" + name + "' is given twice, and only one would count");
     if (std::ranges::find(known, std::string_view(name)) != known.end()) continue;
-    const auto close = base::nearest(name, known);
-    return problem(kBadRequest, "there is no parameter '" + name + "' here" +
-                                    (close ? "; did you mean '" + std::string(*close) + "'?" : ""));
+    return problem(kBadRequest,
+                   "there is no parameter '" + name + "' here" + base::did_you_mean(name, known));
   }
   return std::nullopt;
 }

@@ -110,9 +110,7 @@ const base::Value* Fields::object(std::string_view name) {
 std::optional<HttpResponse> Fields::problems() {
   for (const base::Member& member : object_.members()) {
     if (std::ranges::find(known_, member.key) != known_.end()) continue;
-    const auto close = base::nearest(member.key, known_);
-    complain(member.key,
-             close ? "is not known; did you mean '" + std::string(*close) + "'?" : "is not known");
+    complain(member.key, "is not known" + base::did_you_mean(member.key, known_));
   }
   if (items_.empty()) return std::nullopt;
   std::string detail;

@@ -1,7 +1,5 @@
 #include "states/debian/apt_cache.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -9,13 +7,6 @@
 #include "states/debian/debian_version.hpp"
 
 namespace states::debian {
-
-namespace {
-
-constexpr std::size_t kMostOutput = 16 * 1024 * 1024;  // thousands of packages
-constexpr base::Identity kNobody{.uid = 65534, .gid = 65534, .groups = {}};
-
-}  // namespace
 
 AptCandidates parse_policy(std::string_view output) {
   constexpr std::string_view kCandidate = "  Candidate: ";
@@ -48,29 +39,11 @@ std::vector<std::string> parse_madison(std::string_view output) {
 }
 
 base::Result<std::string> AptCache::ask(std::string_view what, std::span<const std::string> names) {
-  base::Command command;
-  command.argv = {"apt-cache"};
-  if (!release_.empty())
-    command.argv.insert(command.argv.end(), {"-o", "APT::Default-Release=" + std::string(release_)});
-  command.env = apt_environment();
-  command.keep_head = kMostOutput;
-  command.on_output = [](base::Stream, std::string_view) {};
-  const bool as_nobody = access_ == Access::read_only && ::geteuid() == 0;
-  if (as_nobody) command.identity = kNobody;
-  // Without a current cache apt unpacks the signed lists of each source into a temporary file.
-  command.private_tmp = access_ == Access::read_only;
-  command.argv.insert(command.argv.end(), {std::string(what), "--"});
-  command.argv.insert(command.argv.end(), names.begin(), names.end());
-
-  auto done = context_.commands.run(command);
-  if (as_nobody && done && done->output.find("Permission denied") != std::string::npos) {
-    // Sources that only root may read, which apt leaves out with no more than a warning. Asked again as root,
-    // it keeps its cache in memory when it is told of no file for it.
-    command.identity.reset();
-    command.argv.insert(command.argv.begin() + 1,
-                        {"-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache="});
-    done = context_.commands.run(command);
-  }
+  std::vector<std::string> argv{"apt-cache"};
+  if (!release_.empty()) argv.insert(argv.end(), {"-o", "APT::Default-Release=" + std::string(release_)});
+  argv.insert(argv.end(), {std::string(what), "--"});
+  argv.insert(argv.end(), names.begin(), names.end());
+  auto done = ask_apt(context_, std::move(argv), access_);
   if (!done) return std::move(done).error();
   if (!done->ok())
     return base::Error(base::ErrorCode::io,

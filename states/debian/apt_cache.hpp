@@ -1,9 +1,7 @@
 // AptCache: what apt knows of packages that could be installed, from apt-cache.
 //
 // Pins, priorities and compressed lists are apt's business, so apt is asked and its lists are not parsed
-// here. A plan must not write, and apt-cache renews its own cache files when it may: for plans it runs as
-// nobody, and with a /tmp of its own in memory, for the temporary files that it wants when its cache is old
-// or missing. Its output goes to us, not to the state's live output.
+// here.
 #pragma once
 
 #include <map>
@@ -14,6 +12,7 @@
 
 #include "base/result.hpp"
 #include "states/context.hpp"
+#include "states/debian/apt_reader.hpp"
 
 namespace states::debian {
 
@@ -22,9 +21,8 @@ using AptCandidates = std::map<std::string, std::string, std::less<>>;
 
 class AptCache {
  public:
-  enum class Access { read_only, writable };
   // `release`: as in `apt-get -t`; may be empty.
-  AptCache(Context& context, std::string_view release, Access access)
+  AptCache(Context& context, std::string_view release, AptAccess access)
       : context_(context), release_(release), access_(access) {}
 
   // The versions that apt would install now.
@@ -38,7 +36,7 @@ class AptCache {
 
   Context& context_;
   std::string_view release_;
-  Access access_;
+  AptAccess access_;
 };
 
 // The candidates in the output of `apt-cache policy`.

@@ -8,6 +8,7 @@
 #include "base/output_text.hpp"
 #include "base/text.hpp"
 #include "states/debian/apt_lists.hpp"
+#include "states/debian/dpkg_status.hpp"
 
 namespace states::debian {
 
@@ -16,6 +17,12 @@ namespace {
 using base::Error;
 using base::ErrorCode;
 using base::Result;
+
+constexpr std::size_t kMostSimulated = 16 * 1024 * 1024;  // thousands of packages
+// How long apt waits for a lock in one go. Then we say what is waited for, and try again.
+constexpr std::chrono::seconds kFirstTurn{2};
+constexpr std::chrono::seconds kLaterTurns{30};
+constexpr std::chrono::seconds kLastWords{1};
 
 std::string_view first_line_with(std::string_view output, std::string_view beginning) {
   for (const std::string_view line : base::split(output, '\n'))
@@ -96,8 +103,9 @@ void AptGet::add_output(std::string_view text) {
 }
 
 // Sleeps between two attempts, unless asked to stop.
-Result<void> AptGet::pause() {
-  const auto time = std::min(patience_.retry, context_.commands.time_left());
+Result<void> AptGet::pause(Commands::Clock::time_point until) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Commands::Clock::now());
+  const auto time = std::clamp(left, std::chrono::milliseconds(0), patience_.retry);
   pollfd wake{.fd = context_.interrupt.wait_fd(), .events = POLLIN, .revents = 0};
   ::poll(&wake, 1, static_cast<int>(time.count()));
   if (context_.interrupt.requested())
@@ -105,71 +113,133 @@ Result<void> AptGet::pause() {
   return {};
 }
 
-Result<base::Completed> AptGet::run_when_unlocked(const base::Command& command) {
-  const auto give_up = Commands::Clock::now() + patience_.lock;
+Result<base::Completed> AptGet::run_when_unlocked(Kind kind, const base::Command& command) {
+  using Clock = Commands::Clock;
+  const auto began = Clock::now();
+  // The state's own time has to be enough for saying what it was lost to.
+  const auto state_end = context_.commands.deadline() - kLastWords;
+  const auto give_up = std::min(began + patience_.lock, state_end);
+  std::string waited;  // for whom
+  auto turn = kFirstTurn;
   while (true) {
-    auto done = context_.commands.run(command);
+    const auto start = Clock::now();
+    base::Command attempt = command;
+    if (command.argv.front() == "apt-get") {
+      const auto left = std::chrono::duration_cast<std::chrono::seconds>(give_up - start);
+      const auto patience = std::clamp(left, std::chrono::seconds(1), turn);
+      attempt.argv.insert(attempt.argv.begin() + 1,
+                          {"-o", "DPkg::Lock::Timeout=" + std::to_string(patience.count())});
+    }
+    auto done = kind == Kind::change ? context_.commands.run_undisturbed(std::move(attempt))
+                                     : context_.commands.run(std::move(attempt));
     if (!done) {
       add_output(context_.commands.interrupted_output());
       return done;
     }
     const std::string holder = done->ok() ? std::string() : lock_holder(done->output);
-    if (!holder.empty() && Commands::Clock::now() < give_up) {
-      if (auto paused = pause(); !paused) return std::move(paused).error();
-      continue;
+    if (holder.empty()) {
+      if (!waited.empty()) add_output(waited);
+      if (!done->ok() || kind != Kind::question) add_output(done->output);
+      return done;
     }
-    add_output(done->output);
-    if (holder.empty()) return done;
     const bool lists = done->output.find("/var/lib/apt/lists") != std::string::npos;
-    return Error(ErrorCode::exists, "Timed out waiting for the " +
-                                        std::string(lists ? "package lists" : "dpkg") + " lock (held by " +
-                                        holder + ")");
+    const std::string lock = std::string(lists ? "package lists" : "dpkg") + " lock (held by " + holder + ")";
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - began).count();
+    if (Clock::now() >= give_up) {
+      add_output(done->output);
+      return Error(give_up == state_end ? ErrorCode::timed_out : ErrorCode::exists,
+                   "Timed out waiting for the " + lock);
+    }
+    waited = "Waited " + std::to_string(seconds) + " s for the " + lock;
+    context_.commands.tell("Waiting for the " + lock + ", for " + std::to_string(seconds) + " s so far");
+    // Where apt has waited by itself there is no need for more.
+    if (Clock::now() - start < std::chrono::seconds(1))
+      if (auto paused = pause(give_up); !paused) return std::move(paused).error();
+    // A turn that cannot be interrupted stays short.
+    if (kind != Kind::change) turn = kLaterTurns;
   }
+}
+
+Result<std::string> AptGet::run_for_output(Kind kind, const std::string& what, base::Command command) {
+  command.env = apt_environment();
+  command.timeout = std::chrono::hours(24);  // the state's deadline cuts it
+  if (kind == Kind::question) command.on_output = [](base::Stream, std::string_view) {};
+  auto done = run_when_unlocked(kind, command);
+  if (!done) return std::move(done).error();
+  if (done->ok()) return std::move(done->output);
+  return Error(ErrorCode::io, failure_text(what, *done, !context_.sensitive));
 }
 
 Result<void> AptGet::run_program(const std::string& what, std::vector<std::string> argv, std::string input) {
   base::Command command;
   command.argv = std::move(argv);
   command.input = std::move(input);
-  command.env = apt_environment();
-  command.timeout = std::chrono::hours(24);  // the state's deadline cuts it
-  dpkg_was_interrupted_ = false;
-  auto done = run_when_unlocked(command);
-  if (!done) return std::move(done).error();
-  if (done->ok()) return {};
-  dpkg_was_interrupted_ = done->output.find("dpkg was interrupted") != std::string::npos;
-  return Error(ErrorCode::io, failure_text(what, *done, !context_.sensitive));
+  auto done = run_for_output(Kind::change, what, std::move(command));
+  return done ? Result<void>() : Result<void>(std::move(done).error());
 }
 
-Result<void> AptGet::run(std::string_view action, const std::vector<std::string>& targets,
-                         const std::vector<std::string>& options) {
-  std::vector<std::string> argv{"apt-get", std::string(action),
-                                "-y",      "-q",
-                                "-o",      "Dpkg::Options::=--force-confdef",
-                                "-o",      "Dpkg::Options::=--force-confold",
-                                "-o",      "DPkg::Lock::Timeout=" + std::to_string(patience_.lock.count())};
-  argv.insert(argv.end(), options.begin(), options.end());
-  argv.emplace_back("--");
-  argv.insert(argv.end(), targets.begin(), targets.end());
-  const std::string what = "apt-get " + std::string(action);
-  auto done = run_program(what, argv);
-  if (!dpkg_was_interrupted_) return done;
+Result<std::string> AptGet::run_apt(Kind kind, std::string_view action,
+                                    const std::vector<std::string>& arguments) {
+  base::Command command;
+  command.argv = {"apt-get", std::string(action),
+                  "-y",      "-q",
+                  "-o",      "Dpkg::Options::=--force-confdef",
+                  "-o",      "Dpkg::Options::=--force-confold"};
+  command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
+  if (kind == Kind::question) command.keep_head = kMostSimulated;
+  return run_for_output(kind, "apt-get " + std::string(action), std::move(command));
+}
+
+// A simulation does not see what an interrupted dpkg has noted, and apt-get does nothing before that is
+// repaired.
+Result<void> AptGet::finish_interrupted() {
+  if (!is_dpkg_unfinished(context_.host)) return {};
+  add_output("dpkg was interrupted: finishing what it left behind");
+  // If it is only at work, this waits for it.
   auto repaired =
       run_program("dpkg --configure -a", {"dpkg", "--force-confdef", "--force-confold", "--configure", "-a"});
-  // A package that cannot be configured may be just the one that is to be removed or replaced now: apt-get
-  // says so if it is not.
+  forget_packages(context_);
   if (!repaired && repaired.error().code() != ErrorCode::io) return repaired;
-  return run_program(what, std::move(argv));
+  // A package that cannot be configured may be just the one that is to be removed or replaced now.
+  if (repaired || !is_dpkg_unfinished(context_.host)) return {};
+  return Error(ErrorCode::io,
+               "dpkg was interrupted, and again while it was repaired: " + repaired.error().message());
+}
+
+Result<std::vector<AptRemoval>> AptGet::forecast(const AptTransaction& transaction) {
+  if (auto finished = finish_interrupted(); !finished) return std::move(finished).error();
+  std::vector<std::string> arguments = transaction.arguments();
+  arguments.insert(arguments.begin(), "--simulate");
+  auto output = run_apt(Kind::question, transaction.action(), arguments);
+  if (!output) return std::move(output).error();
+  return parse_removals(*output);
+}
+
+Result<void> AptGet::commit(const AptTransaction& transaction, std::span<const std::string> permitted) {
+  if (auto finished = finish_interrupted(); !finished) return finished;
+  auto status = installed_packages(context_);
+  if (!status) return std::move(status).error();
+  std::vector<std::string> arguments = removal_guard(permitted, (*status)->native_architecture());
+  const std::vector<std::string> given = transaction.arguments();
+  arguments.insert(arguments.end(), given.begin(), given.end());
+  if (!transaction.installs.empty()) {
+    std::vector<std::string> fetch{"--download-only"};
+    fetch.insert(fetch.end(), given.begin(), given.end());
+    if (auto fetched = run_apt(Kind::transfer, transaction.action(), fetch); !fetched)
+      return std::move(fetched).error();
+  }
+  auto done = run_apt(Kind::change, transaction.action(), arguments);
+  return done ? Result<void>() : Result<void>(std::move(done).error());
 }
 
 Result<void> AptGet::refresh_lists(bool insecure) {
   if (!insecure && lists_are_fresh(context_)) return {};
   const auto began = WallClock::now();
-  auto updated =
-      run("update", {},
-          insecure ? std::vector<std::string>{"--allow-insecure-repositories"} : std::vector<std::string>{});
+  auto updated = run_apt(
+      Kind::transfer, "update",
+      insecure ? std::vector<std::string>{"--allow-insecure-repositories"} : std::vector<std::string>{});
   context_.notes.get<AptLists>() = {.tried = began, .succeeded = static_cast<bool>(updated)};
-  if (!updated) return updated;
+  if (!updated) return std::move(updated).error();
   // If this cannot be written, the lists only look older than they are, and are refreshed again the sooner.
   // It is removed first: what is new needs no temporary, which no journal would tell of.
   const std::string stamp = lists_stamp_path(context_.host);

@@ -10,12 +10,17 @@ namespace {
 
 constexpr auto kRecent = std::chrono::hours(1);
 
-std::optional<WallClock::time_point> changed_at(std::string_view path, Context& context) {
+// A time that is still to come says nothing: the clock was wrong when it was written, or is now.
+std::optional<WallClock::time_point> changed_at(std::string_view path, Context& context,
+                                                bool* is_in_future = nullptr) {
   const auto found = context.tree.look(path);
   if (!found || !*found) return std::nullopt;
-  const timespec& time = (*found)->st_mtim;
-  return WallClock::time_point(std::chrono::duration_cast<WallClock::duration>(
-      std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec)));
+  const timespec& stamp = (*found)->st_mtim;
+  const WallClock::time_point time(std::chrono::duration_cast<WallClock::duration>(
+      std::chrono::seconds(stamp.tv_sec) + std::chrono::nanoseconds(stamp.tv_nsec)));
+  if (time <= WallClock::now()) return time;
+  if (is_in_future) *is_in_future = true;
+  return std::nullopt;
 }
 
 bool sources_changed_since(WallClock::time_point time, Context& context) {
@@ -29,14 +34,14 @@ bool sources_changed_since(WallClock::time_point time, Context& context) {
       [&](const std::string& name) { return changed(std::string(kAptSourcesFolder) + "/" + name); });
 }
 
-// The last refresh of anybody's; nothing if there never was one.
-std::optional<WallClock::time_point> last_refresh(Context& context) {
+// The last refresh of anybody's; nothing if there never was one, or at a time that cannot be.
+std::optional<WallClock::time_point> last_refresh(Context& context, bool* is_in_future = nullptr) {
   const std::string ours = lists_stamp_path(context.host);
   std::optional<WallClock::time_point> last;
   for (const std::string_view path :
        {std::string_view(ours), std::string_view("/var/lib/apt/periodic/update-success-stamp"),
         std::string_view("/var/lib/apt/lists/partial")})
-    last = std::max(last, changed_at(path, context));
+    last = std::max(last, changed_at(path, context, is_in_future));
   return last;
 }
 
@@ -59,8 +64,9 @@ bool lists_are_recent(Context& context) {
 }
 
 std::string lists_age_text(Context& context) {
-  const auto last = last_refresh(context);
-  if (!last) return "never";
+  bool is_in_future = false;
+  const auto last = last_refresh(context, &is_in_future);
+  if (!last) return is_in_future ? "at a time that is still to come (a clock was wrong)" : "never";
   if (sources_changed_since(*last, context)) return "before the sources changed";
   const auto minutes = std::chrono::duration_cast<std::chrono::minutes>(WallClock::now() - *last).count();
   constexpr long kHour = 60, kDay = 24 * kHour;

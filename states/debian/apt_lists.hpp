@@ -2,7 +2,8 @@
 //
 // States that install refresh the lists at most once per round; a state that changes where packages come from
 // makes them stale again. What is known of this round is in Context::notes. Asking reads a few time stamps
-// and starts nothing.
+// and starts nothing. A time stamp in the future counts as none: a clock that was wrong must neither make old
+// lists good for years nor make fresh ones look stale for ever.
 #pragma once
 
 #include <chrono>
@@ -34,7 +35,7 @@ bool lists_are_fresh(Context& context);
 // anybody), with no source changed since, or tried in vain in this round.
 bool lists_are_recent(Context& context);
 
-// "never", "2 h ago", for people.
+// "never", "2 h ago", "at a time that is still to come (a clock was wrong)", for people.
 std::string lists_age_text(Context& context);
 
 // Where we note a refresh, for lists_are_recent(): a refresh that finds nothing new changes no file of apt's.

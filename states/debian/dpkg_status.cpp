@@ -166,6 +166,10 @@ base::Result<const DpkgStatus*> installed_packages(Context& context) {
   return &loaded.status;
 }
 
+bool is_dpkg_unfinished(const Host& host) {
+  return !pending_updates(host.root).empty();
+}
+
 void forget_packages(Context& context) {
   context.facts.forget<LoadedStatus>();
 }

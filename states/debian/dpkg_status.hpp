@@ -68,4 +68,7 @@ class DpkgStatus {
 base::Result<const DpkgStatus*> installed_packages(Context& context);
 void forget_packages(Context& context);
 
+// Whether dpkg has noted changes that are not in its database yet: it was ended half-way, or is at work.
+bool is_dpkg_unfinished(const Host& host);
+
 }  // namespace states::debian

@@ -39,7 +39,8 @@ base::Result<void> unless_stopped(base::Result<void> done) {
 using Step = std::function<base::Result<void>(AptGet&)>;
 std::vector<Step> steps_for(Family family, const std::string& package) {
   if (family == Family::debian) {
-    const Step install = [=](AptGet& apt) { return apt.run("install", {package}); };
+    // Nothing that is installed has to go for it.
+    const Step install = [=](AptGet& apt) { return apt.commit({.installs = {package}}, {}); };
     return {install, [](AptGet& apt) { return apt.refresh_lists(); }, install};
   }
   const std::string dnf = base::find_program("dnf") ? "dnf" : "yum";

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "states/linux_apt_package/choosing.hpp"
+#include "states/linux_apt_package/removals.hpp"
 #include "states/linux_apt_package/wording.hpp"
 
 namespace states::linux_apt_package {
@@ -50,15 +51,43 @@ class Application {
     const bool refreshes = std::ranges::any_of(steps_.items, needs_lists);
     if (refreshes)
       if (auto refreshed = refresh(); !refreshed) return refreshed;
-    auto chosen = choose(steps_.items, params_.repo.value_or(""), context_);
+    auto chosen = look_up();
     if (!chosen) return std::move(chosen).error();
-    for (const auto& [action, verb] :
-         {std::pair(Action::remove, "remove"), std::pair(Action::purge, "purge")})
-      if (const auto names = names_with(steps_.items, action); !names.empty())
-        if (auto done = apt_.run(verb, names); !done) return done;
-    if (chosen->targets.empty()) return {};
-    if (auto answered = load_debconf_answers(); !answered) return answered;
-    return install(*chosen);
+    const auto options = install_options(params_, *chosen, context_.host);
+    auto stages = arrange(steps_.items, *chosen, options, [&](const debian::AptTransaction& transaction) {
+      return apt_.forecast(transaction);
+    });
+    if (!stages) return std::move(stages).error();
+    if (auto checked = check_again(stages->unnamed); !checked) return checked;
+    steps_.unnamed = std::move(stages->unnamed);
+    if (!chosen->targets.empty()) {
+      remark_on_signatures();
+      if (auto answered = load_debconf_answers(); !answered) return answered;
+    }
+    const auto permitted = permitted_names(steps_.items, *steps_.unnamed);
+    for (const debian::AptTransaction& run : stages->runs)
+      if (auto done = apt_.commit(run, permitted); !done) return done;
+    return {};
+  }
+
+  Result<Chosen> look_up() {
+    debian::AptCache cache(context_, params_.repo.value_or(""), debian::AptAccess::writable);
+    auto candidates = cache.candidates(names_to_look_up(steps_.items));
+    if (!candidates) return std::move(candidates).error();
+    return choose(steps_.items, *candidates, cache);
+  }
+
+  // The machine and the lists may have changed since the plan, which people have seen.
+  Result<void> check_again(const std::vector<debian::AptRemoval>& unnamed) const {
+    if (auto checked = check_removals(steps_.items, unnamed, params_.allow_removals); !checked)
+      return checked;
+    if (!steps_.unnamed) return {};
+    const std::vector<std::string> planned = names_of(*steps_.unnamed);
+    std::vector<std::string> more = names_of(unnamed);
+    std::erase_if(more,
+                  [&](const std::string& name) { return std::ranges::find(planned, name) != planned.end(); });
+    if (more.empty()) return {};
+    return base::changed_since_planned("What apt would remove", "now also " + bounded_list(more));
   }
 
   // A mirror that fails is not the end: what is needed may be there, or in the lists of yesterday.
@@ -81,16 +110,11 @@ class Application {
     return apt_.run_program("debconf-set-selections", {"debconf-set-selections"}, std::move(*answers));
   }
 
-  Result<void> install(const Chosen& chosen) {
-    std::vector<std::string> options;
-    if (params_.repo) options.push_back("--target-release=" + std::string(*params_.repo));
-    if (chosen.downgrades) options.emplace_back("--allow-downgrades");
-    if (unauthenticated()) options.emplace_back("--allow-unauthenticated");
-    if (!params_.verify_gpg)
-      apt_.add_output(unauthenticated() ? "verify-gpg is false: unauthenticated packages are accepted"
-                                        : "verify-gpg: false is not honoured: the agent's configuration does "
-                                          "not permit unauthenticated packages");
-    return apt_.run("install", chosen.targets, options);
+  void remark_on_signatures() {
+    if (params_.verify_gpg) return;
+    apt_.add_output(unauthenticated() ? "verify-gpg is false: unauthenticated packages are accepted"
+                                      : "verify-gpg: false is not honoured: the agent's configuration does "
+                                        "not permit unauthenticated packages");
   }
 
   bool unauthenticated() const { return !params_.verify_gpg && context_.host.allow_unauthenticated_packages; }

@@ -22,7 +22,12 @@ inline constexpr auto kParams = param_table(
         .alias("debconf"),
     param<&Params::verify_gpg>("verify-gpg", "false counts only where the agent's configuration permits it")
         .fallback("true")
-        .alias("verify_gpg"));
+        .alias("verify_gpg"),
+    param<&Params::allow_removals>("allow_removals",
+                                   "also remove packages that `name` does not name, when apt would: what "
+                                   "depends on a removed one, or conflicts with a new one")
+        .fallback("false")
+        .alias("allow-removals"));
 
 class AptPackage final : public State<Params, Steps> {
  public:

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "states/debian/apt_cache.hpp"
 #include "states/debian/debian_version.hpp"
 
 namespace states::linux_apt_package {
@@ -39,21 +38,22 @@ bool is_downgrade(const Item& item, std::string_view version) {
 
 }  // namespace
 
-Result<Chosen> choose(std::vector<Item>& items, std::string_view release, Context& context) {
-  debian::AptCache cache(context, release, debian::AptCache::Access::writable);
+std::vector<std::string> names_to_look_up(const std::vector<Item>& items) {
   std::vector<std::string> names;
   for (const Item& item : items)
     if (item.entry.want != Want::file && (item.action == Action::install || item.entry.want == Want::latest))
       names.push_back(item.entry.name);
-  auto candidates = cache.candidates(names);
-  if (!candidates) return std::move(candidates).error();
+  return names;
+}
 
+Result<Chosen> choose(std::vector<Item>& items, const debian::AptCandidates& candidates,
+                      debian::AptCache& cache) {
   Chosen chosen;
   std::vector<std::string> files, unknown, problems;
   for (Item& item : items) {
     const Entry& entry = item.entry;
-    const auto found = candidates->find(entry.name);
-    const std::string candidate = found == candidates->end() ? std::string() : found->second;
+    const auto found = candidates.find(entry.name);
+    const std::string candidate = found == candidates.end() ? std::string() : found->second;
     if (item.action == Action::none && is_outdated(item, candidate)) item.action = Action::install;
     if (item.action != Action::install) continue;
     if (entry.want == Want::file) {

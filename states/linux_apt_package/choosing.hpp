@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "states/context.hpp"
+#include "states/debian/apt_cache.hpp"
 #include "states/linux_apt_package/planning.hpp"
 
 namespace states::linux_apt_package {
@@ -16,9 +16,13 @@ struct Chosen {
   bool downgrades = false;           // one of them is older than what is installed
 };
 
+// The packages whose candidates choose() wants to know.
+std::vector<std::string> names_to_look_up(const std::vector<Item>& items);
+
 // For all items with Action::install. By present lists, so a "latest" may turn out to need an installation or
 // not: the items' actions are set accordingly. Errors: "Unknown package(s): …",
 // "Version … of … is not available (available: …)", one line for each.
-base::Result<Chosen> choose(std::vector<Item>& items, std::string_view release, Context& context);
+base::Result<Chosen> choose(std::vector<Item>& items, const debian::AptCandidates& candidates,
+                            debian::AptCache& cache);
 
 }  // namespace states::linux_apt_package

@@ -1,19 +1,11 @@
 // linux.apt.package with a real apt and dpkg and a repository made here. Only in a scratch machine.
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <filesystem>
-#include <fstream>
 
 #include <doctest/doctest.h>
 
-#include "base/process.hpp"
-#include "base/text.hpp"
 #include "states/linux_apt_package/apt_package.hpp"
 #include "states/state.hpp"
-#include "tests/support/state_harness.hpp"
+#include "tests/support/apt_machine.hpp"
 
 namespace states::linux_apt_package {
 extern const StateType& kState;
@@ -28,139 +20,19 @@ namespace fs = std::filesystem;
 using states::Plan;
 using states::Verdict;
 using states::linux_apt_package::kState;
+using tests::build;
+using tests::contains;
+using tests::kRepo;
+using tests::kSources;
+using tests::put;
+using tests::shell;
 using tests::StateHarness;
 using Outcome = StateHarness::Outcome;
 
-// A shell is fine here: these are the test's own words.
-std::string shell(const std::string& script) {
-  base::Command command;
-  command.argv = {"/bin/sh", "-ec", script};
-  command.env = base::clean_environment();
-  const auto done = base::run(command);
-  REQUIRE(done);
-  REQUIRE_MESSAGE(done->ok(), script << "\n" << done->output);
-  return std::string(base::trim(done->output));
-}
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
-void put(const std::string& path, std::string_view content, fs::perms mode = fs::perms(0644)) {
-  fs::create_directories(fs::path(path).parent_path());
-  std::ofstream(path, std::ios::binary) << content;
-  fs::permissions(path, mode);
-}
-
-struct Package {
-  std::string name;
-  std::string version;
-  std::string fields{};    // more lines of the control file
-  std::string postinst{};  // lines of a script
-  std::string config{};    // lines of a debconf script
-  std::string templates{};
-};
-
-// The file of a package that holds little more than its name.
-std::string build(const Package& package, const std::string& folder) {
-  const std::string work = "/tmp/build-" + package.name;
-  fs::remove_all(work);
-  put(work + "/DEBIAN/control", "Package: " + package.name + "\nVersion: " + package.version +
-                                    "\nArchitecture: all\nMaintainer: Nobody <nobody@example.org>\n" +
-                                    package.fields + "Description: made by a test\n");
-  put(work + "/etc/" + package.name + ".conf", "version " + package.version + "\n");
-  put(work + "/DEBIAN/conffiles", "/etc/" + package.name + ".conf\n");
-  const auto executable = fs::perms(0755);
-  if (!package.postinst.empty())
-    put(work + "/DEBIAN/postinst", "#!/bin/sh\nset -e\n" + package.postinst, executable);
-  if (!package.config.empty())
-    put(work + "/DEBIAN/config", "#!/bin/sh\nset -e\n" + package.config, executable);
-  if (!package.templates.empty()) put(work + "/DEBIAN/templates", package.templates);
-  fs::create_directories(folder);
-  shell("dpkg-deb --build --root-owner-group " + work + " " + folder);
-  fs::remove_all(work);
-  const std::size_t colon = package.version.find(':');
-  return folder + "/" + package.name + "_" +
-         (colon == std::string::npos ? package.version : package.version.substr(colon + 1)) + "_all.deb";
-}
-
-constexpr auto kRepo = "/srv/test-repo";
-constexpr auto kSources = "/etc/apt/sources.list.d/test.list";
-
-// The scratch machine with one repository of ours, and nothing of it installed. "copy:" and not "file:": apt
-// reads the index of the latter in place, and lists could never be out of date.
-class Machine : public StateHarness {
+class Machine : public tests::AptMachine {
  public:
-  Machine() : StateHarness(RunningSystem{}) {
-    REQUIRE_MESSAGE(fs::exists("/etc/opsagent-scratch"), "these tests change the machine");
-    clean();
-    fs::create_directories(kRepo);
-    put(kSources, "deb [trusted=yes] copy:" + std::string(kRepo) + " ./\n");
-  }
-  ~Machine() { clean(); }
-
-  // Puts packages in the repository.
-  void offer(std::initializer_list<Package> packages) {
-    for (const Package& package : packages)
-      build(package, kRepo);
-    index(kRepo);
-  }
-  static void index(const std::string& repo) {
-    shell("cd " + repo + " && dpkg-scanpackages --multiversion . 2>/dev/null >Packages");
-  }
-  // As if the last refresh had been long ago.
-  static void age_lists() {
-    shell("touch -d '3 hours ago' /var/lib/apt/lists/partial " + std::string(kSources) +
-          " /etc/apt/sources.list /etc/apt/sources.list.d");
-  }
-
   Outcome have(const std::string& name) { return converge(kState, R"({"name": )" + name + "}"); }
   Plan plan_of(const std::string& name) { return plan(kState, R"({"name": )" + name + "}"); }
-
-  // "installed 1.0", "config-files 1.0", "" as dpkg itself says.
-  static std::string found(const std::string& name) {
-    return shell("dpkg-query -W -f '${db:Status-Status} ${Version}' " + name + " 2>/dev/null || true");
-  }
-
- private:
-  static void clean() {
-    shell(
-        "rm -rf /srv/* /etc/apt/sources.list.d/* /var/lib/apt/lists/* /var/cache/apt/*.bin; "
-        "dpkg --force-all --purge $(dpkg-query -W -f '${Package}\\n' 't-*' 2>/dev/null) >/dev/null 2>&1 || "
-        "true; "
-        "rm -f /var/lib/dpkg/updates/0*");
-  }
-};
-
-// Another process that holds a lock as package managers do, until the object goes or the time is up.
-class Holder {
- public:
-  explicit Holder(const char* path, unsigned seconds = 60) {
-    int ready[2];
-    REQUIRE(::pipe(ready) == 0);
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      const int fd = ::open(path, O_RDWR | O_CREAT, 0640);
-      struct flock lock {};
-      lock.l_type = F_WRLCK;
-      if (::fcntl(fd, F_SETLK, &lock) != 0) ::_exit(1);
-      (void)!::write(ready[1], "x", 1);
-      ::sleep(seconds);
-      ::_exit(0);
-    }
-    char byte = 0;
-    ::close(ready[1]);
-    REQUIRE(::read(ready[0], &byte, 1) == 1);
-    ::close(ready[0]);
-  }
-  ~Holder() {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  std::string name() const { return "process " + std::to_string(pid_) + " (states_tests)"; }
-
- private:
-  pid_t pid_ = -1;
 };
 
 // The module with less patience.
@@ -246,6 +118,22 @@ TEST_SUITE("system") {
     CHECK(next_round.plan(kState, R"({"name": {"t-app": "latest"}})").verdict == Verdict::kept);
   }
 
+  TEST_CASE("apt: after a clock that was wrong, latest is looked up once and then kept") {
+    Machine machine;
+    machine.offer({{"t-app", "1.0"}});
+    CHECK(machine.have(R"("t-app")").ok);
+    machine.offer({{"t-app", "2.0"}});
+    shell("touch -d '+9 years' /var/lib/apt/lists/partial " + std::string(kSources) +
+          " /etc/apt/sources.list /etc/apt/sources.list.d");
+    StateHarness next_round(StateHarness::RunningSystem{});
+    fs::create_directories(next_round.host().state_dir);
+    CHECK(next_round.converge(kState, R"({"name": {"t-app": "latest"}})").message ==
+          "Upgraded: t-app (1.0 -> 2.0)");
+    StateHarness round_after(StateHarness::RunningSystem{});
+    round_after.host().state_dir = next_round.host().state_dir;
+    CHECK(round_after.plan(kState, R"({"name": {"t-app": "latest"}})").verdict == Verdict::kept);
+  }
+
   TEST_CASE("apt: versions are exact, the beginning of one, or compared") {
     Machine machine;
     machine.offer(
@@ -297,6 +185,7 @@ TEST_SUITE("system") {
         machine.have(R"({"t-c": "", "t-d": "1", "t-b": "purged", "t-a": "removed", "t-x": "removed"})");
     CHECK(outcome.ok);
     CHECK(outcome.message == "Installed: t-c (1); removed: t-a; purged: t-b; already as wanted: t-d, t-x");
+    CHECK(Machine::found("t-a") == "config-files 1");
     CHECK(outcome.output.find("Removing t-a") < outcome.output.find("Purging configuration files for t-b"));
     CHECK(outcome.output.find("Purging configuration files for t-b") < outcome.output.find("Setting up t-c"));
   }
@@ -401,7 +290,7 @@ TEST_SUITE("system") {
     machine.offer({{"t-app", "1.0"}});
     for (const char* lock : {"/var/lib/dpkg/lock-frontend", "/var/lib/apt/lists/lock"}) {
       CAPTURE(lock);
-      const Holder holder(lock);
+      const tests::LockHolder holder(lock);
       const Outcome outcome = machine.converge(impatient(), R"({"name": "t-app"})");
       CHECK_FALSE(outcome.ok);
       CHECK(outcome.message == "Timed out waiting for the " +
@@ -411,11 +300,26 @@ TEST_SUITE("system") {
       // A source edited in place makes the lists stale, so that the next turn gets as far as their lock.
       put(kSources, shell("cat " + std::string(kSources)) + "\n");
     }
+  }
+
+  TEST_CASE("apt: who holds a lock is told while it is waited for, and in the result") {
+    Machine machine;
+    machine.offer({{"t-app", "1.0"}});
     for (const char* lock : {"/var/lib/dpkg/lock-frontend", "/var/lib/apt/lists/lock"}) {
       CAPTURE(lock);
-      const Holder holder(lock, 1);
+      tests::LockHolder holder(lock);
       StateHarness next_round(StateHarness::RunningSystem{});
-      CHECK(next_round.converge(impatient(), R"({"name": "t-app"})").ok);
+      std::string told;
+      next_round.live = [&](base::Stream, std::string_view text) {
+        if (!text.starts_with("Waiting for the ")) return;
+        told = text;
+        holder.release();
+      };
+      const Outcome outcome = next_round.converge(kState, R"({"name": "t-app"})");
+      CHECK(outcome.ok);
+      CHECK(contains(told, " lock (held by " + holder.name() + "), for "));
+      CHECK(contains(outcome.output, "Waited "));
+      CHECK(contains(outcome.output, " lock (held by " + holder.name() + ")"));
       CHECK(next_round.converge(kState, R"({"name": {"t-app": "purged"}})").ok);
     }
   }
@@ -423,12 +327,12 @@ TEST_SUITE("system") {
   TEST_CASE("apt: the state's own time limit ends the wait for a lock") {
     Machine machine;
     machine.offer({{"t-app", "1.0"}});
-    const Holder holder("/var/lib/dpkg/lock-frontend");
+    const tests::LockHolder holder("/var/lib/dpkg/lock-frontend");
     machine.timeout = std::chrono::seconds(3);
     const Plan plan = machine.plan_of(R"("t-app")");
     const states::Applied applied = machine.apply(kState, R"({"name": "t-app"})", plan);
     CHECK(applied.end == states::AppliedEnd::timed_out);
-    CHECK(contains(applied.comment, ": apt-get"));
+    CHECK(applied.comment == "Timed out waiting for the dpkg lock (held by " + holder.name() + ")");
   }
 
   TEST_CASE("apt: debconf answers are loaded before an installation, and only then") {

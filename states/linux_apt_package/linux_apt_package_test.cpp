@@ -153,6 +153,33 @@ TEST_CASE("linux.apt.package refreshes lists that are too old to tell what is la
   CHECK(machine.plan_of(R"("tiny")").verdict == Verdict::kept);
 }
 
+TEST_CASE("linux.apt.package does not believe time stamps that are still to come") {
+  namespace fs = std::filesystem;
+  const auto set = [](const Machine& machine, const char* path, std::chrono::hours from_now) {
+    fs::last_write_time(machine.root() + path, fs::file_time_type::clock::now() + from_now);
+  };
+  const char* const stamp = "/var/lib/apt/periodic/update-success-stamp";
+  constexpr auto kYears = std::chrono::hours(24 * 3000);
+  Machine machine;
+  machine.write(stamp, "");
+  set(machine, stamp, kYears);
+  // Lists of the future are not recent for years, but unknown.
+  const Plan plan = machine.plan_of(R"({"tiny": "latest"})");
+  REQUIRE(plan.verdict == Verdict::change);
+  CHECK(plan.changes[0].before == "refreshed at a time that is still to come (a clock was wrong)");
+  // Another stamp that can be true counts.
+  fs::create_directories(machine.root() + "/var/lib/apt/lists/partial");
+  set(machine, "/var/lib/apt/lists/partial", std::chrono::hours(0));
+  CHECK(machine.plan_of(R"({"tiny": "latest"})").verdict == Verdict::kept);
+  // Sources of the future do not make lists stale for ever.
+  machine.write("/etc/apt/sources.list", "");
+  set(machine, "/etc/apt/sources.list", kYears);
+  machine.write("/etc/apt/sources.list.d/x.list", "");
+  set(machine, "/etc/apt/sources.list.d/x.list", kYears);
+  set(machine, "/etc/apt/sources.list.d", kYears);
+  CHECK(machine.plan_of(R"({"tiny": "latest"})").verdict == Verdict::kept);
+}
+
 TEST_CASE("linux.apt.package counts what an interrupted dpkg has noted") {
   Machine machine;
   machine.write("/var/lib/dpkg/updates/0000",

@@ -13,6 +13,7 @@ struct Params {
   std::optional<std::string_view> repo;
   std::optional<std::string_view> deb_conf_file;
   bool verify_gpg = true;
+  bool allow_removals = false;
 };
 
 }  // namespace states::linux_apt_package

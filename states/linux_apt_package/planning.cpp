@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <variant>
 
 #include "base/below_root.hpp"
@@ -9,7 +10,9 @@
 #include "states/debian/apt_cache.hpp"
 #include "states/debian/apt_lists.hpp"
 #include "states/debian/debian_version.hpp"
+#include "states/linux_apt_package/choosing.hpp"
 #include "states/linux_apt_package/package_file.hpp"
+#include "states/linux_apt_package/removals.hpp"
 #include "states/linux_apt_package/wording.hpp"
 
 namespace states::linux_apt_package {
@@ -68,7 +71,7 @@ std::variant<Item, Plan> judge(Entry entry, const debian::DpkgStatus& status, Co
   drop_native_architecture(entry, status);
   const debian::DpkgPackage* package = find_package(status, entry);
   std::optional<bool> wanted = is_as_wanted(entry, package);
-  Item item{.found = found_text(package)};
+  Item item{.found = found_text(package), .is_present = package && package->is_present()};
   if (package && package->is_installed()) item.before = package->version;
   if (const Overlay::Entry* earlier = context.overlay.find(EffectKind::package, entry.name)) {
     wanted = is_as_wanted_after(earlier->effect, entry.want);
@@ -96,19 +99,55 @@ bool has_latest(const Steps& steps) {
 
 // The candidates of what would be installed, and of what must be the latest. Nothing when there are no lists
 // to tell; an error only if a "latest" depends on it.
-Result<std::optional<debian::AptCandidates>> look_up(const Steps& steps, const Params& params,
+Result<std::optional<debian::AptCandidates>> look_up(const Steps& steps, debian::AptCache& cache,
                                                      Context& context) {
-  std::vector<std::string> names;
-  for (const Item& item : steps.items)
-    if (item.entry.want == Want::latest || (item.action == Action::install && item.entry.want != Want::file))
-      names.push_back(item.entry.name);
-  if (names.empty() || !has_lists(context.host)) return std::optional<debian::AptCandidates>();
-  auto found = debian::AptCache(context, params.repo.value_or(""), debian::AptCache::Access::read_only)
-                   .candidates(names);
+  const std::vector<std::string> names = names_to_look_up(steps.items);
+  if (names.empty()) return std::optional(debian::AptCandidates());
+  if (!has_lists(context.host)) return std::optional<debian::AptCandidates>();
+  auto found = cache.candidates(names);
   if (found) return std::optional(std::move(*found));
   // A release that apt does not know may be in lists that are still to be fetched.
   if (has_latest(steps) && debian::lists_are_recent(context)) return std::move(found).error();
   return std::optional<debian::AptCandidates>();
+}
+
+// What apt would remove although the recipe does not name it, as far as that can be told now: by the present
+// lists, and on the machine as it is before the states that come first. Nothing when it cannot; apply looks
+// again in any case.
+std::optional<std::vector<debian::AptRemoval>> forecast_unnamed(
+    const Steps& steps, const std::optional<debian::AptCandidates>& candidates, const Params& params,
+    debian::AptCache& cache, Context& context) {
+  if (!candidates || !context.host.is_running_system()) return std::nullopt;
+  std::vector<Item> items = steps.items;
+  const auto chosen = choose(items, *candidates, cache);
+  if (!chosen) return std::nullopt;
+  auto stages = arrange(items, *chosen, install_options(params, *chosen, context.host),
+                        [&](const debian::AptTransaction& transaction) {
+                          return debian::forecast_removals(transaction, context);
+                        });
+  if (!stages) return std::nullopt;
+  std::erase_if(stages->unnamed, [&](const debian::AptRemoval& removal) {
+    const Overlay::Entry* earlier = context.overlay.find(EffectKind::package, removal.name);
+    return earlier && !earlier->effect.present;
+  });
+  return std::move(stages->unnamed);
+}
+
+// Adds the changes and effects of what is removed although the recipe does not name it.
+void describe_unnamed(const Steps& steps, Plan& plan) {
+  constexpr std::size_t kMostShown = 50;
+  if (!steps.unnamed) return;
+  for (const debian::AptRemoval& removal : *steps.unnamed)
+    plan.effects.push_back({.kind = EffectKind::package, .name = removal.name, .present = false});
+  const std::size_t shown = std::min(steps.unnamed->size(), kMostShown);
+  for (const debian::AptRemoval& removal : std::span(*steps.unnamed).first(shown))
+    plan.changes.push_back({.what = "package " + removal.name,
+                            .before = removal.version,
+                            .after = "removed (not named by the recipe)"});
+  if (const std::size_t more = steps.unnamed->size() - shown; more > 0)
+    plan.changes.push_back({.what = std::to_string(more) + " more packages",
+                            .before = "installed",
+                            .after = "removed (not named by the recipe)"});
 }
 
 // Adds the change and the effect of every item that needs one. Answers the names that apt's lists do not
@@ -198,7 +237,8 @@ PlanWith<Steps> plan_packages(const Params& params, Context& context) {
     if (auto* stop = std::get_if<Plan>(&judged)) return std::move(*stop);
     steps.items.push_back(std::get<Item>(std::move(judged)));
   }
-  auto candidates = look_up(steps, params, context);
+  debian::AptCache cache(context, params.repo.value_or(""), debian::AptAccess::read_only);
+  auto candidates = look_up(steps, cache, context);
   if (!candidates) return Plan::fail(candidates.error());
 
   Plan plan;
@@ -215,6 +255,15 @@ PlanWith<Steps> plan_packages(const Params& params, Context& context) {
   const bool installs = std::ranges::any_of(plan.effects, &Effect::present);
   if (installs)
     if (auto stop = check_debconf(params, context)) return std::move(*stop);
+  steps.unnamed = forecast_unnamed(steps, *candidates, params, cache, context);
+  if (steps.unnamed)
+    if (auto checked = check_removals(steps.items, *steps.unnamed, params.allow_removals); !checked) {
+      const Overlay::Entry* earlier =
+          context.overlay.provider(EffectKind::package, steps.unnamed->front().name);
+      return earlier ? Plan::unknown(earlier->state_id, checked.error().message())
+                     : Plan::fail(checked.error());
+    }
+  describe_unnamed(steps, plan);
   plan.verdict = Verdict::change;
   plan.message = plan_message(steps, refresh);
   return {std::move(plan), std::move(steps)};

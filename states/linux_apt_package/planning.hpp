@@ -1,10 +1,12 @@
 // What linux.apt.package finds on the machine, and what it would do.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "states/context.hpp"
+#include "states/debian/apt_transaction.hpp"
 #include "states/debian/dpkg_status.hpp"
 #include "states/linux_apt_package/entry.hpp"
 #include "states/linux_apt_package/params.hpp"
@@ -18,13 +20,16 @@ enum class Action { none, install, remove, purge };
 struct Item {
   Entry entry;
   Action action = Action::none;
-  std::string before;  // the version that is installed; empty if none is (completely)
-  std::string found;   // the same for people: "absent", "1.0-1", "half-configured (1.0-1)"
+  std::string before;       // the version that is installed; empty if none is (completely)
+  std::string found;        // the same for people: "absent", "1.0-1", "half-configured (1.0-1)"
+  bool is_present = false;  // more than its configuration files is there
 };
 
 struct Steps {
   std::vector<Item> items;
   std::vector<std::string> skipped;
+  // What apt would remove although the recipe does not name it; nothing if that could not be found out.
+  std::optional<std::vector<debian::AptRemoval>> unnamed;
 };
 
 PlanWith<Steps> plan_packages(const Params& params, Context& context);

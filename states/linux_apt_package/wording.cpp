@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "states/debian/debian_version.hpp"
+#include "states/linux_apt_package/removals.hpp"
 
 namespace states::linux_apt_package {
 
@@ -12,6 +13,12 @@ namespace {
 
 void capitalise(std::string& text) {
   if (!text.empty()) text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+}
+
+// What is removed although the recipe does not name it.
+void append_also(std::string& text, std::string_view word, const Steps& steps) {
+  if (!steps.unnamed || steps.unnamed->empty()) return;
+  append_list(text, word, {bounded_list(names_of(*steps.unnamed))});
 }
 
 }  // namespace
@@ -36,6 +43,13 @@ std::string after_text(const Entry& entry, std::string_view candidate, bool is_l
   return text;
 }
 
+std::string bounded_list(const std::vector<std::string>& names) {
+  constexpr std::size_t kMostListed = 20;
+  if (names.size() <= kMostListed) return base::join(names, ", ");
+  return base::join(std::span(names).first(kMostListed), ", ") + " and " +
+         std::to_string(names.size() - kMostListed) + " more";
+}
+
 void append_list(std::string& text, std::string_view word, const std::vector<std::string>& names) {
   if (names.empty()) return;
   text.append(text.empty() ? "" : "; ").append(word).append(" ").append(base::join(names, ", "));
@@ -54,6 +68,7 @@ std::string plan_message(const Steps& steps, bool refresh) {
   append_list(message, "purge", purged);
   append_list(message, "install", installed);
   append_list(message, "change the version of", changed);
+  append_also(message, "remove also", steps);
   if (refresh) append_list(message, "refresh", {"the package lists"});
   append_list(message, "skipped:", steps.skipped);
   capitalise(message);
@@ -93,6 +108,7 @@ std::string report(const Steps& steps, const debian::DpkgStatus& now) {
   append_list(text, "downgraded:", downgraded);
   append_list(text, "removed:", removed);
   append_list(text, "purged:", purged);
+  append_also(text, "removed also:", steps);
   if (text.empty()) return kept_message(steps);
   append_list(text, "already as wanted:", kept);
   append_list(text, "skipped:", steps.skipped);

@@ -62,11 +62,35 @@ std::optional<Job> parse(std::string_view line) {
   const int words = line.starts_with('@') ? 1 : 5;
   for (int i = 0; i < words; ++i)
     job.times.append(i == 0 ? "" : " ").append(lower(take_word(line)));
-  job.command = squeezed(line);
+  job.command = one_line(line);
   return job;
 }
 
 }  // namespace
+
+std::string one_line(std::string_view command) {
+  std::string result;
+  char quote = 0;  // the one that is open
+  bool is_escaped = false;
+  bool is_after_blank = false;
+  for (const char c : base::trim(command)) {
+    if (quote == 0 && !is_escaped && kBlanks.find(c) != std::string_view::npos) {
+      is_after_blank = true;
+      continue;
+    }
+    if (std::exchange(is_after_blank, false)) result += ' ';
+    result += c;
+    if (is_escaped)
+      is_escaped = false;
+    else if (c == '\\' && quote != '\'')
+      is_escaped = true;
+    else if (quote != 0)
+      quote = c == quote ? '\0' : quote;
+    else if (c == '"' || c == '\'')
+      quote = c;
+  }
+  return result;
+}
 
 std::string squeezed(std::string_view text) {
   std::string result;
@@ -106,10 +130,11 @@ Crontab::Put Crontab::put(std::string_view times, std::string_view command) {
     if (says_the_same(take_line(rest))) return {};
   if (std::ranges::any_of(managed_, says_the_same)) return {};
 
+  const std::string key = squeezed(command);
   std::string line = std::string(times) + " " + std::string(command);
   const auto known = std::ranges::find_if(managed_, [&](const std::string& candidate) {
     const auto job = parse(candidate);
-    return job && job->command == command;
+    return job && squeezed(job->command) == key;
   });
   if (known == managed_.end()) {
     managed_.push_back(std::move(line));

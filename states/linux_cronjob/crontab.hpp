@@ -14,7 +14,12 @@ namespace states::linux_cronjob {
 // on top of what it installs.
 std::string_view without_header(std::string_view spooled);
 
-// Every run of blanks (newlines included) as one, none at the ends.
+// A command as its line has it: every run of blanks as one, none at the ends. What is quoted stays as it is:
+// blanks mean something there ('old  name').
+std::string one_line(std::string_view command);
+
+// Every run of blanks as one, wherever it is: how jobs are recognised, also those of versions that wrote them
+// so.
 std::string squeezed(std::string_view text);
 
 enum class JobState { present, updated, added };
@@ -27,9 +32,9 @@ class Crontab {
     JobState state = JobState::present;
     std::string before;  // updated: the line as it was
   };
-  // Makes sure that the command (squeezed) runs at these times ("*/5 * * * *", lower case). Below the marker
-  // the line of this command is rewritten or a new one appended; a line above it that says just the same will
-  // do.
+  // Makes sure that the command (as one_line() has it) runs at these times ("*/5 * * * *", lower case). Below
+  // the marker the line of this command is rewritten or a new one appended; a line above it that says just
+  // the same will do.
   Put put(std::string_view times, std::string_view command);
 
   // As it should be installed: with our marker, every line ended.

@@ -5,6 +5,7 @@
 #include "base/output_text.hpp"
 #include "base/text.hpp"
 #include "states/debian/prerequisite.hpp"
+#include "states/linux_cronjob/cron_field.hpp"
 #include "states/linux_cronjob/crontab.hpp"
 #include "states/state.hpp"
 
@@ -24,12 +25,13 @@ struct Params {
 
 constexpr auto kParams = param_table(
     param<&Params::user>("user", "whose crontab").fallback("root"),
-    param<&Params::cmd>("cmd", "commands; one job each, all at the same times").required(),
-    param<&Params::minute>("minute", "0-59, lists, ranges and steps as cron takes them").fallback("*"),
+    param<&Params::cmd>("cmd", "commands of one line; one job each, all at the same times").required(),
+    param<&Params::minute>("minute", "0-59, *; lists, ranges and steps of these, as for all times")
+        .fallback("*"),
     param<&Params::hour>("hour", "0-23").fallback("*"),
     param<&Params::day_of_month>("day-of-month", "1-31").fallback("*"),
-    param<&Params::month>("month", "1-12, or names").fallback("*"),
-    param<&Params::day_of_week>("day-of-week", "0-7, or names").fallback("*"));
+    param<&Params::month>("month", "1-12, or jan-dec").fallback("*"),
+    param<&Params::day_of_week>("day-of-week", "0-7, or sun-sat; 0 and 7 are Sunday").fallback("*"));
 
 constexpr debian::Prerequisite kNeeded{"linux.cronjob", "crontab", "cron", "cronie"};
 constexpr std::size_t kLargestCrontab = 1024 * 1024;  // cron itself takes less
@@ -57,27 +59,28 @@ base::Error invalid(std::string message) {
   return {base::ErrorCode::invalid, std::move(message)};
 }
 
-// The values are cron's to judge, but each must be one field and no more.
-bool is_one_field(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
-    return std::isalnum(c) != 0 ||
-           std::string_view("*,-/~?").find(static_cast<char>(c)) != std::string_view::npos;
-  });
+// cron runs one line of text.
+base::Result<void> check_command(std::string_view command) {
+  const std::string_view text = base::trim(command);
+  if (text.empty()) return invalid("Empty command");
+  if (text.find('\0') != std::string_view::npos) return invalid("Illegal cmd: it contains NUL");
+  if (text.find_first_of("\n\r") != std::string_view::npos)
+    return invalid(
+        "Illegal cmd: it has several lines, and a cron job is one line. Put the lines into a script "
+        "(linux.file with mode 0755) and let the job run that, or give each line as a command of its own");
+  return {};
 }
 
 base::Result<void> Cronjob::check(const Params& params) const {
-  const std::pair<std::string_view, std::string_view> fields[] = {{"minute", params.minute},
-                                                                  {"hour", params.hour},
-                                                                  {"day-of-month", params.day_of_month},
-                                                                  {"month", params.month},
-                                                                  {"day-of-week", params.day_of_week}};
-  for (const auto& [name, value] : fields)
-    if (!is_one_field(base::trim(value)))
-      return invalid("Illegal " + std::string(name) + " '" + std::string(value) + "'");
-  for (std::string_view command : params.cmd) {
-    if (command.find('\0') != std::string_view::npos) return invalid("Illegal cmd: it contains NUL");
-    if (base::trim(command).empty()) return invalid("Empty command");
-  }
+  const std::pair<const CronField&, std::string_view> fields[] = {{kMinute, params.minute},
+                                                                  {kHour, params.hour},
+                                                                  {kDayOfMonth, params.day_of_month},
+                                                                  {kMonth, params.month},
+                                                                  {kDayOfWeek, params.day_of_week}};
+  for (const auto& [field, value] : fields)
+    if (auto fine = check_cron_field(field, value); !fine) return fine;
+  for (const std::string_view command : params.cmd)
+    if (auto fine = check_command(command); !fine) return fine;
   return {};
 }
 
@@ -135,7 +138,7 @@ PlanWith<Steps> Cronjob::plan(const Params& params, Context& context) const {
   const std::string times = times_of(params);
   Plan plan;
   for (std::string_view given : params.cmd) {
-    const std::string command = squeezed(given);
+    const std::string command = one_line(given);
     const std::string line = times + " " + command;
     const Crontab::Put put = crontab.put(times, command);
     const std::string shown = context.sensitive ? std::string() : line;

@@ -15,7 +15,7 @@ namespace {
 
 struct Params {
   std::string_view username;
-  std::string_view password;
+  std::string_view password;  // empty: not managed
   std::optional<std::string_view> fullname;
   std::optional<std::string_view> uid;
   std::optional<std::string_view> gid;
@@ -29,10 +29,9 @@ struct Params {
 constexpr auto kParams = param_table(
     param<&Params::username>("username", "login name").required(),
     param<&Params::password>("password",
-                             "a crypt hash, * or !, stored as it is; any other text is the clear password; "
-                             "empty: not managed")
-        .required()
-        .keep_empty()
+                             "a crypt hash, or what begins with ! or * (locked), stored as it is; any other "
+                             "text is the clear password")
+        .fallback("kept; locked when created")
         .secret(),
     param<&Params::fullname>("fullname", "full name; with commas in it, the whole GECOS field")
         .fallback("kept"),

@@ -133,7 +133,7 @@ TEST_CASE("linux.user refuses values that cannot be") {
   CHECK(machine.problems(kState, user("a", R"("home": "/a:b")")) == "Illegal value for 'home': '/a:b'");
   CHECK(machine.problems(kState, user("a", R"("shell": "bash")")) == "Illegal value for 'shell': 'bash'");
   CHECK(machine.problems(kState, user("a", R"("fullname": "a:b")")) == "Illegal value for 'fullname': 'a:b'");
-  CHECK(machine.problems(kState, R"({"username": "a"})") == "Missing parameter 'password'");
+  CHECK(machine.problems(kState, R"({"username": "a"})").empty());
   CHECK(machine.problems(kState, R"({"password": ""})") == "Missing parameter 'username'");
   CHECK(machine.problems(kState, user("a", R"("no-login": 7)")) ==
         "Parameter 'no-login' must be true or false");
@@ -248,6 +248,39 @@ TEST_SUITE("system") {
     StateHarness machine{StateHarness::RunningSystem{}};
     CHECK(machine.converge(kState, user("u-own", R"("groups": ["u-own", "adm"])")).ok);
     CHECK(machine.converge(kState, user("u-own", R"("groups": ["u-own", "adm"])")).first == Verdict::kept);
+  }
+
+  TEST_CASE("linux.user locks a new account without a password and leaves the password of others alone") {
+    StateHarness machine{StateHarness::RunningSystem{}};
+    const auto outcome = machine.converge(kState, R"({"username": "u-none"})");
+    CHECK(outcome.ok);
+    CHECK(std::string(::getspnam("u-none")->sp_pwdp) == "!");
+    CHECK(machine.converge(kState, R"({"username": "u-none"})").first == Verdict::kept);
+    CHECK(machine.converge(kState, R"({"username": "u-none", "password": "a secret"})").ok);
+    const std::string stored = ::getspnam("u-none")->sp_pwdp;
+    for (const char* json : {R"({"username": "u-none"})", R"({"username": "u-none", "password": null})",
+                             R"({"username": "u-none", "password": ""})"}) {
+      CAPTURE(json);
+      CHECK(machine.converge(kState, json).first == Verdict::kept);
+      CHECK(stored == ::getspnam("u-none")->sp_pwdp);
+    }
+  }
+
+  TEST_CASE("linux.user stores a locked password as it is, so that nothing opens the account") {
+    StateHarness machine{StateHarness::RunningSystem{}};
+    for (const std::string locked :
+         {"!!", "!", "*", "**", "*LK*", "!*",
+          "!$6$saltsalt$TVLlQcbpFVof5W3Yz4DTP6gRstiNuHwwTt6GLc1E5n0U0aDehy0S5knV8wiOQSpT0Y77vwPZN.Pq."
+          "H91p5hVO1"}) {
+      CAPTURE(locked);
+      const std::string json = R"({"username": "u-locked", "password": ")" + locked + "\"}";
+      CHECK(machine.converge(kState, json).ok);
+      const std::string stored = ::getspnam("u-locked")->sp_pwdp;
+      CHECK(stored == locked);
+      CHECK_FALSE(states::linux_user::is_password_of(locked, stored));
+      CHECK_FALSE(states::linux_user::is_password_of("secret", stored));
+      CHECK(machine.converge(kState, json).first == Verdict::kept);
+    }
   }
 
   TEST_CASE("linux.user sets a clear password once and recognises it afterwards") {

@@ -9,7 +9,8 @@
 
 namespace states::linux_user {
 
-// Whether the text is to be stored as it is: a crypt hash ("$y$…"), or "*" or "!", which no password matches.
+// Whether the text is to be stored as it is: a crypt hash ("$y$…"), or what begins with "!" or "*", which no
+// password matches ("!", "!!", "!$y$…").
 bool is_hash(std::string_view text);
 
 // The hash that the shadow file has for the user; nothing when there is no entry. Only root may ask.

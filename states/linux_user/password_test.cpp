@@ -5,10 +5,10 @@
 namespace states::linux_user {
 
 TEST_CASE("hashes are told from clear passwords") {
-  for (const char* text : {"*", "!", "$6$salt$hash", "$y$j9T$x$y", "$1$x", "$2b$x", "$5$rounds=5000$s$h"})
+  for (const char* text : {"*", "!", "!!", "**", "*LK*", "*x", "!x", "!$6$salt$hash", "$6$salt$hash",
+                           "$y$j9T$x$y", "$1$x", "$2b$x", "$5$rounds=5000$s$h"})
     CHECK(is_hash(text));
-  for (const char* text :
-       {"", "secret", "$", "$$", "$6$", "$$x", "$6", "$A$x", "$6x!$y", "!!", "**", "*x", "x$6$y$z"})
+  for (const char* text : {"", "secret", "$", "$$", "$6$", "$$x", "$6", "$A$x", "$6x!$y", "x!", "x$6$y$z"})
     CHECK_FALSE(is_hash(text));
 }
 

@@ -39,7 +39,7 @@ class NobodyWaits final : public states::Waits {
 struct StateHarness::Session {
   explicit Session(StateHarness& harness)
       : interrupt(harness.interrupt ? *harness.interrupt : none),
-        commands(states::Commands::Clock::now() + harness.timeout, interrupt, {}, {}, harness.redactor),
+        commands(states::Commands::Clock::now() + harness.timeout, interrupt, harness.live, {}, harness.redactor),
         context{{.state_id = harness.state_id,
                  .host = harness.host_,
                  .tree = harness.tree_,

@@ -55,6 +55,7 @@ class StateHarness {
   std::string state_id = "test";
   base::Interrupt* interrupt = nullptr;
   std::chrono::seconds timeout{60};
+  states::Commands::Output live;  // gets the output of programs as it comes
 
   // Shorthands for the scratch folder.
   void write(const std::string& path, std::string_view content, mode_t mode = 0644);

@@ -17,6 +17,7 @@
 #include "base/file_read.hpp"
 #include "base/private_folder.hpp"
 #include "base/text.hpp"
+#include "update/must_finish.hpp"
 
 namespace update::launcher {
 
@@ -33,6 +34,9 @@ constexpr milliseconds kEndGrace = 40s;
 // The same for one whose launcher is asked to stop; less than a service manager waits for us.
 constexpr milliseconds kStopGrace = 50s;
 constexpr milliseconds kLookForOther = 200ms;
+// An agent that lets a package manager finish gets more time, and so do we.
+constexpr milliseconds kLookForEnd = 1s;
+constexpr std::chrono::seconds kMoreTime = 60s;
 
 std::string end_text(int status) {
   if (WIFEXITED(status)) return "exit status " + std::to_string(WEXITSTATUS(status));
@@ -273,8 +277,13 @@ AgentEnd Launch::watch(std::optional<Instant> deadline) {
       deadline.reset();
     }
     if (kill_at_ && time >= *kill_at_) {
-      ::kill(child_, SIGKILL);
-      kill_at_.reset();
+      if (must_finish(options_.state_dir)) {
+        kill_at_ = time + kLookForEnd;
+        notify_.extend_timeout(kMoreTime);
+      } else {
+        ::kill(child_, SIGKILL);
+        kill_at_.reset();
+      }
     }
     pulse_.hear();
     if (pulse_.is_gone(AgentWatchdog::Clock::now())) {
