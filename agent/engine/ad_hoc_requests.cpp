@@ -18,7 +18,8 @@ void WorkerLoop::serve_ad_hoc_requests() {
 void WorkerLoop::serve(const PlanRecipe& request) {
   redactor_.replace("plan", secrets_of(*request.recipe));
   PlanResult planned =
-      plan_recipe(*request.recipe, settings_.host, redactor_, inbox_, {.state_dir = settings_.state_dir});
+      plan_recipe(*request.recipe, settings_.host, redactor_, inbox_,
+                  {.state_dir = settings_.state_dir, .done_waits = waits_.done_in(request.version)});
   planned.request = request.request;
   planned.version = request.version;
   committer_.submit(std::move(planned));

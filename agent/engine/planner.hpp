@@ -13,7 +13,8 @@ namespace agent::engine {
 
 struct PlanOptions {
   bool fingerprints = false;
-  std::string state_dir;  // where watch records are read from
+  std::string state_dir;                // where watch records are read from
+  std::vector<std::string> done_waits;  // wait states that are known to be done
 };
 
 // `each` is called with every planned state as it comes; may be empty.
