@@ -13,7 +13,6 @@
 #include <climits>
 
 #include "base/file_read.hpp"
-#include "base/way.hpp"
 
 namespace base {
 
@@ -84,9 +83,42 @@ void Tree::forget() {
   known_.clear();
 }
 
+void Tree::foresee(PlannedPaths* planned) {
+  planned_ = planned;
+  forget();
+}
+
+// What is planned for a path comes before what is there.
+Result<void> Tree::check(std::string_view path, PlannedPaths::Use use) {
+  if (!planned_) return {};
+  switch (planned_->answer(path, use)) {
+    case PlannedPaths::Answer::as_it_is:
+      return {};
+    case PlannedPaths::Answer::missing:
+      return missing(path);
+    case PlannedPaths::Answer::not_known:
+      break;
+  }
+  return Error(ErrorCode::unsupported, std::string(path) + " depends on what an earlier state does");
+}
+
+// Links lead to other paths, for which something may be planned: a folder that is not there yet, too.
+WayRules Tree::rules(PlannedPaths::Use use) {
+  if (!planned_) return {};
+  return {.foresee = [this, at_least = std::max(use, PlannedPaths::Use::content)](const std::string& path,
+                                                                                  bool) -> Result<void> {
+    if (auto fine = check(path, at_least); !fine) return fine;
+    // Whether a link is followed depends on who may write to the folder that it is in.
+    char first = 0;
+    const bool is_link = ::readlinkat(root_fd_.get(), path.c_str() + 1, &first, 1) >= 0;
+    return is_link ? check(split_path(path).folder, PlannedPaths::Use::all) : Result<void>();
+  }};
+}
+
 Result<int> Tree::folder(std::string_view path) {
   if (!root_fd_) return no_root_;
   if (path == "/") return root_fd_.get();
+  if (auto fine = check(path, PlannedPaths::Use::way); !fine) return std::move(fine).error();
   for (std::size_t i = known_.size(); i-- > 0;) {
     if (known_[i].path != path) continue;
     std::rotate(known_.begin() + static_cast<std::ptrdiff_t>(i),
@@ -105,19 +137,40 @@ Result<UniqueFd> Tree::open_folder(std::string_view path) {
   if (fd) return fd;
   if (errno == ENOENT) return missing(path);
   // A link on the way, something that is not a folder, or a kernel without openat2: look at each component.
-  auto way = walk_way(root_fd_.get(), path);
+  auto way = walk_way(root_fd_.get(), path, rules(PlannedPaths::Use::way));
   if (!way) return std::move(way).error();
   return std::move(way->end);
+}
+
+std::string Tree::real_path(std::string_view path) {
+  const SplitPath parts = split_path(path);
+  if (!root_fd_ || parts.name.empty()) return std::string(path);
+  std::string folder(parts.folder);
+  if (folder != "/" && !UniqueFd(open_without_links(root_fd_.get(), folder, O_PATH | O_DIRECTORY))) {
+    const auto way = walk_way(root_fd_.get(), folder, rules(PlannedPaths::Use::way));
+    folder = way ? way->path : real_path(folder);
+  }
+  return (folder == "/" ? "" : folder) + "/" + std::string(parts.name);
+}
+
+std::string Tree::real_end(std::string_view path) {
+  if (!root_fd_) return {};
+  const auto way = walk_way(root_fd_.get(), path, {.may_end_in_file = true});
+  return way ? way->path : std::string();
 }
 
 Result<UniqueFd> Tree::follow(std::string_view path, std::optional<uid_t> also) {
   if (!root_fd_) return no_root_;
   if (const auto clean = clean_path(path); clean && *clean != "/") {
+    if (auto fine = check(*clean, PlannedPaths::Use::content); !fine) return std::move(fine).error();
     UniqueFd fd(open_without_links(root_fd_.get(), *clean, O_PATH));
     if (fd) return fd;
     if (errno == ENOENT) return missing(path);
   }
-  auto way = walk_way(root_fd_.get(), path, {.also = also, .may_end_in_file = true});
+  WayRules rules = this->rules(PlannedPaths::Use::content);
+  rules.also = also;
+  rules.may_end_in_file = true;
+  auto way = walk_way(root_fd_.get(), path, rules);
   if (!way) return std::move(way).error();
   return std::move(way->end);
 }
@@ -129,9 +182,15 @@ Result<std::string> Tree::followed_path(std::string_view path) {
   return std::move(way->path);
 }
 
+// The same for what is at the end of a path. Only a plan asks, so it may cost a look at the folder.
+Result<void> Tree::check_end(std::string_view path) {
+  return planned_ ? check(real_path(path), PlannedPaths::Use::all) : Result<void>();
+}
+
 Result<std::optional<struct stat>> Tree::look(std::string_view path) {
   const SplitPath parts = split_path(path);
-  auto in = folder(parts.folder);
+  auto planned = check_end(path);
+  auto in = planned ? folder(parts.folder) : Result<int>(std::move(planned).error());
   if (!in) {
     if (in.error().code() == ErrorCode::not_found) return std::optional<struct stat>();
     return std::move(in).error();
@@ -146,6 +205,7 @@ Result<std::optional<struct stat>> Tree::look(std::string_view path) {
 
 Result<UniqueFd> Tree::open_file(std::string_view path) {
   const SplitPath parts = split_path(path);
+  if (auto fine = check_end(path); !fine) return std::move(fine).error();
   auto in = folder(parts.folder);
   if (!in) return std::move(in).error();
   UniqueFd fd(::openat(*in, std::string(parts.name).c_str(),
@@ -193,6 +253,7 @@ Result<void> Tree::read_pieces(std::string_view path, const std::function<void(s
 
 Result<std::string> Tree::read_link(std::string_view path) {
   const SplitPath parts = split_path(path);
+  if (auto fine = check_end(path); !fine) return std::move(fine).error();
   auto in = folder(parts.folder);
   if (!in) return std::move(in).error();
   return read_link_at(*in, std::string(parts.name), path);

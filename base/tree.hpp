@@ -22,6 +22,7 @@
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
+#include "base/way.hpp"
 
 namespace base {
 
@@ -36,11 +37,31 @@ SplitPath split_path(std::string_view clean_path);
 // 4096 bytes.
 Result<std::string> clean_path(std::string_view path);
 
+// What will have become of paths by the time that counts: while a recipe is only planned, its earlier states
+// would have changed some of them.
+class PlannedPaths {
+ public:
+  enum class Use {
+    way,      // of a folder: what is in it
+    content,  // what is there, links followed: not its owner and mode
+    all,
+  };
+  enum class Answer { as_it_is, missing, not_known };
+
+  virtual ~PlannedPaths() = default;
+  // Of a path without links on its way.
+  virtual Answer answer(std::string_view path, Use use) = 0;
+};
+
 class Tree {
  public:
   explicit Tree(std::string root = {});
 
   const std::string& root() const { return root_; }
+
+  // From now on, paths are seen as they will be: what will be gone is not found, and what cannot be told yet
+  // is ErrorCode::unsupported. Null: as they are. It must outlive its use.
+  void foresee(PlannedPaths* planned);
 
   // All paths below are as clean_path() makes them, as seen from the root.
 
@@ -67,6 +88,11 @@ class Tree {
   Result<void> read_pieces(std::string_view path, const std::function<void(std::string_view)>& each);
   Result<std::string> read_link(std::string_view path);
 
+  // The path without links on its way, as far as there are folders.
+  std::string real_path(std::string_view path);
+  // Where a path leads now, links at its end followed; "" when nowhere.
+  std::string real_end(std::string_view path);
+
   void forget();
 
  private:
@@ -75,13 +101,17 @@ class Tree {
     UniqueFd fd;
   };
   Result<UniqueFd> open_folder(std::string_view path);
+  Result<void> check(std::string_view path, PlannedPaths::Use use);
+  Result<void> check_end(std::string_view path);
+  WayRules rules(PlannedPaths::Use use);
   Result<UniqueFd> open_file(std::string_view path);
 
   static constexpr std::size_t kKeptFolders = 16;
 
   std::string root_;
   UniqueFd root_fd_;
-  Error no_root_;             // why there is no root_fd_
+  Error no_root_;  // why there is no root_fd_
+  PlannedPaths* planned_ = nullptr;
   std::vector<Known> known_;  // most recently used last
   std::vector<char> buffer_;  // for has_content and read_pieces
 };

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -311,6 +312,42 @@ TEST_CASE("a walk ends with the visitor's error, and when it is interrupted") {
   visits = 0;
   CHECK(walk_below(*tree.folder("/d"), "/d", at_once, third_fails).error().code() == ErrorCode::cancelled);
   CHECK(visits == 0);
+}
+
+TEST_CASE("paths are seen as they are planned to be, whichever links lead to them") {
+  struct Planned final : PlannedPaths {
+    Answer answer(std::string_view path, Use) override {
+      if (path == "/real/gone" || path.starts_with("/real/gone/")) return Answer::missing;
+      return path == "/real/f" ? Answer::not_known : Answer::as_it_is;
+    }
+  } planned;
+  const ScratchFolder scratch;
+  scratch.write("real/f", "f");
+  scratch.write("real/gone/f", "f");
+  scratch.write("real/other", "other");
+  std::filesystem::create_directory_symlink("real", scratch.path() + "/link");
+  std::filesystem::create_directory_symlink("real/gone", scratch.path() + "/way");
+  Tree tree(scratch.path());
+  CHECK(tree.folder("/real/gone"));  // remembered, and not to be used any more
+  tree.foresee(&planned);
+  for (const char* folder : {"/real", "/link"}) {
+    const std::string in(folder);
+    CHECK(tree.look(in + "/other")->has_value());
+    CHECK_FALSE(tree.look(in + "/f"));
+    CHECK_FALSE(tree.follow(in + "/f"));
+    CHECK_FALSE(tree.read(in + "/f", 10));
+    CHECK_FALSE(tree.look(in + "/gone")->has_value());
+    CHECK_FALSE(tree.look(in + "/gone/f")->has_value());
+    CHECK(tree.folder(in + "/gone").error().code() == ErrorCode::not_found);
+    CHECK(tree.follow(in + "/gone/f").error().code() == ErrorCode::not_found);
+    CHECK(tree.real_path(in + "/new") == "/real/new");
+    CHECK(tree.real_path(in + "/gone/x/y") == "/real/gone/x/y");
+  }
+  CHECK_FALSE(tree.look("/way/f")->has_value());
+  CHECK(tree.follow("/way").error().code() == ErrorCode::not_found);
+  tree.foresee(nullptr);
+  CHECK(tree.look("/way/f")->has_value());
+  CHECK(tree.real_path("/way/f") == "/real/gone/f");
 }
 
 }  // namespace base

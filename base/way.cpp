@@ -73,6 +73,8 @@ class Walk {
     const std::string here = at_ + "/" + name;
     if (rules_.judge)
       if (auto fine = rules_.judge(current(), shown(at_)); !fine) return std::move(fine).error();
+    if (rules_.foresee)
+      if (auto fine = rules_.foresee(here, rest_.empty()); !fine) return std::move(fine).error();
     auto next = open(name, here);
     if (!next) return next;
     struct stat st {};

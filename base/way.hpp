@@ -25,6 +25,8 @@ struct WayRules {
   std::function<Result<void>(int folder, const std::string& path)> judge = {};
   // Called for a name that is missing, to make it; without it, that is ErrorCode::not_found.
   std::function<Result<void>(int folder, const std::string& name, bool is_last)> make = {};
+  // Called for every path, without links, before it is looked up; an Error ends the walk.
+  std::function<Result<void>(const std::string& path, bool is_last)> foresee = {};
 };
 
 struct Way {

@@ -4,57 +4,196 @@ namespace states {
 
 namespace {
 
+constexpr char kPath = 'p';
+
 // Files, directories and links share one name space: the file system's.
-std::string key_of(EffectKind kind, std::string_view name) {
-  char letter = 'p';
+char letter_of(EffectKind kind) {
   switch (kind) {
     case EffectKind::user:
-      letter = 'u';
-      break;
+      return 'u';
     case EffectKind::group:
-      letter = 'g';
-      break;
+      return 'g';
     case EffectKind::package:
-      letter = 'k';
-      break;
+      return 'k';
     case EffectKind::unit:
-      letter = 's';
-      break;
+      return 's';
     default:
-      break;
+      return kPath;
   }
-  return letter + std::string(name);
+}
+
+std::string key_of(EffectKind kind, std::string_view name) {
+  return letter_of(kind) + std::string(name);
+}
+
+// The folders above a path, outermost first, without "/".
+template <class Visit>
+void for_each_above(std::string_view path, Visit visit) {
+  for (std::size_t slash = path.find('/', 1); slash != std::string_view::npos;
+       slash = path.find('/', slash + 1))
+    visit(path.substr(0, slash));
+}
+
+// An uncertain path of which only the last component is known, because the way to it is not, has that for its
+// name, without a slash. Whoever asks for a path with such a component may mean it.
+template <class Entries>
+auto find_somewhere(const Entries& entries, std::string_view path) {
+  auto found = entries.end();
+  if (entries.empty()) return found;
+  for (std::size_t at = path.find('/'); at != std::string_view::npos && found == entries.end();) {
+    const std::size_t next = path.find('/', at + 1);
+    const std::string_view component = path.substr(at + 1, next == path.npos ? path.npos : next - at - 1);
+    if (!component.empty()) found = entries.find("p" + std::string(component));
+    at = next;
+  }
+  return found;
+}
+
+// "nginx" of "nginx.service", "nginx@blue", "/etc/nginx/nginx.conf".
+bool is_named_after(std::string_view thing, std::string_view package) {
+  package = package.substr(0, package.find(':'));
+  for (std::size_t at = thing.find(package); at != std::string_view::npos && !package.empty();
+       at = thing.find(package, at + 1)) {
+    const std::size_t end = at + package.size();
+    const bool begins = at == 0 || thing[at - 1] == '/';
+    const bool ends = end == thing.size() || std::string_view("./@-").find(thing[end]) != thing.npos;
+    if (begins && ends) return true;
+  }
+  return false;
 }
 
 }  // namespace
 
+// Whether the path, or a folder that it is in, would be gone, or would be a new one with nothing in it.
+bool Overlay::will_be_gone(std::string_view path) const {
+  bool gone = false;
+  const auto look = [&](std::string_view at) {
+    const auto found = entries_.find(key_of(EffectKind::file, at));
+    if (found != entries_.end()) gone = !found->second.effect.present || found->second.is_fresh;
+  };
+  for_each_above(path, look);
+  look(path);
+  return gone;
+}
+
 void Overlay::add(const std::string& state_id, const std::vector<Effect>& effects) {
+  doubt_ = nullptr;
   for (const Effect& effect : effects) {
-    const Entry entry{effect, state_id};
+    Entry entry{.effect = effect, .state_id = state_id};
     if (effect.kind == EffectKind::anything) {
       anything_ = entry;
       continue;
     }
     if (effect.kind == EffectKind::package && effect.present) packages_ = entry;
-    entries_.insert_or_assign(key_of(effect.kind, effect.name), entry);
+    const std::string key = key_of(effect.kind, effect.name);
+    if (effect.kind == EffectKind::directory && effect.present) entry.is_fresh = will_be_gone(effect.name);
+    const bool stays_folder = effect.present && effect.kind == EffectKind::directory;
+    if (key[0] == kPath && effect.certain && !stays_folder)  // what was planned below does not count any more
+      entries_.erase(entries_.lower_bound(key + "/"), entries_.lower_bound(key + "0"));
+    entries_.insert_or_assign(key, std::move(entry));
   }
 }
 
 const Overlay::Entry* Overlay::find(EffectKind kind, std::string_view name) const {
   if (entries_.empty()) return nullptr;
   const auto found = entries_.find(key_of(kind, name));
-  return found == entries_.end() ? nullptr : &found->second;
+  if (found == entries_.end()) return nullptr;
+  return found->second.effect.certain ? &found->second : doubtful(found->second);
 }
 
 const Overlay::Entry* Overlay::path(std::string_view path) const {
-  return find(EffectKind::file, path);
+  if (const auto somewhere = find_somewhere(entries_, path); somewhere != entries_.end())
+    return doubtful(somewhere->second);
+  const Entry* found = find(EffectKind::file, path);
+  if (!found) return nullptr;
+  const Entry* way = nullptr;  // what may lead elsewhere by then
+  for_each_above(path, [&](std::string_view folder) {
+    const auto above = entries_.find(key_of(EffectKind::file, folder));
+    if (above != entries_.end() && !above->second.effect.certain) way = &above->second;
+  });
+  return way ? doubtful(*way) : found;
+}
+
+const Overlay::Entry* Overlay::followed(std::string_view path) const {
+  const Entry* found = this->path(path);
+  const bool leads_on = found && found->effect.present && found->effect.kind == EffectKind::link;
+  return leads_on ? doubtful(*found) : found;
+}
+
+const Overlay::Entry* Overlay::below(std::string_view path) const {
+  // Those of which the place is not known may be anywhere: their names have no slash.
+  for (auto at = entries_.lower_bound("p"); at != entries_.end() && at->first[0] == kPath; ++at)
+    if (!at->first.starts_with("p/")) return &at->second;
+  const std::string prefix = key_of(EffectKind::file, path) + "/";
+  const auto found = entries_.lower_bound(prefix);
+  return found != entries_.end() && found->first.starts_with(prefix) ? &found->second : nullptr;
+}
+
+const Overlay::Entry* Overlay::concerning(std::string_view path) const {
+  const auto at = [&](std::string_view name) -> const Entry* {
+    const auto found = entries_.find(key_of(EffectKind::file, name));
+    return found == entries_.end() ? nullptr : &found->second;
+  };
+  if (const auto somewhere = find_somewhere(entries_, path); somewhere != entries_.end())
+    return &somewhere->second;
+  const Entry* own = at(path);
+  if (own && !(own->effect.certain && own->effect.attributes_only)) return own;
+  const Entry* above = nullptr;
+  for_each_above(path, [&](std::string_view folder) {
+    const Entry* entry = at(folder);
+    if (!entry || above) return;
+    const bool stays =
+        entry->effect.certain && entry->effect.present && entry->effect.kind == EffectKind::directory;
+    if (!stays || entry->is_fresh) above = entry;
+  });
+  return above ? above : below(path);
 }
 
 const Overlay::Entry* Overlay::provider(EffectKind kind, std::string_view name) const {
   if (const Entry* entry = find(kind, name)) return entry->effect.present ? entry : nullptr;
-  if (anything_) return &*anything_;
-  if (packages_ && kind != EffectKind::package) return &*packages_;
-  return nullptr;
+  if (kind != EffectKind::package) {
+    for (auto at = entries_.lower_bound("k"); at != entries_.end() && at->first[0] == 'k'; ++at)
+      if (at->second.effect.present && is_named_after(name, at->second.effect.name)) return &at->second;
+    if (packages_) return doubtful(*packages_);
+  }
+  return anything_ ? doubtful(*anything_) : nullptr;
+}
+
+base::PlannedPaths::Answer Overlay::answer(std::string_view path, Use use) {
+  if (entries_.empty()) return Answer::as_it_is;
+  if (const auto somewhere = find_somewhere(entries_, path); somewhere != entries_.end()) {
+    doubtful(somewhere->second);
+    return Answer::not_known;
+  }
+  const Entry* doubt = nullptr;       // what makes the way uncertain
+  const Entry* attributes = nullptr;  // who changes those of all that is below
+  bool gone = false;
+  for_each_above(path, [&](std::string_view folder) {
+    const auto found = entries_.find(key_of(EffectKind::file, folder));
+    if (found == entries_.end() || doubt) return;
+    const Entry& entry = found->second;
+    if (!entry.effect.certain || (entry.effect.present && entry.effect.kind != EffectKind::directory)) {
+      doubt = &entry;
+      return;
+    }
+    gone = !entry.effect.present || entry.is_fresh;
+    if (entry.effect.below) attributes = &entry;
+  });
+  const auto found = entries_.find(key_of(EffectKind::file, path));
+  if (doubt || found == entries_.end()) {
+    if (!doubt && gone) return Answer::missing;
+    if (!doubt && use == Use::all) doubt = attributes;
+    if (doubt) doubtful(*doubt);
+    return doubt ? Answer::not_known : Answer::as_it_is;
+  }
+  const Entry& entry = found->second;
+  if (entry.effect.certain && !entry.effect.present) return Answer::missing;
+  const bool is_folder = entry.effect.kind == EffectKind::directory;
+  if (entry.effect.certain && is_folder && use == Use::way)
+    return entry.is_fresh ? Answer::missing : Answer::as_it_is;
+  if (entry.effect.certain && entry.effect.attributes_only && use != Use::all) return Answer::as_it_is;
+  doubtful(entry);
+  return Answer::not_known;
 }
 
 }  // namespace states

@@ -1,24 +1,32 @@
 // Overlay: what the earlier states of a recipe would have done by now, while a whole recipe is only planned.
 //
-// Empty in a real run, where earlier states have happened.
+// It is asked by states for names that they know, and by the tree for every path that is walked: so a folder
+// that would be gone, or a link that would lead elsewhere, counts for all that is below it, under whichever
+// name. Empty in a real run, where earlier states have happened. One thread.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
+#include <vector>
 
+#include "base/tree.hpp"
 #include "states/plan.hpp"
 
 namespace states {
 
-class Overlay {
+class Overlay final : public base::PlannedPaths {
  public:
   struct Entry {
     Effect effect;
-    std::string state_id;  // who would do it
+    std::string state_id;   // who would do it
+    bool is_fresh = false;  // a directory in the place of one that would be gone: nothing of that is in it
   };
 
+  // Paths under the name that the state uses; add them under their real_path(), too.
   void add(const std::string& state_id, const std::vector<Effect>& effects);
 
   bool empty() const { return entries_.empty() && !anything_; }
@@ -26,15 +34,35 @@ class Overlay {
   // The effect on exactly this path (file, directory or link), user, group, package or unit; null if none.
   const Entry* path(std::string_view path) const;
   const Entry* find(EffectKind kind, std::string_view name) const;
+  // The same for those who follow links: where one that would be there leads is not known.
+  const Entry* followed(std::string_view path) const;
 
-  // Who might provide a thing that is missing now: its own entry, else a state that runs commands, else (for
-  // units, users, groups and paths, which packages bring) a state that installs packages. Null if nobody can.
+  // The effect on something below this path (without links on its way), or null.
+  const Entry* below(std::string_view path) const;
+  // The effect that makes something else of what is at this path, or below it, than is there now, or null.
+  const Entry* concerning(std::string_view path) const;
+
+  // Who might provide a thing that is missing now: its own entry, else (for units, users, groups and paths,
+  // which packages bring) a state that installs packages, one of that name before others, else a state that
+  // runs commands. Null if nobody can.
   const Entry* provider(EffectKind kind, std::string_view name) const;
 
+  Answer answer(std::string_view path, Use use) override;
+
+  // Something that cannot be told yet was asked for since the last call: by whom it would be done. Null: all
+  // answers were certain.
+  const Entry* take_doubt() const { return std::exchange(doubt_, nullptr); }
+
  private:
-  std::unordered_map<std::string, Entry> entries_;  // "<kind letter><name>"
+  using Entries = std::map<std::string, Entry, std::less<>>;  // by "<kind letter><name>"
+
+  bool will_be_gone(std::string_view path) const;
+  const Entry* doubtful(const Entry& entry) const { return doubt_ = &entry; }
+
+  Entries entries_;
   std::optional<Entry> anything_;
   std::optional<Entry> packages_;
+  mutable const Entry* doubt_ = nullptr;  // what was asked for, not what is planned
 };
 
 }  // namespace states

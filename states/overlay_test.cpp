@@ -60,9 +60,70 @@ TEST_CASE("what is missing may come from its own state, from a command or from a
   CHECK_FALSE(overlay.provider(EffectKind::package, "other"));
 
   overlay.add("script", {{.kind = EffectKind::anything}});
-  for (const EffectKind kind : {EffectKind::user, EffectKind::package, EffectKind::file})
-    CHECK(overlay.provider(kind, "other")->state_id == "script");
+  CHECK(overlay.provider(EffectKind::package, "other")->state_id == "script");
   CHECK(overlay.provider(EffectKind::user, "bob")->state_id == "maker");
+}
+
+TEST_CASE("what a package brings is said to come from the state that installs it") {
+  Overlay overlay;
+  overlay.add("web", {{.kind = EffectKind::package, .name = "nginx"}});
+  overlay.add("tools", {{.kind = EffectKind::package, .name = "vim"}});
+  overlay.add("hosts-line", {{.kind = EffectKind::anything}});
+  for (const char* unit : {"nginx", "nginx.service", "nginx@blue"})
+    CHECK(overlay.provider(EffectKind::unit, unit)->state_id == "web");
+  CHECK(overlay.provider(EffectKind::file, "/etc/nginx/nginx.conf")->state_id == "web");
+  CHECK(overlay.provider(EffectKind::unit, "cron")->state_id == "tools");
+}
+
+TEST_CASE(
+    "what is asked for and depends on an uncertain effect is in doubt, until somebody takes the doubt") {
+  Overlay overlay;
+  overlay.add("maybe", {{.kind = EffectKind::user, .name = "bob", .certain = false}});
+  CHECK_FALSE(overlay.take_doubt());
+  CHECK(overlay.find(EffectKind::user, "bob"));
+  const Overlay::Entry* doubt = overlay.take_doubt();
+  REQUIRE(doubt);
+  CHECK(doubt->state_id == "maybe");
+  CHECK_FALSE(overlay.take_doubt());
+}
+
+TEST_CASE("an effect on a folder counts for all that is below it") {
+  using Answer = Overlay::Answer;
+  using Use = Overlay::Use;
+  Overlay overlay;
+  const auto answer = [&](const char* path, Use use = Use::all) { return overlay.answer(path, use); };
+  SUBCASE("gone") {
+    overlay.add("made", {{.kind = EffectKind::file, .name = "/d/f"}});
+    overlay.add("rm", {{.kind = EffectKind::directory, .name = "/d", .present = false}});
+    CHECK(answer("/d") == Answer::missing);
+    CHECK(answer("/d/f") == Answer::missing);
+    CHECK(answer("/d/x/y") == Answer::missing);
+    CHECK(answer("/dx") == Answer::as_it_is);
+    CHECK_FALSE(overlay.path("/d/f"));
+    SUBCASE("and made anew") {
+      overlay.add("new", {{.kind = EffectKind::directory, .name = "/d"}});
+      CHECK(answer("/d/f") == Answer::missing);
+      CHECK(answer("/d", Use::way) == Answer::missing);  // there is nothing to be opened yet
+    }
+  }
+  SUBCASE("a link that leads elsewhere") {
+    overlay.add("move", {{.kind = EffectKind::link, .name = "/d"}});
+    CHECK(answer("/d/f") == Answer::not_known);
+    CHECK(overlay.take_doubt()->state_id == "move");
+  }
+  SUBCASE("other attributes") {
+    overlay.add("chmod",
+                {{.kind = EffectKind::directory, .name = "/d", .attributes_only = true, .below = true}});
+    CHECK(answer("/d/f") == Answer::not_known);
+    CHECK(answer("/d/f", Use::content) == Answer::as_it_is);
+    CHECK(answer("/d/f", Use::way) == Answer::as_it_is);
+  }
+  SUBCASE("uncertain") {
+    overlay.add("made", {{.kind = EffectKind::file, .name = "/d/f"}});
+    overlay.add("maybe", {{.kind = EffectKind::directory, .name = "/d", .certain = false}});
+    CHECK(answer("/d/f") == Answer::not_known);
+    CHECK(overlay.path("/d/f")->state_id == "maybe");
+  }
 }
 
 TEST_CASE("a package that would be removed provides nothing") {

@@ -30,7 +30,12 @@ enum class EffectKind { file, directory, link, user, group, package, unit, anyth
 struct Effect {
   EffectKind kind = EffectKind::anything;
   std::string name;     // path, or name
-  bool present = true;  // false: would be gone
+  bool present = true;  // false: would be gone, with all that is below it
+  // False: it may happen, or not; whatever depends on it is not known before.
+  bool certain = true;
+  bool attributes_only = false;          // owner and mode change, what is in it stays
+  bool below = false;                    // of a directory: the attributes of all that is below it change, too
+  std::optional<std::string> content{};  // of a file that later states add to
 };
 
 // A state type's own note of what to do, from its plan to its apply. Only the type that made it knows what is
@@ -51,6 +56,8 @@ struct Plan {
   // not show it: so that a saved plan does not undo a later edit. Never shown.
   std::string mark;
   std::string depends_on;                  // id of the state, for `unknown`
+  bool fails_in_part = false;              // of `change`: the rest is done, and then the state has failed
+  bool is_refresh = false;                 // all is as asked; what was looked up long ago is looked up again
   std::unique_ptr<const StepsBase> steps;  // for `change`; states/state.hpp puts them here
 
   static Plan kept(std::string message) { return {.verdict = Verdict::kept, .message = std::move(message)}; }

@@ -97,6 +97,11 @@ class StateType {
   virtual Applied apply_plan(const ParamValues& params, const Plan& plan, ApplyContext& context) const = 0;
   // Asked when `watches_files`.
   virtual WatchRequest watch_request(const ParamValues& /*params*/) const { return {}; }
+  // All that applying a state with these parameters could ever change, for when its plan is not known: later
+  // states that depend on any of it are not known either. Whether something would be there does not matter.
+  virtual std::vector<Effect> possible_effects(const ParamValues& /*params*/) const {
+    return {{.kind = EffectKind::anything}};
+  }
   // A time limit among the parameters; the recipe's `timeout` for the state still wins.
   virtual std::optional<std::chrono::seconds> own_time_limit(const ParamValues& /*params*/) const {
     return std::nullopt;
@@ -159,6 +164,10 @@ class State : public StateType {
 
   WatchRequest watch_request(const ParamValues& params) const final { return watch(values(params)); }
 
+  std::vector<Effect> possible_effects(const ParamValues& params) const final {
+    return touched(values(params));
+  }
+
   std::optional<std::chrono::seconds> own_time_limit(const ParamValues& params) const final {
     return time_limit(values(params));
   }
@@ -180,6 +189,9 @@ class State : public StateType {
   virtual Applied apply(const Params& params, const Plan& plan, const Steps& steps,
                         ApplyContext& context) const = 0;
   virtual WatchRequest watch(const Params& /*params*/) const { return {}; }
+  virtual std::vector<Effect> touched(const Params& /*params*/) const {
+    return {{.kind = EffectKind::anything}};
+  }
   virtual std::optional<std::chrono::seconds> time_limit(const Params& /*params*/) const {
     return std::nullopt;
   }

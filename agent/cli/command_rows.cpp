@@ -19,7 +19,7 @@ constexpr std::array kCommands{
                .most = 1,
                .argument_kind = ValueKind::file,
                .question = "which recipe? opsagent plan FILE",
-               .options = "out root state-dir json quiet verbose color config",
+               .options = "out root assume-done state-dir json quiet verbose color config",
                .summary = "show what applying a recipe would change; changes nothing",
                .description =
                    "Looks at the machine and shows what 'opsagent apply FILE' would do, with diffs. "

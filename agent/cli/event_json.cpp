@@ -53,6 +53,7 @@ class EventWriter {
     begin("state_result").member("id", event.id).member("module", event.module).member("index", event.index);
     json_.member("version", event.version).member("round", event.round);
     json_.member("outcome", engine::outcome_name(event.outcome)).member("comment", event.comment);
+    if (event.cause != engine::Cause::none) json_.member("cause", engine::cause_name(event.cause));
     if (!event.output.empty()) json_.member("output", event.output);
     if (!event.changes.empty()) add_changes(json_, event.changes);
     if (event.attempt > 1) json_.member("attempt", event.attempt);
@@ -97,6 +98,7 @@ std::string plan_json(const engine::PlanResult& plan, std::string_view recipe, s
                       std::string_view root) {
   base::JsonText json;
   json.begin_object().member("recipe", recipe).member("digest", digest).member("root", root);
+  json.member("by_root", plan.by_root);
   const PlanCounts counts = count(plan);
   json.key("counts").begin_object().member("change", counts.change).member("unknown", counts.unknown);
   json.member("fail", counts.fail).member("kept", counts.kept).member("skipped", counts.skipped).end_object();
@@ -107,6 +109,7 @@ std::string plan_json(const engine::PlanResult& plan, std::string_view recipe, s
     json.member("message", state.message);
     if (!state.changes.empty()) add_changes(json, state.changes);
     if (!state.depends_on.empty()) json.member("depends_on", state.depends_on);
+    if (state.needs_root) json.member("needs_root", true);
     json.end_object();
   }
   return json.end_list().end_object().take();

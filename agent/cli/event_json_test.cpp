@@ -17,10 +17,18 @@ TEST_CASE("a plan is one JSON document with counts and changes") {
                  {.id = "b", .module = "linux.file", .message = "fine"}};
   CHECK(
       cli::plan_json(plan, "web.yaml", "d", "") ==
-      R"({"recipe":"web.yaml","digest":"d","root":"","counts":{"change":1,"unknown":0,"fail":0,"kept":1,"skipped":0},)"
+      R"({"recipe":"web.yaml","digest":"d","root":"","by_root":true,"counts":{"change":1,"unknown":0,"fail":0,"kept":1,"skipped":0},)"
       R"("states":[{"id":"a","module":"linux.file","verdict":"change","message":"Create /a","changes":)"
       R"([{"what":"/a","before":"absent","after":"file","diff":"+x\n"}]},)"
       R"({"id":"b","module":"linux.file","verdict":"kept","message":"fine"}]})");
+}
+
+TEST_CASE("a plan that somebody else than root has made says so, and which states need root") {
+  engine::PlanResult plan{.by_root = false};
+  plan.states = {{.id = "a", .module = "linux.user", .verdict = states::Verdict::change, .needs_root = true}};
+  const std::string text = cli::plan_json(plan, "web.yaml", "d", "");
+  CHECK(text.find(R"("by_root":false)") != std::string::npos);
+  CHECK(text.find(R"("needs_root":true)") != std::string::npos);
 }
 
 TEST_CASE("every event is one line of JSON that programs can read") {

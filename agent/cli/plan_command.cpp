@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include "agent/cli/commands.hpp"
 #include "agent/cli/event_json.hpp"
 #include "agent/cli/plan_file.hpp"
@@ -5,6 +7,7 @@
 #include "agent/cli/recipe_input.hpp"
 #include "agent/engine/planner.hpp"
 #include "agent/engine/secrets.hpp"
+#include "base/accounts.hpp"
 #include "base/token.hpp"
 
 namespace agent::cli {
@@ -41,11 +44,14 @@ int plan_command(const Options& options, terminal::Console& console) {
   for (const std::string& warning : engine::follow_secrets(nullptr, *recipe, *console.redactor))
     console.warn(warning);
 
+  if (::geteuid() != 0 && !options.json && !options.quiet)
+    console.out.line(not_root_line(base::Accounts().user_name(::geteuid()), console.paint));
   base::NoInterrupt interrupt;  // Ctrl-C simply ends a plan: it changes nothing
   constexpr std::size_t kSaltBytes = 16;
   const engine::PlanOptions plan_options{
       .salt = options.out.empty() ? std::string() : base::random_hex(kSaltBytes),
-      .state_dir = options.state_dir};
+      .state_dir = options.state_dir,
+      .done_waits = options.assume_done};
   const engine::PlanResult plan = engine::plan_recipe(*recipe, *host, *console.redactor, interrupt,
                                                       plan_options, [&](const engine::PlannedState& state) {
                                                         if (options.json) return;

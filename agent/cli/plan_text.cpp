@@ -91,7 +91,16 @@ std::string plan_block(const engine::PlannedState& state, const terminal::Paint&
   }
   if (!state.depends_on.empty())
     text.append(kIndent).append("known once '" + terminal::printable(state.depends_on) + "' is applied\n");
+  if (state.needs_root)
+    text.append(kIndent).append(paint(terminal::Style::yellow, "needs root: apply it as root") + "\n");
   return text + changes_text(state.changes, paint);
+}
+
+std::string not_root_line(const std::string& user, const terminal::Paint& paint) {
+  return paint(terminal::Style::yellow,
+               "Planned as " + terminal::printable(user) +
+                   ", not as root: what this user may not read is not seen, and what "
+                   "needs root is not done by an apply as this user.");
 }
 
 std::string kept_line(const engine::PlannedState& state, const terminal::Paint& paint) {

@@ -22,6 +22,9 @@ std::string changes_text(const std::vector<states::Change>& changes, const termi
 // "+" for what appears, "-" for what disappears, "~" for the rest.
 char change_symbol(const std::vector<states::Change>& changes);
 
+// For the top of a plan that somebody else than root has made.
+std::string not_root_line(const std::string& user, const terminal::Paint& paint);
+
 // "Plan: 2 to change, 1 not known yet, 7 kept."
 std::string counts_line(const PlanCounts& counts, const terminal::Paint& paint);
 

@@ -90,6 +90,15 @@ TEST_CASE("text from files cannot play with the terminal") {
   CHECK(terminal::printable("Grüße\tä") == "Grüße\tä");
 }
 
+TEST_CASE("what needs root says so, and so does the top of a plan that another user has made") {
+  engine::PlannedState state = kFile;
+  CHECK(plan_block(state, terminal::Paint(false)).find("needs root") == std::string::npos);
+  state.needs_root = true;
+  CHECK(plan_block(state, terminal::Paint(false)).find("needs root: apply it as root\n") !=
+        std::string::npos);
+  CHECK(cli::not_root_line("bob", terminal::Paint(false)).starts_with("Planned as bob, not as root:"));
+}
+
 TEST_CASE("text is filled to the width, and colours take no room") {
   CHECK(terminal::wrap("one two three", "- ", "  ", 9) == "- one two\n  three");
   CHECK(terminal::wrap("\x1b[1mone\x1b[0m two", "", "", 7) == "\x1b[1mone\x1b[0m two");

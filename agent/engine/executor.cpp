@@ -1,7 +1,5 @@
 #include "agent/engine/executor.hpp"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <iterator>
 
@@ -180,6 +178,7 @@ StateResult Executor::execute(const Job& job) {
     result.begun_in = job.begun->begun_in;
     result.changes = job.begun->changes;
   }
+  const bool can_resume = job.begun && state.type->rereadable();
   const Clock::time_point started = Clock::now();
   const auto finish = [&](Outcome outcome, std::string comment) {
     result.outcome = outcome;
@@ -192,8 +191,11 @@ StateResult Executor::execute(const Job& job) {
   };
 
   Prepared prepared =
-      prepare(state, kNothingPlanned, parts_.machine, parts_.watches, parts_.interrupt, !job.begun);
+      prepare(state, kNothingPlanned, parts_.machine, parts_.watches, parts_.interrupt, !can_resume);
   if (prepared.next == Prepared::Next::skip) {
+    // Nobody can tell what became of what was begun: it is not this result that speaks of it.
+    result.begun_in.reset();
+    result.changes.clear();
     if (job.expected_plan.empty() || job.expected_plan == kSkippedFingerprint)
       return finish(Outcome::skipped, "Skipped: its condition does not hold");
     return finish(Outcome::failed, not_as_planned("the condition of the state does not hold any more"));
@@ -213,9 +215,17 @@ StateResult Executor::execute(const Job& job) {
       if (auto stored = parts_.watches.store_reacted(state.id, current.reacted, prepared.watch); !stored)
         result.comment += "\nCannot remember who has reacted: " + stored.error().message();
     if (is_success(result.outcome) || result.outcome == Outcome::cancelled) break;
-    if (attempt > state.retries || !pause_before_retry()) break;
+    if (attempt > state.retries) break;
+    if (const std::string why = parts_.rest_between_attempts(); !why.empty()) {
+      result.comment += "\nNot tried again after attempt " + std::to_string(attempt) + " of " +
+                        std::to_string(state.retries + 1) + ": " + why;
+      break;
+    }
+    // What was looked up before may be what has come into being meanwhile.
+    parts_.machine.invalidate_caches();
     if (current.has_begun) begun = std::move(result.changes);
   }
+  if (prepared.watch.triggered && result.outcome != Outcome::kept) result.cause = Cause::trigger;
   if (is_success(result.outcome) && state.type->watches_files()) {
     if (auto stored = parts_.watches.store(state.id, prepared.watch); !stored)
       return finish(Outcome::failed,
@@ -241,7 +251,10 @@ void Executor::run(Attempt& attempt) {
   switch (plan.verdict) {
     case states::Verdict::kept:
       result.outcome = Outcome::kept;
-      if (!attempt.begun.empty()) {
+      // A guard holds it back; that says nothing of what was begun before.
+      if (!state.type->rereadable() && result.attempt == 1) {
+        result.begun_in.reset();
+      } else if (!attempt.begun.empty()) {
         // Made before, by somebody who could not say so.
         result.outcome = Outcome::changed;
         result.resumed = attempt.job.begun != nullptr;
@@ -262,6 +275,7 @@ void Executor::run(Attempt& attempt) {
 void Executor::apply(Attempt& attempt, const states::Plan& plan) {
   const recipe::State& state = attempt.job.state;
   StateResult& result = attempt.result;
+  if (plan.is_refresh) result.cause = Cause::refresh;
   const std::string mark = short_mark(result.changes);
   result.changes = added_to(attempt.begun, std::move(result.changes));
 
@@ -331,17 +345,6 @@ base::Result<void> Executor::note_watches(Attempt& attempt, const states::Plan& 
         return noted;
   if (!attempt.watch.triggered) return {};
   return parts_.watches.begin(job.state.id, attempt.watch);
-}
-
-bool Executor::pause_before_retry() {
-  const Clock::time_point until = Clock::now() + parts_.retry_delay;
-  while (!parts_.interrupt.requested()) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
-    if (left <= 0) return true;
-    pollfd wake{parts_.interrupt.wait_fd(), POLLIN, 0};
-    ::poll(&wake, wake.fd >= 0 ? 1 : 0, static_cast<int>(left));
-  }
-  return false;
 }
 
 }  // namespace agent::engine

@@ -2,6 +2,7 @@
 // kept then.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "agent/engine/committer.hpp"
@@ -25,7 +26,9 @@ class Executor {
     const base::Redactor& redactor;
     base::Interrupt& interrupt;
     states::Waits& waits;
-    std::chrono::milliseconds retry_delay;
+    // Called between two attempts of a state: rests, and lets whatever waits go first. Says why the state is
+    // not to be tried again, or "".
+    std::function<std::string()> rest_between_attempts;
     bool wants_diffs = true;
   };
   explicit Executor(const Parts& parts) : parts_(parts), watchers_(parts.watches, parts.machine) {}
@@ -36,7 +39,8 @@ class Executor {
     std::size_t index = 0;
     const RunRound& place;
     std::int64_t version = 1;
-    // What a killed run had begun to do in this state, if it had.
+    // What a killed run had begun to do in this state, if it had. A result that says nothing of it
+    // (`begun_in` is empty) leaves it to the caller to report.
     const Journal::Entry* begun = nullptr;
     // What the plan must look like, for a saved plan; empty: anything.
     std::string_view expected_plan;
@@ -51,7 +55,6 @@ class Executor {
   void run(Attempt& attempt);
   void apply(Attempt& attempt, const states::Plan& plan);
   base::Result<void> note_watches(Attempt& attempt, const states::Plan& plan);
-  bool pause_before_retry();
 
   Parts parts_;
   Watchers watchers_;

@@ -51,6 +51,7 @@ class Inbox final : public base::Interrupt {
   // While a state outside the recipe runs, only a stop `now` and its own cancellation end it.
   void begin_run(const std::string& run_id);
   void end_run() { run_.reset(); }
+  bool is_in_run() const { return run_.has_value(); }
   std::optional<std::chrono::milliseconds> take_round_delay() {
     return std::exchange(round_delay_, std::nullopt);
   }

@@ -24,7 +24,7 @@ ManagedHost::Condition ManagedHost::check(const recipe::When& when, const states
   Condition condition;
   const auto require = [&](std::string_view path, bool wanted) {
     const std::string clean = *base::clean_path(path);  // checked when the recipe was read
-    const states::Overlay::Entry* planned = overlay.path(clean);
+    const states::Overlay::Entry* planned = overlay.followed(clean);
     bool is_there = planned && planned->effect.present;
     if (!planned) {
       // Follows links, as `test -e` does, but none that a user could point anywhere.
@@ -33,8 +33,8 @@ ManagedHost::Condition ManagedHost::check(const recipe::When& when, const states
       if (!found && found.error().code() == base::ErrorCode::permission)
         condition.problem = "Its condition cannot be told: " + found.error().message();
     }
-    const states::Overlay::Entry* provider =
-        planned || is_there ? nullptr : overlay.provider(states::EffectKind::file, clean);
+    const states::Overlay::Entry* provider = overlay.take_doubt();
+    if (!provider && !planned && !is_there) provider = overlay.provider(states::EffectKind::file, clean);
     if (provider)
       condition.depends_on = provider;
     else if (is_there != wanted)

@@ -77,6 +77,22 @@ bool is_success(Outcome outcome) {
   return outcome == Outcome::kept || outcome == Outcome::changed || outcome == Outcome::skipped;
 }
 
+std::string_view cause_name(Cause cause) {
+  switch (cause) {
+    case Cause::none:
+      return "";
+    case Cause::new_recipe:
+      return "new recipe";
+    case Cause::drift:
+      return "drift";
+    case Cause::trigger:
+      return "trigger";
+    case Cause::refresh:
+      return "refresh";
+  }
+  return "";
+}
+
 std::string_view verdict_name(states::Verdict verdict) {
   switch (verdict) {
     case states::Verdict::kept:

@@ -24,6 +24,16 @@ bool is_success(Outcome outcome);
 
 std::string_view verdict_name(states::Verdict verdict);
 
+// Why a state was changed, or was to be.
+enum class Cause {
+  none,        // it was not
+  new_recipe,  // it has not been as asked before
+  drift,       // it has been, and was not any more
+  trigger,     // a file that it watches has changed
+  refresh,     // it is done again from time to time, whatever is there
+};
+std::string_view cause_name(Cause cause);  // "" for none
+
 // ---- commands: into the worker
 
 enum class OnChange { finish, kill };  // what a new recipe does to the state that is running
@@ -131,6 +141,7 @@ struct StateResult {
   std::uint64_t round = 0;
   std::size_t index = 0;
   Outcome outcome = Outcome::kept;
+  Cause cause = Cause::none;
   std::string comment;
   std::string output;
   std::vector<states::Change> changes;
@@ -158,7 +169,7 @@ struct RoundEnd {
   std::size_t counts[kOutcomes] = {};  // by Outcome
   std::size_t not_reached = 0;         // states after the one that failed
   std::chrono::microseconds duration{};
-  std::vector<std::string> drift;                 // changed though an earlier round had them right
+  std::vector<std::string> drift;                 // changed, and that was the cause
   std::optional<std::chrono::milliseconds> next;  // when the next round starts; none when the worker stops
 };
 
@@ -170,11 +181,13 @@ struct PlannedState {
   std::string message;
   std::vector<states::Change> changes;
   std::string depends_on;
+  bool needs_root = false;  // it was planned by another user, who cannot do it as far as is known
   std::string fingerprint;  // of verdict and changes, for `apply PLAN`; empty when not asked for
 };
 struct PlanResult {
   std::string request;
   std::int64_t version = 1;
+  bool by_root = true;  // false: what it says may need more rights than whoever made it has
   std::vector<PlannedState> states;
 };
 

@@ -12,8 +12,9 @@
 namespace agent::engine {
 
 struct PlanOptions {
-  std::string salt;       // of a saved plan, whose fingerprints are made; "": none
-  std::string state_dir;  // where watch records are read from
+  std::string salt;                     // of a saved plan, whose fingerprints are made; "": none
+  std::string state_dir;                // where watch records are read from
+  std::vector<std::string> done_waits;  // wait states that are known to be done
 };
 
 // `each` is called with every planned state as it comes; may be empty.

@@ -23,18 +23,19 @@ struct Prepared {
   enum class Next {
     plan,
     skip,        // its condition does not hold
-    wait,        // its condition depends on an earlier state, which is only planned
+    wait,        // its condition or its watched files depend on an earlier state, which is only planned
     impossible,  // wrong system, or its condition or watched files cannot be told
     cancelled,   // somebody asked to stop meanwhile
   };
   Next next = Next::plan;
-  std::string problem;     // impossible, cancelled: why
+  std::string problem;     // wait, impossible, cancelled: why
   std::string depends_on;  // wait: id of the earlier state
   WatchState watch;
+  std::string watch_cause;  // id of the earlier state that would change a watched file
 };
 
 // `overlay`: what earlier states would have done, while planning. `condition_counts`: false for a state that
-// was begun: its condition held then, and may be what the change has made untrue.
+// was begun and can be read again: its condition held then, and may be what the change has made untrue.
 Prepared prepare(const recipe::State& state, const states::Overlay& overlay, ManagedHost& machine,
                  WatchStore& watches, base::Interrupt& interrupt, bool condition_counts = true);
 

@@ -22,27 +22,37 @@ Entries last_of_each(Entries entries) {
   return last;
 }
 
-StateResult as_reported(const Journal::Entry& entry, const Entries& all) {
-  // A round goes on only when a state has succeeded.
-  const bool is_made = std::ranges::any_of(all, [&](const Journal::Entry& later) {
-    return later.begun_in == entry.begun_in && later.index > entry.index;
-  });
+StateResult result_of(const Journal::Entry& entry, Outcome outcome, std::string comment) {
   return {.id = entry.id,
           .module = entry.module,
           .run_id = entry.begun_in.run_id,
           .version = entry.version,
           .round = entry.begun_in.round,
           .index = entry.index,
-          .outcome = is_made ? Outcome::changed : Outcome::cancelled,
-          .comment = is_made ? "Made by a run that was killed before it could say so"
-                             : "The run was killed while it made this change, and another recipe has taken "
-                               "its place: the change may have been made, in part or in whole",
+          .outcome = outcome,
+          .comment = std::move(comment),
           .changes = entry.changes,
           .resumed = true,
           .started = std::chrono::system_clock::now()};
 }
 
+StateResult as_reported(const Journal::Entry& entry, const Entries& all) {
+  // A round goes on only when a state has succeeded.
+  const bool is_made = std::ranges::any_of(all, [&](const Journal::Entry& later) {
+    return later.begun_in == entry.begun_in && later.index > entry.index;
+  });
+  if (is_made)
+    return result_of(entry, Outcome::changed, "Made by a run that was killed before it could say so");
+  return as_uncertain(entry, "another recipe has taken its place");
+}
+
 }  // namespace
+
+StateResult as_uncertain(const Journal::Entry& entry, std::string_view why) {
+  return result_of(entry, Outcome::cancelled,
+                   "The run was killed while it made this change, and " + std::string(why) +
+                       ": the change may have been made, in part or in whole");
+}
 
 Recovery recover(Entries unfinished, const recipe::Recipe& recipe, const std::string& root) {
   const Entries entries = last_of_each(std::move(unfinished));

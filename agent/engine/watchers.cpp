@@ -68,8 +68,11 @@ const std::vector<std::size_t>& Watchers::of(const recipe::Recipe& recipe) {
 const std::string& Watchers::real_path(std::string_view watched) {
   if (const auto known = real_.find(watched); known != real_.end()) return known->second;
   const auto end = machine_.tree().follow(watched);
-  std::string real =
-      end ? place_of(end->get(), real_root(machine_.host().root, machine_.tree())) : std::string();
+  // What is missing has a place, too: where it would be put.
+  const auto clean = base::clean_path(watched);
+  std::string real = end     ? place_of(end->get(), real_root(machine_.host().root, machine_.tree()))
+                     : clean ? machine_.tree().real_path(*clean)
+                             : std::string();
   return real_.insert_or_assign(std::string(watched), std::move(real)).first->second;
 }
 
@@ -105,7 +108,8 @@ Result<void> Watchers::before_change(const recipe::Recipe& recipe, const RunRoun
     written.push_back({path, std::move(real), leads_elsewhere});
   };
   for (const Effect& effect : plan.effects)
-    if (is_path(effect))
+    // What a package may do to its files is in `anything`.
+    if (is_path(effect) && effect.certain && !effect.attributes_only)
       add(effect.name,
           effect.kind == EffectKind::link || (effect.kind == EffectKind::directory && !effect.present));
   for (const std::string& path : plan.written)

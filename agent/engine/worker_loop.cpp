@@ -51,8 +51,9 @@ WorkerLoop::WorkerLoop(const WorkerSettings& settings, base::Redactor& redactor,
                  .redactor = redactor_,
                  .interrupt = inbox_,
                  .waits = *this,
-                 .retry_delay = settings.retry_delay,
+                 .rest_between_attempts = [this] { return rest_between_attempts(); },
                  .wants_diffs = settings.wants_diffs}),
+      right_(settings.state_dir + "/" + settings.journal_name + ".right"),
       default_delay_(settings.round_delay) {}
 
 void WorkerLoop::notice(Notice::Level level, std::string text) {
@@ -93,7 +94,7 @@ void WorkerLoop::adopt(RunRecipe next) {
   back_off_ = {};
   inbox_.set_current(version_);
   waits_.forget_all_but(version_);
-  was_right_.assign(recipe_->states().size(), false);
+  right_.adopt(*recipe_);
 }
 
 // The same states, under another version from now on.
@@ -149,8 +150,7 @@ void WorkerLoop::report_leftover(StateResult leftover) {
     return;
   }
   // Whoever applies a recipe by hand counts the results of that recipe.
-  std::string text =
-      "a run of another recipe was killed when it had begun to change its state " + leftover.id;
+  std::string text = "a run was killed when it had begun to change its state " + leftover.id;
   for (const states::Change& change : leftover.changes)
     text += (&change == &leftover.changes.front() ? ": " : ", ") + change.what;
   notice(Notice::Level::warning, std::move(text));
@@ -204,6 +204,7 @@ WorkerLoop::RoundExit WorkerLoop::run_round() {
     if (auto cleared = journal_->clear(); !cleared) notice(Notice::Level::warning, cleared.error().message());
   }
   save_cursor(exit);
+  if (auto saved = right_.save(*recipe_); !saved) notice(Notice::Level::warning, saved.error().message());
   lock_.release();
   in_round_ = false;
   return exit;
@@ -251,6 +252,8 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
                                                                  : std::string_view(),
                                             .plan_salt = settings_.plan_salt});
     result.version = version_;  // a wait may have seen it move
+    if (begun != begun_.end() && !result.begun_in)
+      report_leftover(as_uncertain(*begun, "what it was for does not hold any more"));
     std::erase_if(begun_, [&](const Journal::Entry& entry) { return entry.index == index; });
     count(result, end);
     if (settings_.reports && result.outcome != Outcome::kept)
@@ -273,13 +276,17 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
   return RoundExit::converged;
 }
 
-void WorkerLoop::count(const StateResult& result, RoundEnd& end) {
+void WorkerLoop::count(StateResult& result, RoundEnd& end) {
   ++end.counts[static_cast<std::size_t>(result.outcome)];
+  const bool was_right = right_.contains(result.index);
+  const bool is_calm = result.outcome == Outcome::kept || result.outcome == Outcome::skipped;
   // What cannot be read again is done in every round: that is no drift.
-  if (result.outcome == Outcome::changed && was_right_[result.index] &&
-      recipe_->states()[result.index].type->rereadable())
-    end.drift.push_back(result.id);
-  if (result.outcome == Outcome::changed || result.outcome == Outcome::kept) was_right_[result.index] = true;
+  if (!is_calm && result.cause == Cause::none)
+    result.cause = !was_right                                           ? Cause::new_recipe
+                   : recipe_->states()[result.index].type->rereadable() ? Cause::drift
+                                                                        : Cause::refresh;
+  if (result.outcome == Outcome::changed && result.cause == Cause::drift) end.drift.push_back(result.id);
+  if (result.outcome == Outcome::changed || result.outcome == Outcome::kept) right_.set(result.index, true);
 }
 
 // Changes that could not be synced have left as failures: so they count, and so the round ends. True: there
@@ -291,12 +298,31 @@ bool WorkerLoop::take_back_unsynced(RoundEnd& end) {
     --end.counts[static_cast<std::size_t>(Outcome::changed)];
     ++end.counts[static_cast<std::size_t>(Outcome::failed)];
     std::erase(end.drift, result.id);
-    was_right_[result.index] = false;
+    right_.set(result.index, false);
   }
   if (unsynced.empty()) return false;
   next_round_in_ = back_off(unsynced.front());
   last_failure_ = unsynced.front();
   return true;
+}
+
+// A state that fails again and again must not hold up what waits: its attempts may go on for hours.
+std::string WorkerLoop::rest_between_attempts() {
+  const Clock::time_point until = Clock::now() + settings_.retry_delay;
+  while (true) {
+    inbox_.drain();
+    if (inbox_.requested()) return "cancelled";
+    if (inbox_.stops_before_next_state()) return "the agent stops";
+    if (inbox_.has_next()) return "a new recipe waits";
+    // In the middle of an ad-hoc request the others wait for its end, as they came after it.
+    if (inbox_.has_ad_hoc() && !inbox_.is_in_run()) serve_ad_hoc_requests();
+    if (Clock::now() >= until) return {};
+    lock_.release();  // other runs that wait go first, too
+    inbox_.wait_until(until);
+    const auto locked = take_lock();
+    const bool has_come = inbox_.requested() || inbox_.stops_before_next_state() || inbox_.has_next();
+    if (!locked && !has_come) return locked.error().message();
+  }
 }
 
 // Doubles while the same state fails in the same way.

@@ -14,6 +14,7 @@
 #include "agent/engine/inbox.hpp"
 #include "agent/engine/journal.hpp"
 #include "agent/engine/managed_host.hpp"
+#include "agent/engine/right_states.hpp"
 #include "agent/engine/run_lock.hpp"
 #include "agent/engine/satisfied_waits.hpp"
 #include "agent/engine/watch_store.hpp"
@@ -48,9 +49,10 @@ class WorkerLoop final : private states::Waits {
   RoundExit run_states(RoundEnd& end);
   void save_cursor(RoundExit exit);
   void move_place(std::size_t next);
-  void count(const StateResult& result, RoundEnd& end);
+  void count(StateResult& result, RoundEnd& end);
   bool take_back_unsynced(RoundEnd& end);
   std::chrono::milliseconds back_off(const StateResult& failed);
+  std::string rest_between_attempts();
   void notice(Notice::Level level, std::string text);
 
   // Waits, for meta.wait.
@@ -84,7 +86,7 @@ class WorkerLoop final : private states::Waits {
   bool in_round_ = false;              // the lock is ours
   // Keys of reports that are on their way to the spool, while the journal has them too.
   std::set<std::string> answered_;
-  std::vector<bool> was_right_;  // per state: some round had it right
+  RightStates right_;  // those that some round, or an agent before this one, had right
   StateResult last_failure_;
   std::chrono::milliseconds default_delay_;  // between rounds, unless the recipe says its own
   std::optional<std::chrono::milliseconds> recipe_delay_;

@@ -51,6 +51,13 @@ std::vector<Journal::Entry> unfinished(const Bench& bench, const std::string& na
   return *entries;
 }
 
+// Keeps all reports.
+class KeptReports final : public ReportSink {
+ public:
+  base::Result<void> append(std::span<const Event>) override { return {}; }
+  bool knows(const std::string&) const override { return false; }
+};
+
 // A module whose apply() stops at a gate, so that a test can do things meanwhile.
 std::atomic<bool> at_gate;
 std::atomic<bool> gate_open;
@@ -383,4 +390,63 @@ TEST_CASE(
     bench.run(recipe);
     CHECK(bench.next<RoundStarted>()->first == 0);
   }
+}
+
+TEST_CASE("a command that was begun does not run again when its condition does not hold any more") {
+  Bench bench;
+  bench.use_running_system();
+  const std::string marker = bench.path("/dir/marker");
+  const std::string ran = bench.path("/dir/ran");
+  std::string text;
+  SUBCASE("by the recipe's condition") {
+    text = "states: [{ id: c, when: { path_absent: " + marker +
+           " }, module: linux.cmd, parameter: { cmd: touch " + ran + " } }]";
+  }
+  SUBCASE("by a guard of the command") {
+    text = "states: [{ id: c, module: linux.cmd, parameter: { cmd: touch " + ran + ", if-path-absent: [" +
+           marker + "] } }]";
+  }
+  const auto loaded = recipe::load_text("test", text, tests::engine_registry());
+  REQUIRE(loaded.recipe);
+  fs::create_directories(bench.state_path(""));
+  auto journal = Journal::open(bench.state_path("run.journal"));
+  REQUIRE(journal);
+  REQUIRE((*journal)->begin({.digest = loaded.recipe->digest(),
+                             .begun_in = {.run_id = "killed", .round = 1},
+                             .id = "c",
+                             .module = "linux.cmd",
+                             .changes = {{.what = "command", .after = "touch"}}}));
+  write(marker, "");  // the command made it before it was killed
+
+  auto kept = std::make_shared<KeptReports>();
+  bench.settings().reports = kept;
+  const auto results = bench.apply(text, true);
+  CHECK_FALSE(fs::exists(ran));
+  REQUIRE(results.size() == 2);
+  CHECK(results[0].outcome == Outcome::cancelled);
+  CHECK(results[0].run_id == "killed");
+  CHECK(results[0].comment.find("may have been made, in part or in whole") != std::string::npos);
+  CHECK(is_success(results[1].outcome));
+  CHECK(results[1].changes.empty());
+  CHECK(unfinished(bench).empty());
+}
+
+TEST_CASE("what can be read again goes on though its condition does not hold any more") {
+  Bench bench;
+  const std::string text =
+      "states: [{ id: f, when: { path_absent: /dir/f }, module: linux.file, parameter: { path: /dir/f, "
+      "content: "
+      "whole } }]";
+  const auto loaded = recipe::load_text("test", text, tests::engine_registry());
+  REQUIRE(loaded.recipe);
+  fs::create_directories(bench.state_path(""));
+  auto journal = Journal::open(bench.state_path("run.journal"));
+  REQUIRE((*journal)->begin({.digest = loaded.recipe->digest(),
+                             .root = bench.settings().host.root,
+                             .id = "f",
+                             .changes = {{.what = "/dir/f", .after = "file"}}}));
+  write(bench.path("/dir/f"), "half");
+  const auto results = bench.apply(text, true);
+  REQUIRE(results.size() == 1);
+  CHECK(results[0].outcome == Outcome::changed);
 }

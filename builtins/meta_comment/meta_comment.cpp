@@ -27,6 +27,7 @@ class Comment final : public State<Params> {
   PlanWith<NoSteps> plan(const Params& params, Context& context) const override;
   Applied apply(const Params& params, const Plan& plan, const NoSteps& steps,
                 ApplyContext& context) const override;
+  std::vector<Effect> touched(const Params&) const override { return {}; }
 };
 
 PlanWith<NoSteps> Comment::plan(const Params&, Context&) const {

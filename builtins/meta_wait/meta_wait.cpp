@@ -29,6 +29,7 @@ class Wait final : public State<Params> {
   PlanWith<NoSteps> plan(const Params& params, Context& context) const override;
   Applied apply(const Params& params, const Plan& plan, const NoSteps& steps,
                 ApplyContext& context) const override;
+  std::vector<Effect> touched(const Params&) const override { return {}; }
 };
 
 PlanWith<NoSteps> Wait::plan(const Params&, Context& context) const {

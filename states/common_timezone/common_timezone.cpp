@@ -49,11 +49,19 @@ class Timezone final : public State<Params, Steps> {
   PlanWith<Steps> plan(const Params& params, Context& context) const override;
   Applied apply(const Params& params, const Plan& plan, const Steps& steps,
                 ApplyContext& context) const override;
+  std::vector<Effect> touched(const Params& params) const override;
 };
 
 base::Result<void> Timezone::check(const Params& params) const {
   if (is_zone_name(params.name)) return {};
   return base::Error(base::ErrorCode::invalid, "Unknown time zone '" + std::string(params.name) + "'");
+}
+
+std::vector<Effect> Timezone::touched(const Params& params) const {
+  std::vector<Effect> touched{{.kind = EffectKind::link, .name = std::string(kLocaltime)},
+                              {.kind = EffectKind::file, .name = std::string(kTimezone)}};
+  if (params.use_utc) touched.push_back({.kind = EffectKind::file, .name = std::string(kAdjtime)});
+  return touched;
 }
 
 std::optional<Plan> stop_for_earlier_states(const Params& params, Context& context) {

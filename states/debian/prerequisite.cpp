@@ -56,6 +56,8 @@ base::Result<std::optional<Change>> plan_program(const Context& context, const P
   if (base::find_program(needed.program)) return std::optional<Change>();
   const std::string package(package_for(context, needed));
   if (package.empty()) return missing(needed, {});
+  const Overlay::Entry* planned = context.overlay.find(EffectKind::package, package);
+  if (planned && planned->effect.present) return std::optional<Change>();
   return std::optional(Change{.what = "package " + package, .before = "absent", .after = "installed"});
 }
 

@@ -37,6 +37,9 @@ std::variant<base::Attributes, Plan> resolve_owner(std::optional<std::string_vie
                                                    std::optional<Mode> mode, Context& context) {
   base::Attributes wanted;
   if (mode) wanted.mode = mode->bits;
+  // Names that are here may get other numbers by then.
+  if (user) context.overlay.find(EffectKind::user, *user);
+  if (group) context.overlay.find(EffectKind::group, *group);
   if (user) {
     wanted.uid = context.accounts.uid_of(*user);
     if (!wanted.uid && !would_exist(EffectKind::user, *user, context))
@@ -75,12 +78,16 @@ void Differences::add(Aspect aspect, std::string_view path, std::string before, 
 }
 
 void compare_attributes(const struct stat& found, const base::Attributes& wanted, std::string_view path,
-                        base::Accounts& accounts, Differences& differences) {
+                        base::Accounts& accounts, Differences& differences,
+                        std::optional<std::string_view> user, std::optional<std::string_view> group) {
   const uid_t uid = wanted.uid.value_or(found.st_uid);
   const gid_t gid = wanted.gid.value_or(found.st_gid);
-  if (uid != found.st_uid || gid != found.st_gid)
+  const bool user_comes = user && !wanted.uid;
+  const bool group_comes = group && !wanted.gid;
+  if (uid != found.st_uid || gid != found.st_gid || user_comes || group_comes)
     differences.add(Aspect::owner, path, owner_text(found.st_uid, found.st_gid, accounts),
-                    owner_text(uid, gid, accounts));
+                    (user_comes ? std::string(*user) : accounts.user_name(uid)) + ":" +
+                        (group_comes ? std::string(*group) : accounts.group_name(gid)));
   if (const mode_t mode = base::mode_after(found, wanted); mode != (found.st_mode & 07777))
     differences.add(Aspect::mode, path, mode_text(found.st_mode), mode_text(mode));
 }

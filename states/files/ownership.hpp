@@ -38,9 +38,12 @@ struct Differences {
 };
 
 // Adds the owner and the mode where they differ from what is there; also bits of the mode that go with the
-// owner.
+// owner. `user` and `group`: as they were given; one that an earlier state would create has no number yet, and
+// is another one than what is there.
 void compare_attributes(const struct stat& found, const base::Attributes& wanted, std::string_view path,
-                        base::Accounts& accounts, Differences& differences);
+                        base::Accounts& accounts, Differences& differences,
+                        std::optional<std::string_view> user = std::nullopt,
+                        std::optional<std::string_view> group = std::nullopt);
 
 // "0644"
 std::string mode_text(mode_t mode);

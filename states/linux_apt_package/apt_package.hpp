@@ -44,6 +44,7 @@ class AptPackage final : public State<Params, Steps> {
   PlanWith<Steps> plan(const Params& params, Context& context) const override;
   Applied apply(const Params& params, const Plan& plan, const Steps& steps,
                 ApplyContext& context) const override;
+  std::vector<Effect> touched(const Params& params) const override;
 
   debian::AptPatience patience_;
 };

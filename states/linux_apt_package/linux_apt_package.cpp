@@ -17,6 +17,14 @@ base::Result<void> AptPackage::check(const Params& params) const {
   return {};
 }
 
+std::vector<Effect> AptPackage::touched(const Params& params) const {
+  std::vector<Effect> touched;
+  if (const auto request = read_request(params.name))
+    for (const Entry& entry : request->entries)
+      touched.push_back({.kind = EffectKind::package, .name = entry.name});
+  return touched;
+}
+
 PlanWith<Steps> AptPackage::plan(const Params& params, Context& context) const {
   return plan_packages(params, context);
 }

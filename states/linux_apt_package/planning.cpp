@@ -10,6 +10,7 @@
 #include "states/debian/apt_cache.hpp"
 #include "states/debian/apt_lists.hpp"
 #include "states/debian/debian_version.hpp"
+#include "states/debian/package_files.hpp"
 #include "states/linux_apt_package/choosing.hpp"
 #include "states/linux_apt_package/package_file.hpp"
 #include "states/linux_apt_package/removals.hpp"
@@ -75,7 +76,8 @@ std::variant<Item, Plan> judge(Entry entry, const debian::DpkgStatus& status, Co
   if (package && package->is_installed()) item.before = package->version;
   if (const Overlay::Entry* earlier = context.overlay.find(EffectKind::package, entry.name)) {
     wanted = is_as_wanted_after(earlier->effect, entry.want);
-    if (!wanted)
+    // Nor is it known what would be removed, or replaced, by then.
+    if (!wanted || !*wanted)
       return Plan::unknown(earlier->state_id,
                            "package " + entry.name + " depends on what an earlier state does to it");
     item.found = earlier->effect.present ? "installed" : "absent";
@@ -175,6 +177,16 @@ std::vector<std::string> describe(Steps& steps, const std::optional<debian::AptC
   return unlisted;
 }
 
+// The files of packages that are here and would be removed or replaced: nobody can say what becomes of each.
+void add_files_of_packages(const debian::DpkgStatus& status, Context& context, Plan& plan) {
+  std::vector<Effect> files;
+  for (const Effect& effect : plan.effects)
+    for (std::string& path :
+         debian::files_of_package(effect.name, status.native_architecture(), context.tree))
+      files.push_back({.kind = EffectKind::file, .name = std::move(path), .certain = false});
+  std::ranges::move(files, std::back_inserter(plan.effects));
+}
+
 // Debconf answers that are not there now: fine, unknown or a failure, as for every file that a state needs.
 std::optional<Plan> check_debconf(const Params& params, Context& context) {
   if (!params.deb_conf_file) return std::nullopt;
@@ -251,6 +263,7 @@ PlanWith<Steps> plan_packages(const Params& params, Context& context) {
     plan.changes.push_back({.what = "package lists",
                             .before = "refreshed " + debian::lists_age_text(context),
                             .after = "refreshed"});
+  plan.is_refresh = refresh && plan.changes.size() == 1;
   if (plan.changes.empty()) return Plan::kept(kept_message(steps));
   const bool installs = std::ranges::any_of(plan.effects, &Effect::present);
   if (installs)
@@ -266,6 +279,7 @@ PlanWith<Steps> plan_packages(const Params& params, Context& context) {
   describe_unnamed(steps, plan);
   plan.verdict = Verdict::change;
   plan.message = plan_message(steps, refresh);
+  add_files_of_packages(**status, context, plan);
   return {std::move(plan), std::move(steps)};
 }
 

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "states/debian/apt_lists.hpp"
 #include "states/files/marking.hpp"
+#include "states/files/missing_folders.hpp"
 #include "states/files/ownership.hpp"
 #include "states/files/replacing.hpp"
 #include "states/files/validation.hpp"
@@ -60,6 +61,7 @@ class AptRepo final : public State<Params, Steps> {
   PlanWith<Steps> plan(const Params& params, Context& context) const override;
   Applied apply(const Params& params, const Plan& plan, const Steps& steps,
                 ApplyContext& context) const override;
+  std::vector<Effect> touched(const Params& params) const override;
 };
 
 // Apt ignores files with other characters in their names.
@@ -79,22 +81,14 @@ std::string path_of(const Params& params) {
   return path + (params.content.starts_with("Types:") ? ".sources" : ".list");
 }
 
+std::vector<Effect> AptRepo::touched(const Params& params) const {
+  return {{.kind = EffectKind::file, .name = path_of(params)}};
+}
+
 std::string content_of(const Params& params) {
   std::string content(params.content);
   if (!content.empty() && !content.ends_with('\n')) content += '\n';
   return content;
-}
-
-base::Result<std::vector<std::string>> missing_folders(std::string_view path, Context& context) {
-  std::vector<std::string> missing;
-  for (std::string_view folder = base::split_path(path).folder; folder != "/";
-       folder = base::split_path(folder).folder) {
-    auto found = context.tree.look(folder);
-    if (!found) return std::move(found).error();
-    if (*found) break;
-    missing.insert(missing.begin(), std::string(folder));
-  }
-  return missing;
 }
 
 // "https://user:password@host": old recipes have them, and a diff must not.
@@ -126,7 +120,7 @@ PlanWith<Steps> AptRepo::plan(const Params& params, Context& context) const {
   Plan plan;
   files::Differences differences;
   if (!*looked) {
-    auto missing = missing_folders(path, context);
+    auto missing = files::missing_folders(path, context);
     if (!missing) return Plan::fail(missing.error());
     steps.missing_folders = std::move(*missing);
     plan.changes.push_back({.what = path,

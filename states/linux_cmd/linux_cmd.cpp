@@ -123,7 +123,7 @@ base::Result<std::optional<struct stat>> found_at(std::string_view path, std::op
 const Overlay::Entry* planned_at(std::string_view path, const Context& context) {
   if (context.overlay.empty()) return nullptr;
   auto clean = base::clean_path(path);
-  return clean ? context.overlay.path(*clean) : nullptr;
+  return clean ? context.overlay.followed(*clean) : nullptr;
 }
 
 base::Result<bool> exists(std::string_view path, std::optional<uid_t> whose, Context& context) {

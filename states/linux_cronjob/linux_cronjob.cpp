@@ -53,6 +53,7 @@ class Cronjob final : public State<Params, Steps> {
   PlanWith<Steps> plan(const Params& params, Context& context) const override;
   Applied apply(const Params& params, const Plan& plan, const Steps& steps,
                 ApplyContext& context) const override;
+  std::vector<Effect> touched(const Params& params) const override;
 };
 
 base::Error invalid(std::string message) {
@@ -94,16 +95,29 @@ std::string times_of(const Params& params) {
   return times;
 }
 
+std::string crontab_path(const std::string& user, const Context& context) {
+  const bool debian = context.host.os.family == base::OsRelease::Family::debian;
+  return (debian ? "/var/spool/cron/crontabs/" : "/var/spool/cron/") + user;
+}
+
 // The user's crontab as crontab(1) would list it; empty when there is none.
 base::Result<std::string> read_crontab(const std::string& user, Context& context) {
-  const bool debian = context.host.os.family == base::OsRelease::Family::debian;
-  const std::string path = (debian ? "/var/spool/cron/crontabs/" : "/var/spool/cron/") + user;
+  const std::string path = crontab_path(user, context);
+  if (const Overlay::Entry* planned = context.overlay.path(path); planned && planned->effect.content)
+    return *planned->effect.content;
   auto found = context.tree.look(path);
   if (!found) return std::move(found).error();
   if (!*found) return std::string();
   auto spooled = context.tree.read(path, kLargestCrontab);
   if (!spooled) return std::move(spooled).error();
   return std::string(without_header(*spooled));
+}
+
+std::vector<Effect> Cronjob::touched(const Params& params) const {
+  std::vector<Effect> touched{{.kind = EffectKind::package, .name = std::string(kNeeded.debian_package)}};
+  for (const char* folder : {"/var/spool/cron/crontabs/", "/var/spool/cron/"})
+    touched.push_back({.kind = EffectKind::file, .name = folder + std::string(params.user)});
+  return touched;
 }
 
 // The account's name, or the plan that stops here. Nothing for a user that an earlier state would create.
@@ -131,7 +145,7 @@ PlanWith<Steps> Cronjob::plan(const Params& params, Context& context) const {
   if (auto* stop = std::get_if<Plan>(&account)) return std::move(*stop);
   const auto& name = std::get<std::optional<std::string>>(account);
   Steps steps{.user = name.value_or(std::string(params.user))};
-  auto present = name ? read_crontab(steps.user, context) : base::Result<std::string>(std::string());
+  auto present = read_crontab(steps.user, context);
   if (!present) return Plan::fail(present.error());
 
   Crontab crontab(*present);
@@ -153,9 +167,14 @@ PlanWith<Steps> Cronjob::plan(const Params& params, Context& context) const {
 
   auto package = debian::plan_program(context, kNeeded);
   if (!package) return Plan::fail(package.error());
-  if (*package) plan.changes.insert(plan.changes.begin(), std::move(**package));
+  if (*package) {
+    plan.effects.push_back({.kind = EffectKind::package, .name = std::string(kNeeded.debian_package)});
+    plan.changes.insert(plan.changes.begin(), std::move(**package));
+  }
   plan.verdict = Verdict::change;
   steps.text = crontab.text();
+  plan.effects.push_back(
+      {.kind = EffectKind::file, .name = crontab_path(steps.user, context), .content = steps.text});
   steps.before = std::move(*present);
   return {std::move(plan), std::move(steps)};
 }

@@ -67,6 +67,7 @@ class Dir final : public State<Params, Steps> {
   PlanWith<Steps> plan(const Params& params, Context& context) const override;
   Applied apply(const Params& params, const Plan& plan, const Steps& steps,
                 ApplyContext& context) const override;
+  std::vector<Effect> touched(const Params& params) const override;
 };
 
 // An Item, or a Plan that stops the whole state.
@@ -91,6 +92,15 @@ base::Result<void> Dir::check(const Params& params) const {
   return {};
 }
 
+std::vector<Effect> Dir::touched(const Params& params) const {
+  std::vector<Effect> touched;
+  for (std::string_view path : params.path)
+    if (auto clean = base::clean_path(path))
+      touched.push_back(
+          {.kind = EffectKind::directory, .name = std::move(*clean), .below = params.recursive});
+  return touched;
+}
+
 Item impossible(const std::string& path, std::string why) {
   return {.path = path, .action = Item::Action::impossible, .comment = std::move(why)};
 }
@@ -100,16 +110,13 @@ base::Result<std::optional<struct stat>> look_at_directory(const std::string& pa
   auto found = tree.look(path);
   if (!found || !*found || S_ISDIR((*found)->st_mode)) return found;
   if (S_ISLNK((*found)->st_mode)) {
+    (void)tree.look(tree.real_end(path));  // an earlier state may change what it leads to
     auto opened = tree.folder(path);
     struct stat st {};
     if (opened && ::fstat(*opened, &st) == 0) return std::optional(st);
     if (!opened && opened.error().code() == base::ErrorCode::permission) return std::move(opened).error();
   }
   return base::Error(base::ErrorCode::exists, path + " exists and is not a directory");
-}
-
-std::string given_owner(const Params& params) {
-  return std::string(params.user.value_or("")) + ":" + std::string(params.group.value_or(""));
 }
 
 Item plan_create(const std::string& path, Planning& planning) {
@@ -155,11 +162,8 @@ base::Result<std::size_t> compare_below(const std::string& path, Planning& plann
 Item plan_existing(const std::string& path, const struct stat& found, Planning& planning) {
   const Params& params = planning.params;
   files::Differences own;
-  files::compare_attributes(found, planning.given, path, planning.context.accounts, own);
-  const bool pending_owner = (params.user && !planning.given.uid) || (params.group && !planning.given.gid);
-  if (pending_owner)
-    own.add(files::Aspect::owner, path,
-            files::owner_text(found.st_uid, found.st_gid, planning.context.accounts), given_owner(params));
+  files::compare_attributes(found, planning.given, path, planning.context.accounts, own, params.user,
+                            params.group);
   Item item{.path = path, .itself = !own.changes.empty(), .summary = std::move(own.summary)};
   std::ranges::move(own.changes, std::back_inserter(planning.plan.changes));
   if (params.recursive) {
@@ -173,8 +177,18 @@ Item plan_existing(const std::string& path, const struct stat& found, Planning& 
   }
   item.action = Item::Action::update;
   item.seen = base::Seen(found);
-  planning.plan.effects.push_back({.kind = EffectKind::directory, .name = path});
+  planning.plan.effects.push_back(
+      {.kind = EffectKind::directory, .name = path, .attributes_only = true, .below = item.below});
   return item;
+}
+
+// What is below a directory depends on an earlier state: who that is. How much there will be to do is not
+// known then.
+const Overlay::Entry* planned_below(const std::string& path, Context& context) {
+  if (context.overlay.empty()) return nullptr;
+  const Overlay::Entry* earlier = context.overlay.below(context.tree.real_path(path));
+  const std::string end = context.tree.real_end(path);  // of a link
+  return earlier || end.empty() ? earlier : context.overlay.below(end);
 }
 
 ItemOrStop plan_present(const std::string& path, Planning& planning) {
@@ -189,6 +203,9 @@ ItemOrStop plan_present(const std::string& path, Planning& planning) {
   auto found = look_at_directory(path, planning.context.tree);
   if (!found) return impossible(path, found.error().message());
   if (!*found) return plan_create(path, planning);
+  if (const Overlay::Entry* earlier = planned_below(path, planning.context); earlier && params.recursive)
+    return Plan::unknown(earlier->state_id,
+                         "what is below " + path + " depends on what an earlier state does");
   return plan_existing(path, **found, planning);
 }
 
@@ -202,6 +219,9 @@ ItemOrStop plan_absent(const std::string& path, Planning& planning) {
   const bool is_link = S_ISLNK((*found)->st_mode);
   if (!is_link && !S_ISDIR((*found)->st_mode))
     return impossible(path, path + " exists and is not a directory");
+  if (const Overlay::Entry* earlier = planned_below(path, context); earlier && !is_link)
+    return Plan::unknown(earlier->state_id,
+                         "what is below " + path + " depends on what an earlier state does");
   Change change{.what = path, .before = "a symlink", .after = "absent"};
   if (!is_link) {
     const bool is_marked = !context.plan_salt.empty();
@@ -247,7 +267,8 @@ PlanWith<Steps> Dir::plan(const Params& params, Context& context) const {
   for (std::string_view given : params.path) {
     auto path = base::clean_path(given);
     if (!path) return Plan::fail(path.error());
-    if (!seen.insert(*path).second) continue;
+    // The same by another name is the same.
+    if (!seen.insert(params.path.size() > 1 ? context.tree.real_path(*path) : *path).second) continue;
     auto planned = params.absent ? plan_absent(*path, planning) : plan_present(*path, planning);
     if (auto* stop = std::get_if<Plan>(&planned)) return std::move(*stop);
     Item& item = std::get<Item>(planned);
@@ -258,6 +279,7 @@ PlanWith<Steps> Dir::plan(const Params& params, Context& context) const {
   }
   // What can be done is done even if another path cannot work; apply fails in the end.
   plan.verdict = changes ? Verdict::change : fails ? Verdict::fail : Verdict::kept;
+  plan.fails_in_part = changes && fails;
   return {std::move(plan), std::move(steps)};
 }
 

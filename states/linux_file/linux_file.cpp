@@ -68,6 +68,7 @@ class File final : public State<Params, Steps> {
   PlanWith<Steps> plan(const Params& params, Context& context) const override;
   Applied apply(const Params& params, const Plan& plan, const Steps& steps,
                 ApplyContext& context) const override;
+  std::vector<Effect> touched(const Params& params) const override;
 };
 
 base::Result<void> File::check(const Params& params) const {
@@ -78,6 +79,12 @@ base::Result<void> File::check(const Params& params) const {
   if (!params.validate.empty() && !params.content)
     return base::Error(base::ErrorCode::invalid, "'validate' looks at new content: it needs 'content'");
   return files::check_validator(params.validate);
+}
+
+std::vector<Effect> File::touched(const Params& params) const {
+  auto clean = base::clean_path(params.path);
+  if (!clean) return {};
+  return {{.kind = EffectKind::file, .name = std::move(*clean)}};
 }
 
 // A diff for people, unless the content is binary, huge or, by its mode, not for everybody's eyes.
@@ -192,6 +199,7 @@ std::string why_not_his(const Params& params, const std::string& path, const str
   if (!params.content || !base::is_other(found.st_uid)) return {};
   const std::string_view left = left_to_him(params, mode);
   if (left.empty()) return {};
+  (void)context.tree.look(base::split_path(path).folder);  // an earlier state may give it to somebody else
   const auto folder = context.tree.folder(base::split_path(path).folder);
   struct stat in {};
   if (!folder || ::fstat(*folder, &in) != 0 || !base::others_can_write_to(*folder)) return {};
@@ -222,18 +230,14 @@ PlanWith<Steps> plan_existing(const Params& params, const std::string& path, con
   if (!write) return Plan::fail(write.error());
   const bool is_written = *write || must_be_new(params, found, wanted);
   if (is_written) wanted.mode = mode;
-  if (!is_link) files::compare_attributes(found, wanted, path, context.accounts, differences);
-  const bool pending_owner = (params.user && !wanted.uid) || (params.group && !wanted.gid);
-  if (pending_owner)
-    differences.add(files::Aspect::owner, path,
-                    files::owner_text(found.st_uid, found.st_gid, context.accounts),
-                    std::string(params.user.value_or("")) + ":" + std::string(params.group.value_or("")));
+  if (!is_link)
+    files::compare_attributes(found, wanted, path, context.accounts, differences, params.user, params.group);
   if (differences.changes.empty()) return Plan::kept(path + " is as wanted");
 
   Plan plan{.verdict = Verdict::change,
             .message = "Update " + path + " (" + differences.summary + ")",
             .changes = std::move(differences.changes)};
-  plan.effects = {{.kind = EffectKind::file, .name = path}};
+  plan.effects = {{.kind = EffectKind::file, .name = path, .attributes_only = !is_written}};
   if (auto shown = show_costs(path, found, wanted, is_written, context, plan); !shown)
     return Plan::fail(shown.error());
   if (is_written) {

@@ -35,6 +35,7 @@ class Group final : public State<Params, Steps> {
   PlanWith<Steps> plan(const Params& params, Context& context) const override;
   Applied apply(const Params& params, const Plan& plan, const Steps& steps,
                 ApplyContext& context) const override;
+  std::vector<Effect> touched(const Params& params) const override;
 };
 
 base::Result<void> Group::check(const Params& params) const {
@@ -48,6 +49,13 @@ std::optional<gid_t> wanted_gid(const Params& params) {
   return params.gid ? accounts::parse_account_id(*params.gid) : std::nullopt;
 }
 
+std::vector<Effect> Group::touched(const Params& params) const {
+  std::vector<Effect> touched{{.kind = EffectKind::group, .name = std::string(params.groupname)}};
+  if (const auto gid = wanted_gid(params))
+    touched.push_back({.kind = EffectKind::group, .name = std::to_string(*gid)});
+  return touched;
+}
+
 PlanWith<Steps> Group::plan(const Params& params, Context& context) const {
   const std::string name(params.groupname);
   if (const Overlay::Entry* earlier = context.overlay.find(EffectKind::group, name))
@@ -56,13 +64,19 @@ PlanWith<Steps> Group::plan(const Params& params, Context& context) const {
   const std::optional<gid_t> gid = wanted_gid(params);
   if (found && (!gid || *gid == found->gid)) return Plan::kept("Group " + name + " is as wanted");
   if (gid) {
+    if (const Overlay::Entry* earlier = context.overlay.find(EffectKind::group, std::to_string(*gid)))
+      return Plan::unknown(earlier->state_id,
+                           "gid " + std::to_string(*gid) + " depends on what an earlier state does");
     if (const base::Group* other = context.accounts.group_by_id(*gid))
       return Plan::fail("gid " + std::to_string(*gid) + " is already used by group " + other->name);
   }
 
   Plan plan{.verdict = Verdict::change};
   // The number too: a later linux.user may name its group by it.
-  plan.effects = {{.kind = EffectKind::group, .name = name}};
+  // Whatever belongs to a group that is here would belong to another once it has another number.
+  plan.effects = {{.kind = EffectKind::group, .name = name, .certain = !found}};
+  if (found)
+    plan.effects.push_back({.kind = EffectKind::group, .name = std::to_string(found->gid), .certain = false});
   if (gid) plan.effects.push_back({.kind = EffectKind::group, .name = std::to_string(*gid)});
   Steps steps;
   if (found) {

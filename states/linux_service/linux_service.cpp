@@ -43,6 +43,7 @@ class Service final : public State<Params, Steps> {
   Applied apply(const Params& params, const Plan& plan, const Steps& steps,
                 ApplyContext& context) const override;
   WatchRequest watch(const Params& params) const override;
+  std::vector<Effect> touched(const Params& params) const override;
 };
 
 bool is_legal_name(std::string_view name) {
@@ -84,8 +85,8 @@ WatchRequest Service::watch(const Params& params) const {
   return request;
 }
 
-// The state that may bring a unit or script that is missing, or masked, now.
-const Overlay::Entry* provider_of(std::string_view name, Presence presence, const Overlay& overlay) {
+// The state that would write or remove a unit's definition.
+const Overlay::Entry* planned_definition(std::string_view name, const Overlay& overlay) {
   if (overlay.empty()) return nullptr;
   const std::string unit = unit_name(name);
   std::vector<std::string> files = {unit};
@@ -96,6 +97,14 @@ const Overlay::Entry* provider_of(std::string_view name, Presence presence, cons
                              "/lib/systemd/system/", "/usr/lib/systemd/system/"})
     for (const std::string& file : files)
       if (const Overlay::Entry* entry = overlay.path(folder + file)) return entry;
+  return nullptr;
+}
+
+// The state that may bring a unit or script that is missing, or masked, now.
+const Overlay::Entry* provider_of(std::string_view name, Presence presence, const Overlay& overlay) {
+  if (overlay.empty()) return nullptr;
+  const std::string unit = unit_name(name);
+  if (const Overlay::Entry* entry = planned_definition(name, overlay)) return entry;
   if (presence == Presence::masked) return nullptr;
   if (const Overlay::Entry* entry = overlay.path(script_path(name)); entry && entry->effect.present)
     return entry;
@@ -104,8 +113,21 @@ const Overlay::Entry* provider_of(std::string_view name, Presence presence, cons
   return overlay.provider(EffectKind::unit, name);
 }
 
+bool is_command(std::string_view wanted) {
+  return !wanted.empty() && wanted != "reload" && wanted != "restart";
+}
+
+std::vector<Effect> Service::touched(const Params& params) const {
+  std::vector<Effect> touched;
+  for (const Pair& service : params.name)
+    touched.push_back({.kind = EffectKind::unit, .name = unit_name(service.key), .certain = false});
+  if (std::ranges::any_of(params.name, is_command, &Pair::value))
+    touched.push_back({.kind = EffectKind::anything});
+  return touched;
+}
+
 Action watch_action(std::string_view wanted, const ServiceStatus& status) {
-  if (!wanted.empty() && wanted != "reload" && wanted != "restart") return Action::command;
+  if (is_command(wanted)) return Action::command;
   if (!status.is_running()) return Action::start;
   if (wanted == "reload") return Action::reload;
   if (wanted == "restart") return Action::restart;
@@ -240,11 +262,15 @@ base::Result<void> plan_service(Planning& planning, const Pair& service) {
     planning.steps.problems.push_back(found.error().message());
     return {};
   }
-  const ServiceStatus& status = found->status;
+  const Overlay& overlay = planning.context.overlay;
+  overlay.find(EffectKind::unit, unit_name(service.key));  // an earlier state may have started it by then
+  ServiceStatus& status = found->status;
+  // A definition that is written by then has yet to be read.
+  if (planned_definition(service.key, overlay)) status.is_outdated = true;
   const bool usable = is_usable(params, status.presence);
   if (!usable || status.presence == Presence::missing) {
     std::string problem = problem_of(service.key, status);
-    const Overlay::Entry* entry = provider_of(service.key, status.presence, planning.context.overlay);
+    const Overlay::Entry* entry = provider_of(service.key, status.presence, overlay);
     if (entry)
       planning.pending = Plan::unknown(entry->state_id, problem + "; an earlier state may change that");
     else if (!usable)
@@ -281,6 +307,10 @@ PlanWith<Steps> Service::plan(const Params& params, Context& context) const {
   if (plan.verdict != Verdict::change)
     return problems.empty() ? Plan::kept(base::join(steps.kept, "; ")) : Plan::fail(problems);
   if (!problems.empty()) plan.message += "; " + problems;
+  plan.fails_in_part = !problems.empty();
+  // Whoever looks at one of them next finds it otherwise than it is now.
+  for (const Pair& service : params.name)
+    plan.effects.push_back({.kind = EffectKind::unit, .name = unit_name(service.key), .certain = false});
   return {std::move(plan), std::move(steps)};
 }
 

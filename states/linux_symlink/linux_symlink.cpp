@@ -54,6 +54,7 @@ class Symlink final : public State<Params, Steps> {
   PlanWith<Steps> plan(const Params& params, Context& context) const override;
   Applied apply(const Params& params, const Plan& plan, const Steps& steps,
                 ApplyContext& context) const override;
+  std::vector<Effect> touched(const Params& params) const override;
 };
 
 base::Error invalid(std::string message) {
@@ -69,6 +70,12 @@ base::Result<void> Symlink::check(const Params& params) const {
   if (params.source->find('\0') != std::string_view::npos || params.source->size() >= PATH_MAX)
     return invalid("Illegal source: it must not contain NUL and must be shorter than 4096 bytes");
   return {};
+}
+
+std::vector<Effect> Symlink::touched(const Params& params) const {
+  auto clean = base::clean_path(params.target);
+  if (!clean) return {};
+  return {{.kind = EffectKind::link, .name = std::move(*clean)}};
 }
 
 std::string not_a_link(const std::string& path) {
@@ -147,12 +154,7 @@ PlanWith<Steps> Symlink::plan(const Params& params, Context& context) const {
   files::Differences differences;
   if (*destination != *params.source)
     differences.add(files::Aspect::destination, path, *destination, std::string(*params.source));
-  files::compare_attributes(found, wanted, path, context.accounts, differences);
-  const bool pending_owner = (params.user && !wanted.uid) || (params.group && !wanted.gid);
-  if (pending_owner)
-    differences.add(files::Aspect::owner, path,
-                    files::owner_text(found.st_uid, found.st_gid, context.accounts),
-                    wanted_owner(params, wanted, context));
+  files::compare_attributes(found, wanted, path, context.accounts, differences, params.user, params.group);
   if (differences.changes.empty()) return Plan::kept(path + " is as wanted");
 
   Plan plan{.verdict = Verdict::change,

@@ -1,5 +1,6 @@
 // linux.user: an account of the system with these attributes.
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "base/text.hpp"
@@ -76,6 +77,7 @@ class User final : public State<Params, Steps> {
   PlanWith<Steps> plan(const Params& params, Context& context) const override;
   Applied apply(const Params& params, const Plan& plan, const Steps& steps,
                 ApplyContext& context) const override;
+  std::vector<Effect> touched(const Params& params) const override;
 };
 
 base::Result<std::string> home_path(const Params& params) {
@@ -107,6 +109,17 @@ base::Result<void> User::check(const Params& params) const {
   return {};
 }
 
+std::vector<Effect> User::touched(const Params& params) const {
+  const std::string name(params.username);
+  std::vector<Effect> touched{{.kind = EffectKind::user, .name = name},
+                              {.kind = EffectKind::group, .name = name}};
+  if (params.uid)
+    touched.push_back(
+        {.kind = EffectKind::user, .name = std::to_string(*accounts::parse_account_id(*params.uid))});
+  if (auto home = home_path(params)) touched.push_back({.kind = EffectKind::directory, .name = *home});
+  return touched;
+}
+
 // The groups that are asked for: by name, with their number unless an earlier state has yet to make them.
 struct WantedGroup {
   std::string name;
@@ -119,6 +132,7 @@ struct WantedGroups {
 
 std::optional<WantedGroup> find_group(std::string_view text, Context& context) {
   const base::Group* found = context.accounts.group(text);
+  if (found) context.overlay.find(EffectKind::group, found->name);  // another number may be planned for it
   if (const auto number = found ? std::nullopt : accounts::parse_account_id(text))
     found = context.accounts.group_by_id(*number);
   if (found) return WantedGroup{found->name, found->gid};
@@ -180,6 +194,16 @@ std::string listed(const std::set<std::string>& names, std::string_view separato
   return base::join(std::vector<std::string>(names.begin(), names.end()), separator);
 }
 
+// What useradd copies into a new home.
+void add_first_files(const std::string& home, const Context& context, Plan& plan) {
+  std::error_code none;
+  std::filesystem::directory_iterator entries(context.host.root + "/etc/skel", none);
+  for (; !none && entries != std::filesystem::directory_iterator(); entries.increment(none))
+    plan.effects.push_back({.kind = EffectKind::file,
+                            .name = home + "/" + entries->path().filename().string(),
+                            .certain = false});
+}
+
 PlanWith<Steps> plan_new(const Params& params, const WantedGroups& groups,
                          const std::optional<std::string>& shell, Context& context) {
   const std::string name(params.username);
@@ -214,6 +238,12 @@ PlanWith<Steps> plan_new(const Params& params, const WantedGroups& groups,
   if (steps.own_home)
     plan.changes.push_back({.what = "owner of " + home, .before = place->owner, .after = name});
   plan.effects = {{.kind = EffectKind::user, .name = name}, {.kind = EffectKind::directory, .name = home}};
+  if (params.uid)
+    plan.effects.push_back(
+        {.kind = EffectKind::user, .name = std::to_string(*accounts::parse_account_id(*params.uid))});
+  if (!groups.primary && !find_group(name, context))
+    plan.effects.push_back({.kind = EffectKind::group, .name = name});
+  if (!place->exists) add_first_files(home, context, plan);
   for (const std::string& folder : steps.folders)
     plan.effects.push_back({.kind = EffectKind::directory, .name = folder});
   return {std::move(plan), std::move(steps)};
@@ -278,7 +308,12 @@ PlanWith<Steps> plan_existing(const Params& params, const base::User& user, cons
   if (plan.changes.empty()) return Plan::kept("User " + user.name + " is as wanted");
   if (!steps.argv.empty()) steps.argv.insert(steps.argv.end(), {"--", user.name});
   plan.message = "Update user " + user.name;
-  plan.effects.push_back({.kind = EffectKind::user, .name = user.name});
+  // Whoever owns things by this name would own others once it has another number.
+  const bool moves = params.uid && *accounts::parse_account_id(*params.uid) != user.uid;
+  plan.effects.push_back({.kind = EffectKind::user, .name = user.name, .certain = !moves});
+  if (moves)
+    for (const id_t uid : {user.uid, *accounts::parse_account_id(*params.uid)})
+      plan.effects.push_back({.kind = EffectKind::user, .name = std::to_string(uid), .certain = false});
   return {std::move(plan), std::move(steps)};
 }
 
@@ -288,6 +323,9 @@ PlanWith<Steps> User::plan(const Params& params, Context& context) const {
     return Plan::unknown(earlier->state_id, "User " + name + " depends on what an earlier state does to it");
   const base::User* user = context.accounts.user(name);
   if (params.uid) {
+    const std::string uid = std::to_string(*accounts::parse_account_id(*params.uid));
+    if (const Overlay::Entry* earlier = context.overlay.find(EffectKind::user, uid))
+      return Plan::unknown(earlier->state_id, "uid " + uid + " depends on what an earlier state does");
     const base::User* owner = context.accounts.user_by_id(*accounts::parse_account_id(*params.uid));
     if (owner && owner->name != name)
       return Plan::fail("uid " + std::string(*params.uid) + " is already used by " + owner->name);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "states/files/missing_folders.hpp"
 #include "states/files/ownership.hpp"
 
 namespace states::linux_user {
@@ -18,15 +19,9 @@ base::Result<HomePlace> look_at_home(const std::string& home, Context& context) 
     place.owner = files::owner_text((*found)->st_uid, (*found)->st_gid, context.accounts);
     return place;
   }
-  for (std::string_view folder = base::split_path(home).folder; folder != "/";
-       folder = base::split_path(folder).folder) {
-    const Overlay::Entry* planned = context.overlay.path(folder);
-    if (planned && planned->effect.present) break;
-    auto parent = context.tree.look(folder);
-    if (!parent) return std::move(parent).error();
-    if (*parent) break;
-    place.missing_parents.insert(place.missing_parents.begin(), std::string(folder));
-  }
+  auto missing = files::missing_folders(home, context);
+  if (!missing) return std::move(missing).error();
+  place.missing_parents = std::move(*missing);
   return place;
 }
 

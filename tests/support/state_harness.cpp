@@ -103,7 +103,7 @@ states::Plan StateHarness::plan(const states::StateType& type, std::string_view 
   const states::ParamValues* params = read(type, json, found);
   if (!params) return states::Plan::fail(found);
   Session session(*this);
-  tree_.forget();
+  tree_.foresee(overlay_.empty() ? nullptr : &overlay_);
   facts_.clear();
   accounts_.forget();
   return type.make_plan(*params, session.context);
@@ -115,6 +115,7 @@ states::Applied StateHarness::apply(const states::StateType& type, std::string_v
   const states::ParamValues* params = read(type, json, found);
   if (!params) return states::Applied::failed(found);
   Session session(*this);
+  tree_.foresee(nullptr);
   return type.apply_plan(*params, plan, session.context);
 }
 
