@@ -67,7 +67,7 @@ struct Machine : tests::WorkerBench {
     base::NoInterrupt none;
     return plan_recipe(
         *loaded.recipe, settings().host, redactor, none,
-        {.fingerprints = true, .state_dir = settings().state_dir, .done_waits = std::move(done_waits)});
+        {.salt = "salt", .state_dir = settings().state_dir, .done_waits = std::move(done_waits)});
   }
   // Applies what was planned as `apply PLAN` does.
   std::vector<StateResult> apply_saved(const PlanResult& plan, const std::string& text) {
