@@ -54,8 +54,18 @@ std::vector<AptRemoval> parse_removals(std::string_view output) {
 }
 
 Result<std::vector<AptRemoval>> forecast_removals(const AptTransaction& transaction, Context& context) {
-  std::vector<std::string> argv{
-      "apt-get", "--simulate", "-q", "-y", "-o", "Debug::NoLocking=1", std::string(transaction.action())};
+  // Without the logs of how it came to its solution, which it would write even now.
+  std::vector<std::string> argv{"apt-get",
+                                "--simulate",
+                                "-q",
+                                "-y",
+                                "-o",
+                                "Debug::NoLocking=1",
+                                "-o",
+                                "Dir::Log::Planner=",
+                                "-o",
+                                "Dir::Log::Solver=",
+                                std::string(transaction.action())};
   const auto arguments = transaction.arguments();
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   auto done = ask_apt(context, std::move(argv), AptAccess::read_only);
