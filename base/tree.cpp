@@ -147,7 +147,9 @@ std::string Tree::real_path(std::string_view path) {
   if (!root_fd_ || parts.name.empty()) return std::string(path);
   std::string folder(parts.folder);
   if (folder != "/" && !UniqueFd(open_without_links(root_fd_.get(), folder, O_PATH | O_DIRECTORY))) {
-    const auto way = walk_way(root_fd_.get(), folder, rules(PlannedPaths::Use::way));
+    // No link comes before what is missing.
+    auto way = errno == ENOENT ? Result<Way>(missing(folder))
+                               : walk_way(root_fd_.get(), folder, rules(PlannedPaths::Use::way));
     folder = way ? way->path : real_path(folder);
   }
   return (folder == "/" ? "" : folder) + "/" + std::string(parts.name);

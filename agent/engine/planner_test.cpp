@@ -148,6 +148,18 @@ TEST_CASE("what is below a folder that an earlier state removes is missing") {
   CHECK_FALSE(planned("{ id: s, module: meta.comment, when: { path_absent: /dir/app/sub/data } }").skipped);
 }
 
+TEST_CASE("what is in a folder that an earlier state makes is known") {
+  Machine machine;
+  const PlanResult plan = machine.plan(
+      "states: [{ id: one, module: linux.file, parameter: { path: /new/a/one, content: x } },"
+      "{ id: two, module: linux.file, parameter: { path: /new/a/two, content: x } },"
+      "{ id: none, module: linux.file, parameter: { path: /new/b/none, absent: true } },"
+      "{ id: link, module: linux.symlink, parameter: { target: /new/a/link, source: one } }]");
+  CHECK(plan.states[1].verdict == Verdict::change);
+  CHECK(plan.states[2].verdict == Verdict::kept);
+  CHECK(plan.states[3].verdict == Verdict::change);
+}
+
 TEST_CASE("a folder that is removed and made anew is empty") {
   Machine machine;
   machine.write("/dir/app/conf", "x");

@@ -191,6 +191,16 @@ const Overlay::Entry* planned_below(const std::string& path, Context& context) {
   return earlier || end.empty() ? earlier : context.overlay.below(end);
 }
 
+// Who would create a user or group that is given and has no number yet.
+const Overlay::Entry* coming_owner(const Planning& planning) {
+  const Params& params = planning.params;
+  const Overlay& overlay = planning.context.overlay;
+  if (params.user && !planning.given.uid) return overlay.find(EffectKind::user, *params.user);
+  if (!params.group || planning.given.gid) return nullptr;
+  const Overlay::Entry* group = overlay.find(EffectKind::group, *params.group);
+  return group ? group : overlay.find(EffectKind::user, *params.group);
+}
+
 ItemOrStop plan_present(const std::string& path, Planning& planning) {
   const Params& params = planning.params;
   if (planning.created.contains(path)) return plan_create(path, planning);
@@ -206,6 +216,8 @@ ItemOrStop plan_present(const std::string& path, Planning& planning) {
   if (const Overlay::Entry* earlier = planned_below(path, planning.context); earlier && params.recursive)
     return Plan::unknown(earlier->state_id,
                          "what is below " + path + " depends on what an earlier state does");
+  if (const Overlay::Entry* owner = coming_owner(planning); owner && params.recursive)
+    return Plan::unknown(owner->state_id, "what is below " + path + " is compared when its owner exists");
   return plan_existing(path, **found, planning);
 }
 
@@ -268,7 +280,10 @@ PlanWith<Steps> Dir::plan(const Params& params, Context& context) const {
     auto path = base::clean_path(given);
     if (!path) return Plan::fail(path.error());
     // The same by another name is the same.
-    if (!seen.insert(params.path.size() > 1 ? context.tree.real_path(*path) : *path).second) continue;
+    std::string place =
+        params.path.size() > 1 && !params.absent ? context.tree.real_end(*path) : std::string();
+    if (place.empty()) place = params.path.size() > 1 ? context.tree.real_path(*path) : *path;
+    if (!seen.insert(std::move(place)).second) continue;
     auto planned = params.absent ? plan_absent(*path, planning) : plan_present(*path, planning);
     if (auto* stop = std::get_if<Plan>(&planned)) return std::move(*stop);
     Item& item = std::get<Item>(planned);
