@@ -137,11 +137,11 @@ std::optional<std::vector<debian::AptRemoval>> forecast_unnamed(
 
 // Adds the changes and effects of what is removed although the recipe does not name it.
 void describe_unnamed(const Steps& steps, Plan& plan) {
-  constexpr std::size_t kMostShown = 50;
+  constexpr std::size_t kMostListed = 50;
   if (!steps.unnamed) return;
   for (const debian::AptRemoval& removal : *steps.unnamed)
     plan.effects.push_back({.kind = EffectKind::package, .name = removal.name, .present = false});
-  const std::size_t shown = std::min(steps.unnamed->size(), kMostShown);
+  const std::size_t shown = std::min(steps.unnamed->size(), kMostListed);
   for (const debian::AptRemoval& removal : std::span(*steps.unnamed).first(shown))
     plan.changes.push_back({.what = "package " + removal.name,
                             .before = removal.version,

@@ -280,10 +280,7 @@ PlanWith<Steps> Dir::plan(const Params& params, Context& context) const {
     auto path = base::clean_path(given);
     if (!path) return Plan::fail(path.error());
     // The same by another name is the same.
-    std::string place =
-        params.path.size() > 1 && !params.absent ? context.tree.real_end(*path) : std::string();
-    if (place.empty()) place = params.path.size() > 1 ? context.tree.real_path(*path) : *path;
-    if (!seen.insert(std::move(place)).second) continue;
+    if (!seen.insert(params.path.size() > 1 ? context.tree.real_path(*path) : *path).second) continue;
     auto planned = params.absent ? plan_absent(*path, planning) : plan_present(*path, planning);
     if (auto* stop = std::get_if<Plan>(&planned)) return std::move(*stop);
     Item& item = std::get<Item>(planned);

@@ -1,0 +1,257 @@
+#include "tests/plan/random_recipe.hpp"
+
+#include <unistd.h>
+
+#include "base/text.hpp"
+
+namespace tests {
+
+namespace {
+
+// "name": value, …
+class Object {
+ public:
+  void add(const std::string& name, const std::string& json) {
+    text_ += (text_.empty() ? "\"" : ", \"") + name + "\": " + json;
+  }
+  void text(const std::string& name, const std::string& value) { add(name, quoted(value)); }
+  std::string json() const { return "{" + text_ + "}"; }
+
+  static std::string quoted(const std::string& value) {
+    std::string quoted = "\"";
+    for (const char c : value)
+      quoted += c == '\n' ? std::string("\\n") : std::string(1, c);
+    return quoted + "\"";
+  }
+  static std::string list(const std::vector<std::string>& values) {
+    std::string text;
+    for (const std::string& value : values)
+      text += (text.empty() ? "" : ", ") + quoted(value);
+    return "[" + text + "]";
+  }
+
+ private:
+  std::string text_;
+};
+
+struct Module {
+  unsigned weight;
+  const char* name;
+  Object (*parameter)(Dice& dice);
+  bool below_root;
+};
+
+std::string account(Dice& dice) {
+  return dice.one_of<std::string>({"root", "root", "old", "old", "new1", "new2", "61500"});
+}
+
+// What a condition may ask for.
+std::string looked_at(Dice& dice) {
+  if (dice.percent(75)) return names::any(dice);
+  return dice.one_of<std::string>({"/made/x", "/made/y", "/opt/plan-test-a/data", "/home/new1", "/srv/t",
+                                   "/home/new1/.bashrc", "/etc/timezone"});
+}
+
+void add_owner(Object& object, Dice& dice, bool with_mode) {
+  static const bool is_root = ::geteuid() == 0;  // others cannot give anything away
+  if (is_root && dice.percent(25)) object.text("user", account(dice));
+  if (is_root && dice.percent(15)) object.text("group", account(dice));
+  if (with_mode && dice.percent(30)) object.text("mode", dice.one_of<std::string>({"0644", "0600", "0755"}));
+}
+
+Object file(Dice& dice) {
+  Object object;
+  object.text("path", dice.percent(92) ? names::file(dice) : names::any(dice));
+  if (dice.percent(20)) {
+    object.add("absent", "true");
+    return object;
+  }
+  if (dice.percent(85)) object.text("content", dice.one_of(names::kContents));
+  add_owner(object, dice, true);
+  return object;
+}
+
+Object folder(Dice& dice) {
+  Object object;
+  std::vector<std::string> paths;
+  for (std::size_t i = dice.percent(80) ? 1 : 2; i > 0; --i)
+    paths.push_back(dice.percent(92) ? names::folder(dice) : names::any(dice));
+  object.add("path", Object::list(paths));
+  if (dice.percent(30)) {
+    object.add("absent", "true");
+    return object;
+  }
+  add_owner(object, dice, true);
+  if (dice.percent(20)) object.add("recursive", "true");
+  return object;
+}
+
+Object link(Dice& dice) {
+  Object object;
+  object.text("target", dice.percent(92) ? names::link(dice) : names::any(dice));
+  if (dice.percent(20)) {
+    object.add("absent", "true");
+    return object;
+  }
+  object.text("source", dice.percent(70) ? names::folder(dice) : dice.one_of(names::kFolders));
+  add_owner(object, dice, false);
+  return object;
+}
+
+Object repository(Dice& dice) {
+  Object object;
+  object.text("name", dice.one_of<std::string>({"r1", "r2"}));
+  object.text("content", dice.one_of<std::string>({"# one", "# two"}));
+  return object;
+}
+
+Object timezone(Dice& dice) {
+  Object object;
+  object.text("name", dice.one_of<std::string>({"Europe/Berlin", "Etc/UTC"}));
+  return object;
+}
+
+Object watcher(Dice& dice) {
+  Object object;
+  std::vector<std::string> paths;
+  for (std::size_t i = 1 + dice.below(2); i > 0; --i)
+    paths.push_back(dice.percent(90) ? names::file(dice) : names::any(dice));
+  object.add("watch", Object::list(paths));
+  return object;
+}
+
+Object comment(Dice&) {
+  return {};
+}
+
+Object command(Dice& dice) {
+  Object object;
+  // Of what other states manage a command makes nothing: no plan could know.
+  object.text("cmd",
+              dice.one_of<std::string>({"true", "mkdir -p /made/x", "mkdir -p /made/y", "rm -rf /made/x"}));
+  if (dice.percent(40))
+    object.add(dice.percent(50) ? "if-path-present" : "if-path-absent", Object::list({looked_at(dice)}));
+  if (dice.percent(20)) object.text("cwd", names::folder(dice));
+  if (dice.percent(10)) object.text("user", "root");
+  return object;
+}
+
+Object group(Dice& dice) {
+  Object object;
+  object.text("groupname", dice.one_of<std::string>({"old", "new1", "new2", "team"}));
+  if (dice.percent(40)) object.text("gid", dice.one_of<std::string>({"61001", "61002", "61500"}));
+  return object;
+}
+
+Object user(Dice& dice) {
+  Object object;
+  object.text("username", dice.one_of<std::string>({"old", "new1", "new1", "new2"}));
+  object.text("password", "");
+  if (dice.percent(30)) object.text("uid", dice.one_of<std::string>({"61001", "61002", "61500"}));
+  if (dice.percent(20)) object.text("gid", dice.one_of<std::string>({"team", "old", "61001"}));
+  if (dice.percent(25))
+    object.add("groups", Object::list({dice.one_of<std::string>({"team", "old", "new2"})}));
+  if (dice.percent(15)) object.text("home", names::folder(dice) + "/home");
+  if (dice.percent(20)) object.text("shell", "/bin/sh");
+  return object;
+}
+
+Object job(Dice& dice) {
+  Object object;
+  object.text("user", dice.one_of<std::string>({"root", "old", "new1"}));
+  object.add("cmd", Object::list({dice.one_of<std::string>({"true", "/bin/true one", "/bin/true two"})}));
+  if (dice.percent(50)) object.text("minute", dice.one_of<std::string>({"5", "10"}));
+  return object;
+}
+
+Object package(Dice& dice) {
+  Object object;
+  object.add("name", "[{\"key\": " + Object::quoted(dice.one_of(names::kPackages)) + ", \"value\": " +
+                         Object::quoted(dice.one_of<std::string>({"", "", "removed", "purged", "1"})) + "}]");
+  return object;
+}
+
+constexpr Module kModules[] = {
+    {30, "linux.file", file, true},         {18, "linux.dir", folder, true},
+    {16, "linux.symlink", link, true},      {4, "linux.apt.repo", repository, true},
+    {3, "common.timezone", timezone, true}, {14, "test.watcher", watcher, true},
+    {1, "meta.comment", comment, true},     {7, "linux.cmd", command, false},
+    {6, "linux.group", group, false},       {8, "linux.user", user, false},
+    {5, "linux.cronjob", job, false},
+};
+constexpr Module kPackage{0, "linux.apt.package", package, false};
+// They take a second each, where others take milliseconds.
+constexpr unsigned kCasesWithPackages = 2;  // percent
+
+const Module& choose(Dice& dice, bool below_root, bool with_packages) {
+  if (with_packages && dice.percent(25)) return kPackage;
+  std::size_t sum = 0;
+  for (const Module& module : kModules)
+    if (module.below_root || !below_root) sum += module.weight;
+  std::size_t at = dice.below(sum);
+  for (const Module& module : kModules) {
+    if (below_root && !module.below_root) continue;
+    if (at < module.weight) return module;
+    at -= module.weight;
+  }
+  return kModules[0];
+}
+
+std::string condition(Dice& dice) {
+  Object object;
+  object.add(dice.percent(60) ? "path_exists" : "path_absent", Object::list({looked_at(dice)}));
+  return object.json();
+}
+
+struct WatcherParams {
+  states::Watch watch;
+};
+constexpr auto kWatcherParams = states::param_table(states::param<&WatcherParams::watch>("watch", ""));
+
+class Watcher final : public states::State<WatcherParams> {
+ public:
+  constexpr Watcher()
+      : State({.name = "test.watcher", .works_below_root = true, .watches_files = true}, kWatcherParams) {}
+
+ private:
+  states::PlanWith<states::NoSteps> plan(const WatcherParams&, states::Context& context) const override {
+    if (!context.watch_triggered) return states::Plan::kept("runs");
+    return states::Plan{
+        .verdict = states::Verdict::change,
+        .message = "Restart",
+        .changes = {{.what = "service", .after = "restarted: " + base::join(context.watch_changed, ", ")}}};
+  }
+  states::Applied apply(const WatcherParams&, const states::Plan&, const states::NoSteps&,
+                        states::ApplyContext&) const override {
+    return states::Applied::done("restarted");
+  }
+  states::WatchRequest watch(const WatcherParams& params) const override {
+    return {.paths = params.watch.paths, .first_counts = true, .always = params.watch.always};
+  }
+  std::vector<states::Effect> touched(const WatcherParams&) const override { return {}; }
+};
+
+constexpr Watcher kWatcher;
+
+}  // namespace
+
+const states::RegistryEntry kWatcherModule[1] = {{.type = &kWatcher}};
+
+RandomRecipe random_recipe(Dice& dice, const RandomMachine& machine) {
+  RandomRecipe recipe;
+  recipe.has_packages = machine.has_packages() && dice.percent(kCasesWithPackages);
+  const std::size_t size = 2 + dice.below(9);
+  for (std::size_t index = 0; index < size; ++index) {
+    const Module& module = choose(dice, !machine.is_running_system(), recipe.has_packages);
+    Object state;
+    state.text("id", "s" + std::to_string(index + 1));
+    state.text("module", module.name);
+    state.add("parameter", module.parameter(dice).json());
+    if (dice.percent(15)) state.add("when", condition(dice));
+    recipe.text += (index == 0 ? "  " : ",\n  ") + state.json();
+  }
+  recipe.text = "{\"version\": 2, \"states\": [\n" + recipe.text + "\n]}\n";
+  return recipe;
+}
+
+}  // namespace tests

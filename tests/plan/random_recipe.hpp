@@ -1,0 +1,22 @@
+// Random recipes over the names of a RandomMachine, as JSON.
+#pragma once
+
+#include <string>
+
+#include "states/state.hpp"
+#include "tests/plan/dice.hpp"
+#include "tests/plan/random_machine.hpp"
+
+namespace tests {
+
+struct RandomRecipe {
+  std::string text;
+  bool has_packages = false;
+};
+
+RandomRecipe random_recipe(Dice& dice, const RandomMachine& machine);
+
+// A state that watches files, as linux.service does, and takes no time: "test.watcher".
+extern const states::RegistryEntry kWatcherModule[1];
+
+}  // namespace tests
