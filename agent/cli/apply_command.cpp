@@ -72,9 +72,8 @@ int apply_command(const Options& options, terminal::Console& console) {
                         console.redactor);
   // All at once: the worker must not have finished the recipe before it hears that it should stop then.
   std::vector<engine::Command> commands;
-  for (const std::string& id : options.assume_done)
-    commands.push_back(engine::WaitDone{.state_id = id});
-  commands.push_back(engine::RunRecipe{.recipe = target->recipe, .resume = false});
+  commands.push_back(
+      engine::RunRecipe{.recipe = target->recipe, .resume = false, .done_waits = options.assume_done});
   commands.push_back(engine::Stop{engine::Stop::When::end});
   worker.commands().push_all(std::move(commands));
 

@@ -53,6 +53,8 @@ const states::Registry& modules() {
   return known;
 }
 
+constexpr const char* kSalt = "salt";
+
 struct Machine : tests::WorkerBench {
   Machine() { use_modules(modules()); }
 
@@ -67,11 +69,12 @@ struct Machine : tests::WorkerBench {
     base::NoInterrupt none;
     return plan_recipe(
         *loaded.recipe, settings().host, redactor, none,
-        {.salt = "salt", .state_dir = settings().state_dir, .done_waits = std::move(done_waits)});
+        {.salt = kSalt, .state_dir = settings().state_dir, .done_waits = std::move(done_waits)});
   }
   // Applies what was planned as `apply PLAN` does.
   std::vector<StateResult> apply_saved(const PlanResult& plan, const std::string& text) {
     settings().expected_plans.clear();
+    settings().plan_salt = kSalt;
     for (const PlannedState& state : plan.states)
       settings().expected_plans.push_back(state.fingerprint);
     auto results = apply(text);

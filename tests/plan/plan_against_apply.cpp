@@ -25,6 +25,8 @@
 
 namespace {
 
+constexpr const char* kSalt = "any will do: nobody else reads these plans";
+
 using namespace agent::engine;
 using states::Verdict;
 
@@ -113,7 +115,8 @@ class Runner {
     base::NoInterrupt none;
     const base::Redactor redactor;
     const PlanResult plan = plan_recipe(*loaded.recipe, settings_.host, redactor, none,
-                                        {.fingerprints = true, .state_dir = settings_.state_dir});
+                                        {.salt = kSalt, .state_dir = settings_.state_dir});
+    settings_.plan_salt = kSalt;
     settings_.expected_plans.clear();
     for (const PlannedState& planned : plan.states)
       settings_.expected_plans.push_back(planned.fingerprint);
