@@ -214,7 +214,8 @@ TEST_CASE("a number that is too large to be counted on from is refused with its 
       return std::string(row.before) + "\"" + std::string(row.field) + "\":" + std::string(number) + "}";
     };
     CAPTURE(text(kMore));
-    CHECK(row.is_agents ? bool(parse_agent_message(text(kMost))) : bool(parse_backend_message(text(kMost))));
+    CHECK(
+        (row.is_agents ? bool(parse_agent_message(text(kMost))) : bool(parse_backend_message(text(kMost)))));
     const std::string wrong = row.is_agents ? agent_error(text(kMore)) : backend_error(text(kMore));
     CHECK(wrong.ends_with("." + std::string(row.field) + ": is out of range"));
   }

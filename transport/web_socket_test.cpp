@@ -103,7 +103,7 @@ TEST_CASE("messages of all sizes come back from an echo") {
     REQUIRE(dialled);
     const auto socket = *dialled;
     CHECK(socket->peer() == server->address());
-    for (const std::size_t size : {0, 1, 125, 126, 127, 128, 129, 4096, 65535, 65536, 3'000'000}) {
+    for (const std::size_t size : {0u, 1u, 125u, 126u, 127u, 128u, 129u, 4096u, 65535u, 65536u, 3'000'000u}) {
       Text text = make_text(std::string(size, 'x') + "\xc3\xa4");
       auto written = co_await socket->write(text);
       REQUIRE(written);

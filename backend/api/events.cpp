@@ -128,7 +128,7 @@ Task<> stream(Context& context, StreamRequest request, transport::EventSink& sin
       // It reads more slowly than things happen. It may come back, and continue after the gap.
       context.metrics.events_cut_off.add();
       auto last = sink.send(gap(log.oldest() - 1));
-      co_await std::move(last);
+      (void)co_await std::move(last);
       co_return;
     }
     if (!context.tokens.is_good(request.token_id, domain::now_millis())) co_return;
