@@ -81,9 +81,9 @@ TEST_SUITE("system") {
     CHECK(plan.changes[1].before == "1.2");
     CHECK(plan.changes[1].after == "removed (not named by the recipe)");
     // Files of the packages may be among the effects, too.
-    const auto goes = std::ranges::find(plan.effects, "t-app", &Effect::name);
+    const auto goes = std::ranges::find(plan.effects, "t-app", &states::Effect::name);
     REQUIRE(goes != plan.effects.end());
-    CHECK(goes->kind == EffectKind::package);
+    CHECK(goes->kind == states::EffectKind::package);
     CHECK_FALSE(goes->present);
     const Outcome outcome = machine.have(R"({"t-base": "purged", "t-new": ""})", kAllowed);
     CHECK(outcome.ok);
