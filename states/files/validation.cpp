@@ -1,6 +1,5 @@
 #include "states/files/validation.hpp"
 
-#include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,13 +10,13 @@
 #include "base/process.hpp"
 #include "base/text.hpp"
 #include "states/files/working_folder.hpp"
+#include "states/programs/ending_text.hpp"
 
 namespace states::files {
 
 namespace {
 
 constexpr std::string_view kPlace = "%s";
-constexpr std::size_t kLongestShown = 200;  // of a line of output, in comments
 
 base::Error invalid(std::string message) {
   return {base::ErrorCode::invalid, std::move(message)};
@@ -90,20 +89,6 @@ class PrivateCopy {
   std::string folder_;
 };
 
-std::string ending_of(const base::Completed& completed) {
-  if (completed.ending != base::Ending::signalled) return "exit " + std::to_string(completed.exit_code);
-  const char* name = ::sigabbrev_np(completed.signal);
-  return "signal " + (name ? std::string(name) : std::to_string(completed.signal));
-}
-
-// Long lines are cut, between characters.
-std::string shortened(std::string_view line) {
-  std::size_t end = 0;
-  while (end < line.size() && end < kLongestShown)
-    end += std::max<std::size_t>(base::utf8_length(line, end), 1);
-  return std::string(line.substr(0, end)) + (end < line.size() ? "…" : "");
-}
-
 }  // namespace
 
 base::Result<void> check_validator(List validate) {
@@ -154,9 +139,9 @@ std::optional<Applied> refused_by_validator(std::string_view path, std::string_v
   if (completed->ok()) return std::nullopt;
   std::string output = replaced(base::clean_output(completed->output), *file, path);
   std::string comment = program + " refused the new content of " + std::string(path) + " (" +
-                        ending_of(*completed) + "), which was not changed";
+                        programs::ending_of(*completed) + "), which was not changed";
   if (const std::string_view line = base::last_line(output); !context.sensitive && !line.empty())
-    comment += ": " + shortened(line);
+    comment += ": " + programs::shortened(line, context);
   return Applied::failed(std::move(comment), std::move(output));
 }
 

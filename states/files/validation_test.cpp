@@ -37,6 +37,19 @@ struct Machine : StateHarness {
 
 }  // namespace
 
+TEST_CASE("of a secret that the validator prints not even a half is shown") {
+  Machine machine;
+  const std::string secret = "correct-horse-battery-staple";
+  base::Redactor redactor;
+  redactor.add(secret);
+  machine.redactor = &redactor;
+  const std::string check = R"(["/bin/sh", "-c", "printf %0190d 0; echo )" + secret + R"(; exit 1 # %s"])";
+  const auto refused = machine.converge(kState, machine.file("/f", "new", check));
+  CHECK_FALSE(refused.ok);
+  CHECK(refused.message.find("000***") != std::string::npos);
+  CHECK(refused.message.find("correct") == std::string::npos);
+}
+
 TEST_CASE("content that its validator refuses is not written, and the error says why") {
   Machine machine;
   machine.write("/f", "old good\n");

@@ -1,5 +1,4 @@
 // linux.cmd: a shell command, run in every round while its guards hold.
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include "base/text.hpp"
 #include "states/files/working_folder.hpp"
 #include "states/linux_cmd/run_as.hpp"
+#include "states/programs/ending_text.hpp"
 #include "states/programs/shell_command.hpp"
 #include "states/state.hpp"
 #include "states/systemd/leftovers.hpp"
@@ -63,8 +63,6 @@ class Cmd final : public State<Params> {
   std::optional<std::chrono::seconds> time_limit(const Params& params) const override;
 };
 
-constexpr std::size_t kLongestShown = 200;  // of a command or a line of output, in comments
-
 base::Error invalid(std::string message) {
   return {base::ErrorCode::invalid, std::move(message)};
 }
@@ -89,14 +87,6 @@ base::Result<void> Cmd::check(const Params& params) const {
 
 std::optional<std::chrono::seconds> Cmd::time_limit(const Params& params) const {
   return params.timeout ? std::optional(params.timeout->value) : std::nullopt;
-}
-
-// Long texts are cut, between characters.
-std::string shortened(std::string_view text) {
-  std::size_t end = 0;
-  while (end < text.size() && end < kLongestShown)
-    end += std::max<std::size_t>(base::utf8_length(text, end), 1);
-  return std::string(text.substr(0, end)) + (end < text.size() ? "…" : "");
 }
 
 // Whose links count as the agent's own: those of the user that the command runs as.
@@ -189,7 +179,7 @@ PlanWith<NoSteps> Cmd::plan(const Params& params, Context& context) const {
     return std::move(*skipped);
   if (auto stop = obstacle(params, std::move(runner), context)) return std::move(*stop);
   Plan plan{.verdict = Verdict::change, .message = "Run a command (" + how_often(params) + ")"};
-  plan.changes = {{.what = "command", .before = "", .after = shortened(context.without_secrets(params.cmd))}};
+  plan.changes = {{.what = "command", .before = "", .after = programs::shortened(params.cmd, context)}};
   plan.effects = {{.kind = EffectKind::anything}};
   return plan;
 }
@@ -216,13 +206,9 @@ std::vector<std::string> environment_for(const Params& params, const Runner& run
 Applied judge(const base::Completed& completed, const Context& context) {
   std::string output = base::clean_output(completed.output);
   if (completed.ok()) return Applied::done("Command succeeded", std::move(output));
-  std::string comment = "Command failed (exit " + std::to_string(completed.exit_code) + ")";
-  if (completed.ending == base::Ending::signalled) {
-    const char* name = ::sigabbrev_np(completed.signal);
-    comment = "Command failed (signal " + (name ? std::string(name) : std::to_string(completed.signal)) + ")";
-  }
+  std::string comment = "Command failed (" + programs::ending_of(completed) + ")";
   if (const std::string_view line = base::last_line(output); !context.sensitive && !line.empty())
-    comment += ": " + shortened(context.without_secrets(line));
+    comment += ": " + programs::shortened(line, context);
   return Applied::failed(std::move(comment), std::move(output));
 }
 
