@@ -7,6 +7,7 @@
 #include <chrono>
 #include <vector>
 
+#include "base/control_group.hpp"
 #include "base/file_read.hpp"
 #include "base/output_text.hpp"
 #include "base/process.hpp"
@@ -16,14 +17,15 @@ namespace agent::control {
 
 namespace {
 
-constexpr std::size_t kLargestProcFile = 64 * 1024;
+constexpr std::size_t kLargestProcFile = base::kLargestCgroupFile;
 constexpr std::chrono::seconds kQuickAnswer{10};
 constexpr std::chrono::seconds kLongestStop{120};  // the unit's own limit is 60 s
 // As it is built, and as it is installed.
 constexpr std::array<std::string_view, 2> kLaunchers{"opsagent-launch", "launch"};
 
 std::string proc_file(pid_t pid, std::string_view name) {
-  auto text = base::read_file("/proc/" + std::to_string(pid) + "/" + std::string(name), kLargestProcFile);
+  auto text =
+      base::read_file("/proc/" + std::to_string(pid) + "/" + std::string(name), kLargestProcFile);
   return text ? std::move(*text) : std::string();
 }
 
@@ -68,24 +70,14 @@ std::string ServiceUnit::start_command() const {
 }
 
 std::optional<ServiceUnit> unit_in_cgroup(std::string_view cgroup) {
-  constexpr std::string_view kUnified = "0::";
-  constexpr std::string_view kOfSystemd = ":name=systemd:";  // where control groups are of the first kind
-  for (const std::string_view line : base::split(cgroup, '\n')) {
-    const std::size_t named = line.find(kOfSystemd);
-    std::string_view path;
-    if (named != std::string_view::npos)
-      path = line.substr(named + kOfSystemd.size());
-    else if (line.starts_with(kUnified))
-      path = line.substr(kUnified.size());
-    ServiceUnit unit;
-    for (const std::string_view part : base::split(path, '/')) {
-      if (!part.ends_with(".service")) continue;
-      if (unit.name.starts_with("user@")) unit.is_of_session = true;
-      unit.name = part;
-    }
-    if (!unit.name.empty() && !(unit.name.starts_with("user@") && !unit.is_of_session)) return unit;
+  ServiceUnit unit;
+  for (const std::string_view part : base::split(base::systemd_group(cgroup), '/')) {
+    if (!part.ends_with(".service")) continue;
+    if (unit.name.starts_with("user@")) unit.is_of_session = true;
+    unit.name = part;
   }
-  return std::nullopt;
+  const bool is_manager = unit.name.starts_with("user@") && !unit.is_of_session;
+  return unit.name.empty() || is_manager ? std::nullopt : std::optional(std::move(unit));
 }
 
 std::optional<ServiceUnit> unit_kept_by(pid_t pid) {

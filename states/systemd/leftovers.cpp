@@ -5,27 +5,21 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/control_group.hpp"
 #include "base/file_read.hpp"
 #include "base/process_tree.hpp"
-#include "base/text.hpp"
 #include "states/systemd/systemd_session.hpp"
 
 namespace states::systemd {
 
 namespace {
 
-constexpr std::size_t kLargestGroups = 64 * 1024;
 constexpr int kMostMoves = 3;
 
 // Where systemd has put a process: "/system.slice/opsagent.service". Empty when that cannot be told.
 std::string group_of(const std::string& process) {
-  const auto text = base::read_file("/proc/" + process + "/cgroup", kLargestGroups);
-  if (!text) return {};
-  for (const std::string_view line : base::split(*text, '\n'))
-    for (const std::string_view hierarchy : {":name=systemd:", "0::"})
-      if (const std::size_t at = line.find(hierarchy); at != std::string_view::npos)
-        return std::string(line.substr(at + hierarchy.size()));
-  return {};
+  const auto text = base::read_file("/proc/" + process + "/cgroup", base::kLargestCgroupFile);
+  return text ? std::string(base::systemd_group(*text)) : std::string();
 }
 
 // Those that have not found a group of their own, as services and containers have.
