@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/value.hpp"
+#include "base/values/value.hpp"
 
 namespace builtins {
 

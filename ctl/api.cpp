@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <thread>
 
-#include "base/json.hpp"
 #include "base/text.hpp"
+#include "base/values/json.hpp"
 #include "ctl/fields.hpp"
 #include "terminal/wrap.hpp"
-#include "transport/http_client.hpp"
+#include "transport/client/http_client.hpp"
 #include "transport/tls.hpp"
 
 namespace ctl {

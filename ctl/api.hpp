@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "base/value.hpp"
+#include "base/values/value.hpp"
 
 namespace ctl {
 

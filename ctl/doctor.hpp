@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/value.hpp"
+#include "base/values/value.hpp"
 #include "ctl/time_text.hpp"
 
 namespace ctl {

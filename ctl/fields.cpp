@@ -1,6 +1,6 @@
 #include "ctl/fields.hpp"
 
-#include "base/json.hpp"
+#include "base/values/json.hpp"
 
 namespace ctl {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/value.hpp"
+#include "base/values/value.hpp"
 
 namespace ctl {
 

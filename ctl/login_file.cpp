@@ -7,9 +7,9 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "base/durable_file.hpp"
-#include "base/file_read.hpp"
-#include "base/private_folder.hpp"
+#include "base/files/durable_file.hpp"
+#include "base/files/file_read.hpp"
+#include "base/files/private_folder.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
 #include "ctl/api.hpp"

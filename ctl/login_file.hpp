@@ -47,7 +47,7 @@ base::Result<std::string> read_token(const std::string& file);
 // Which backend, and with which token: options and environment over what is stored over defaults. The stored
 // token and certificates are for the stored server only; what is in
 // ./opsbackend-data only for this machine, and only if it is all ours and nobody else can write to it or
-// above it (base/private_folder.hpp). Refused: http to the machine of a stored https login, and the
+// above it (base/files/private_folder.hpp). Refused: http to the machine of a stored https login, and the
 // token of ./opsbackend-data over http when there is an authority beside it.
 base::Result<Login> choose_login(const Options& options, const std::string& path);
 

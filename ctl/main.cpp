@@ -1,4 +1,4 @@
-#include "ctl/commands.hpp"
+#include "ctl/commands/commands.hpp"
 
 int main(int argc, char** argv) {
   return ctl::run_program(argc, argv);

@@ -2,9 +2,9 @@
 #include <csignal>
 
 #include "ctl/api.hpp"
-#include "ctl/command_line.hpp"
-#include "ctl/commands.hpp"
+#include "ctl/commands/commands.hpp"
 #include "ctl/login_file.hpp"
+#include "ctl/options/command_line.hpp"
 #include "ctl/time_text.hpp"
 #include "terminal/command_help.hpp"
 

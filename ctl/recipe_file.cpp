@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "base/file_read.hpp"
+#include "base/files/file_read.hpp"
 
 namespace ctl {
 

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "base/file_read.hpp"
+#include "base/files/file_read.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "base/value.hpp"
+#include "base/values/value.hpp"
 
 namespace ctl {
 

@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/process.hpp"
+#include "base/programs/process.hpp"
 #include "base/text.hpp"
 #include "release/documents.hpp"
 #include "tests/support/scratch_folder.hpp"

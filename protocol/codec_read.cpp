@@ -4,7 +4,7 @@
 #include <span>
 #include <utility>
 
-#include "base/json.hpp"
+#include "base/values/json.hpp"
 #include "protocol/codec.hpp"
 #include "protocol/fields_agent.hpp"
 #include "protocol/fields_backend.hpp"

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/json.hpp"
+#include "base/values/json.hpp"
 #include "protocol/codec.hpp"
 
 namespace protocol {

@@ -7,9 +7,9 @@
 #include <variant>
 #include <vector>
 
-#include "base/json.hpp"
 #include "base/result.hpp"
-#include "base/value.hpp"
+#include "base/values/json.hpp"
+#include "base/values/value.hpp"
 
 namespace recipe {
 

@@ -6,8 +6,8 @@
 #include <array>
 #include <unordered_map>
 
-#include "base/file_read.hpp"
-#include "base/os_release.hpp"
+#include "base/files/file_read.hpp"
+#include "base/host/os_release.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/durable_file.hpp"
+#include "base/files/durable_file.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
 #include "release/tar_reader.hpp"

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/process.hpp"
+#include "base/programs/process.hpp"
 #include "tests/support/release_archives.hpp"
 #include "tests/support/scratch_folder.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/json.hpp"
+#include "base/values/json.hpp"
 #include "release/document_text.hpp"
 
 namespace release {

@@ -7,7 +7,7 @@
 #include <array>
 #include <cerrno>
 
-#include "base/durable_file.hpp"
+#include "base/files/durable_file.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "release/archive.hpp"

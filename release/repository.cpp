@@ -10,8 +10,8 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "base/durable_file.hpp"
-#include "base/file_read.hpp"
+#include "base/files/durable_file.hpp"
+#include "base/files/file_read.hpp"
 #include "release/trust.hpp"
 
 namespace release {

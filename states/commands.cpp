@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/bounded_output.hpp"
 #include "base/output_text.hpp"
+#include "base/programs/bounded_output.hpp"
 
 namespace states {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/process.hpp"
-#include "base/redactor.hpp"
+#include "base/programs/process.hpp"
+#include "base/values/redactor.hpp"
 
 namespace states {
 

@@ -13,11 +13,11 @@
 #include <typeindex>
 #include <unordered_map>
 
-#include "base/accounts.hpp"
+#include "base/host/accounts.hpp"
+#include "base/host/os_release.hpp"
 #include "base/interrupt.hpp"
-#include "base/os_release.hpp"
-#include "base/tree.hpp"
-#include "base/tree_writer.hpp"
+#include "base/tree/tree.hpp"
+#include "base/tree/tree_writer.hpp"
 #include "states/commands.hpp"
 #include "states/overlay.hpp"
 

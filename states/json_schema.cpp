@@ -2,7 +2,7 @@
 // against each other.
 #include <vector>
 
-#include "base/json_text.hpp"
+#include "base/values/json_text.hpp"
 #include "states/schema.hpp"
 
 namespace states {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/tree.hpp"
+#include "base/tree/tree.hpp"
 #include "states/plan.hpp"
 
 namespace states {

@@ -33,9 +33,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/arena.hpp"
 #include "base/result.hpp"
-#include "base/value.hpp"
+#include "base/values/arena.hpp"
+#include "base/values/value.hpp"
 #include "states/schema.hpp"
 
 namespace states {

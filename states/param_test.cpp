@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/json.hpp"
+#include "base/values/json.hpp"
 #include "states/state.hpp"
 
 namespace states {

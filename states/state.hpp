@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/arena.hpp"
 #include "base/result.hpp"
+#include "base/values/arena.hpp"
 #include "states/context.hpp"
 #include "states/param.hpp"
 #include "states/plan.hpp"

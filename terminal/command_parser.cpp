@@ -8,7 +8,7 @@
 #include <span>
 
 #include "base/config_file.hpp"
-#include "base/file_read.hpp"
+#include "base/files/file_read.hpp"
 #include "base/text.hpp"
 
 namespace terminal {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/redactor.hpp"
+#include "base/values/redactor.hpp"
 
 namespace terminal {
 

@@ -15,9 +15,9 @@
 #include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
-#include "base/private_folder.hpp"
-#include "base/redactor.hpp"
+#include "base/files/private_folder.hpp"
 #include "base/text.hpp"
+#include "base/values/redactor.hpp"
 #include "terminal/wrap.hpp"
 
 namespace terminal {

@@ -22,8 +22,8 @@ enum class LogLevel { debug, info, warning, error };
 class Log {
  public:
   // An empty `file`: standard error only. Without a redactor nothing is taken out. Refused: a file in a
-  // folder that others can write to or put another in the place of (base/private_folder.hpp), and one that is
-  // there and is a link, has a second name or is not ours.
+  // folder that others can write to or put another in the place of (base/files/private_folder.hpp), and one
+  // that is there and is a link, has a second name or is not ours.
   static base::Result<Log> open(LogLevel level, const std::string& file,
                                 std::shared_ptr<base::Redactor> redactor = nullptr);
   ~Log();

@@ -1,7 +1,7 @@
 #include "terminal/option_store.hpp"
 
 #include "base/text.hpp"
-#include "base/value.hpp"
+#include "base/values/value.hpp"
 
 namespace terminal {
 

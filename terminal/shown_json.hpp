@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/redactor.hpp"
+#include "base/values/redactor.hpp"
 
 namespace terminal {
 

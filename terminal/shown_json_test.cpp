@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/json.hpp"
+#include "base/values/json.hpp"
 
 using terminal::quote_json;
 using terminal::shown_json;

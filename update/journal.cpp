@@ -6,8 +6,8 @@
 #include <array>
 #include <cerrno>
 
-#include "base/durable_file.hpp"
-#include "base/file_read.hpp"
+#include "base/files/durable_file.hpp"
+#include "base/files/file_read.hpp"
 #include "base/text.hpp"
 #include "update/layout.hpp"
 

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "base/durable_file.hpp"
+#include "base/files/durable_file.hpp"
 
 namespace update {
 

@@ -3,7 +3,7 @@
 
 #include "agent/cli/options.hpp"
 #include "terminal/console.hpp"
-#include "transport/proxies.hpp"
+#include "transport/client/proxies.hpp"
 
 namespace agent::cli {
 

@@ -18,7 +18,7 @@
 #include "agent/runtime/address_rules.hpp"
 #include "base/text.hpp"
 #include "base/utc_text.hpp"
-#include "transport/http_client.hpp"
+#include "transport/client/http_client.hpp"
 
 namespace agent::cli {
 

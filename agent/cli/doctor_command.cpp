@@ -2,7 +2,7 @@
 
 #include "agent/cli/commands.hpp"
 #include "agent/cli/doctor_checks.hpp"
-#include "base/json_text.hpp"
+#include "base/values/json_text.hpp"
 #include "terminal/wrap.hpp"
 
 namespace agent::cli {

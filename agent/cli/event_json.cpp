@@ -1,8 +1,8 @@
 #include "agent/cli/event_json.hpp"
 
 #include "agent/cli/plan_counts.hpp"
-#include "base/json_text.hpp"
 #include "base/utc_text.hpp"
+#include "base/values/json_text.hpp"
 
 namespace agent::cli {
 

@@ -5,7 +5,7 @@
 #include "agent/metadata/metadata.hpp"
 #include "agent/runtime/allowed_hosts.hpp"
 #include "pki/join_token.hpp"
-#include "transport/proxies.hpp"
+#include "transport/client/proxies.hpp"
 #include "transport/uri.hpp"
 
 namespace agent::cli {

@@ -7,7 +7,7 @@
 #include "agent/cli/recipe_input.hpp"
 #include "agent/engine/planner.hpp"
 #include "agent/engine/secrets.hpp"
-#include "base/accounts.hpp"
+#include "base/host/accounts.hpp"
 #include "base/token.hpp"
 
 namespace agent::cli {

@@ -9,9 +9,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/file_read.hpp"
-#include "base/json_text.hpp"
+#include "base/files/file_read.hpp"
 #include "base/unique_fd.hpp"
+#include "base/values/json_text.hpp"
 
 namespace agent::cli {
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "agent/cli/event_json.hpp"
-#include "base/way.hpp"
+#include "base/files/way.hpp"
 #include "builtins/builtins.hpp"
 #include "terminal/wrap.hpp"
 

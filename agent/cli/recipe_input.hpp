@@ -25,8 +25,8 @@ void show_problems(const recipe::Loaded& loaded, const std::string& path, termin
 base::Result<states::Host> make_host(const std::string& root, const std::string& state_dir);
 
 // What --root means: "" for the running system, else the folder's path without links. Refused: a link on the
-// way that others could point elsewhere (base/way.hpp), and what turns out to be "/" though it says something
-// else.
+// way that others could point elsewhere (base/files/way.hpp), and what turns out to be "/" though it says
+// something else.
 base::Result<std::string> root_path(const std::string& root);
 
 // The path as seen from "/", so that it means the same from every working folder.

@@ -13,7 +13,7 @@
 #include "agent/control/stop_signals.hpp"
 #include "agent/daemon/daemon.hpp"
 #include "agent/runtime/address_rules.hpp"
-#include "base/file_read.hpp"
+#include "base/files/file_read.hpp"
 #include "base/text.hpp"
 #include "terminal/log.hpp"
 #include "update/journal.hpp"

@@ -8,7 +8,7 @@
 #include "agent/cli/recipe_input.hpp"
 #include "agent/cli/version.hpp"
 #include "agent/install/self_check.hpp"
-#include "base/json_text.hpp"
+#include "base/values/json_text.hpp"
 #include "terminal/wrap.hpp"
 
 namespace agent::cli {

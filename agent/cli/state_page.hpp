@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/json_text.hpp"
+#include "base/values/json_text.hpp"
 #include "states/state.hpp"
 #include "terminal/console.hpp"
 

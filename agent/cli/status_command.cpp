@@ -1,7 +1,7 @@
 // `opsagent status`: what the daemon says of itself.
 #include "agent/cli/commands.hpp"
 #include "agent/control/control_client.hpp"
-#include "base/json.hpp"
+#include "base/values/json.hpp"
 #include "terminal/wrap.hpp"
 
 namespace agent::cli {

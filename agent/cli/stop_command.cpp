@@ -6,7 +6,7 @@
 #include "agent/control/control_client.hpp"
 #include "agent/control/pid_file.hpp"
 #include "agent/control/service_unit.hpp"
-#include "base/json.hpp"
+#include "base/values/json.hpp"
 
 namespace agent::cli {
 

@@ -10,7 +10,7 @@
 #include "base/utc_text.hpp"
 #include "protocol/capabilities.hpp"
 #include "recipe/document.hpp"
-#include "transport/dial.hpp"
+#include "transport/client/dial.hpp"
 
 namespace agent::connection {
 

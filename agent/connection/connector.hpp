@@ -16,7 +16,7 @@
 #include "agent/runtime/daemon_state.hpp"
 #include "agent/updater/updater.hpp"
 #include "transport/back_off.hpp"
-#include "transport/dial.hpp"
+#include "transport/client/dial.hpp"
 
 namespace agent::connection {
 

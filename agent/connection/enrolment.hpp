@@ -6,7 +6,7 @@
 
 #include "agent/identity/membership.hpp"
 #include "transport/async.hpp"
-#include "transport/dial.hpp"
+#include "transport/client/dial.hpp"
 
 namespace agent::connection {
 

@@ -25,7 +25,7 @@
 #include "agent/runtime/settings_store.hpp"
 #include "agent/runtime/worker_port.hpp"
 #include "base/background_thread.hpp"
-#include "base/redactor.hpp"
+#include "base/values/redactor.hpp"
 #include "protocol/agent_session.hpp"
 
 namespace agent::connection {

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "transport/async.hpp"
-#include "transport/web_socket.hpp"
+#include "transport/web_socket/web_socket.hpp"
 
 namespace agent::connection {
 

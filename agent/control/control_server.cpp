@@ -8,7 +8,7 @@
 #include <cerrno>
 
 #include "agent/control/control_address.hpp"
-#include "base/json.hpp"
+#include "base/values/json.hpp"
 
 namespace agent::control {
 

@@ -11,7 +11,7 @@
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
-#include "base/value.hpp"
+#include "base/values/value.hpp"
 #include "transport/async.hpp"
 #include "transport/fd_watcher.hpp"
 

@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-#include "base/file_read.hpp"
+#include "base/files/file_read.hpp"
 #include "base/text.hpp"
 
 namespace agent::control {

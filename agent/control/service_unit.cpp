@@ -7,10 +7,10 @@
 #include <chrono>
 #include <vector>
 
-#include "base/control_group.hpp"
-#include "base/file_read.hpp"
+#include "base/files/file_read.hpp"
 #include "base/output_text.hpp"
-#include "base/process.hpp"
+#include "base/programs/control_group.hpp"
+#include "base/programs/process.hpp"
 #include "base/text.hpp"
 
 namespace agent::control {
@@ -24,8 +24,7 @@ constexpr std::chrono::seconds kLongestStop{120};  // the unit's own limit is 60
 constexpr std::array<std::string_view, 2> kLaunchers{"opsagent-launch", "launch"};
 
 std::string proc_file(pid_t pid, std::string_view name) {
-  auto text =
-      base::read_file("/proc/" + std::to_string(pid) + "/" + std::string(name), kLargestProcFile);
+  auto text = base::read_file("/proc/" + std::to_string(pid) + "/" + std::string(name), kLargestProcFile);
   return text ? std::move(*text) : std::string();
 }
 

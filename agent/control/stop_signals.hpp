@@ -1,7 +1,7 @@
 // Signals as values: blocked for the whole process and read from a descriptor.
 //
 // Make it before any thread is started: threads inherit what is blocked. Programs that states start get
-// default signal handling all the same (base/process.hpp).
+// default signal handling all the same (base/programs/process.hpp).
 #pragma once
 
 #include <chrono>

@@ -14,8 +14,8 @@
 #include "agent/runtime/active_recipe.hpp"
 #include "agent/runtime/daemon_state.hpp"
 #include "agent/updater/updater.hpp"
-#include "base/notify.hpp"
-#include "base/private_folder.hpp"
+#include "base/files/private_folder.hpp"
+#include "base/host/notify.hpp"
 #include "transport/fd_watcher.hpp"
 #include "update/must_finish.hpp"
 

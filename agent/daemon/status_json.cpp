@@ -2,8 +2,8 @@
 
 #include <unistd.h>
 
-#include "base/json_text.hpp"
 #include "base/utc_text.hpp"
+#include "base/values/json_text.hpp"
 
 namespace agent::daemon {
 

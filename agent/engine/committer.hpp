@@ -20,7 +20,7 @@
 #include "agent/engine/messages.hpp"
 #include "agent/engine/report_sink.hpp"
 #include "base/channel.hpp"
-#include "base/sync_group.hpp"
+#include "base/tree/sync_group.hpp"
 
 namespace agent::engine {
 

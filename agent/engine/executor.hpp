@@ -11,7 +11,7 @@
 #include "agent/engine/messages.hpp"
 #include "agent/engine/watch_store.hpp"
 #include "agent/engine/watchers.hpp"
-#include "base/redactor.hpp"
+#include "base/values/redactor.hpp"
 #include "recipe/recipe.hpp"
 
 namespace agent::engine {

@@ -5,11 +5,11 @@
 
 #include <cerrno>
 
-#include "base/file_read.hpp"
+#include "base/files/file_read.hpp"
 #include "base/fnv.hpp"
-#include "base/json.hpp"
-#include "base/json_text.hpp"
 #include "base/text.hpp"
+#include "base/values/json.hpp"
+#include "base/values/json_text.hpp"
 
 namespace agent::engine {
 

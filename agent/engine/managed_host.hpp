@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/tree_writer.hpp"
+#include "base/tree/tree_writer.hpp"
 #include "recipe/recipe.hpp"
 #include "states/context.hpp"
 #include "states/state.hpp"

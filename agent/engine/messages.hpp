@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/process.hpp"
+#include "base/programs/process.hpp"
 #include "recipe/recipe.hpp"
 #include "states/plan.hpp"
 

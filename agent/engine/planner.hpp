@@ -6,7 +6,7 @@
 
 #include "agent/engine/messages.hpp"
 #include "base/interrupt.hpp"
-#include "base/redactor.hpp"
+#include "base/values/redactor.hpp"
 #include "states/context.hpp"
 
 namespace agent::engine {

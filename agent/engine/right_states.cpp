@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <map>
 
-#include "base/durable_file.hpp"
-#include "base/file_read.hpp"
+#include "base/files/durable_file.hpp"
+#include "base/files/file_read.hpp"
 #include "base/fnv.hpp"
-#include "base/json.hpp"
 #include "base/text.hpp"
+#include "base/values/json.hpp"
 
 namespace agent::engine {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "agent/engine/messages.hpp"
-#include "base/redactor.hpp"
+#include "base/values/redactor.hpp"
 #include "recipe/recipe.hpp"
 
 namespace agent::engine {

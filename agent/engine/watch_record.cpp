@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "base/file_read.hpp"
+#include "base/files/file_read.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
 

@@ -12,8 +12,8 @@
 #include <iterator>
 #include <optional>
 
-#include "base/file_read.hpp"
-#include "base/private_folder.hpp"
+#include "base/files/file_read.hpp"
+#include "base/files/private_folder.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 

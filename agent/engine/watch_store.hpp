@@ -6,7 +6,7 @@
 // name>.cksum"; of paths of one state that come to the same name, all but the first get theirs the same way.
 //
 // A regular file counts by its content, a folder by the names and contents of all that is below it
-// (watched_folder.hpp); symlinks are followed as far as the agent follows any (base/tree.hpp). What is
+// (watched_folder.hpp); symlinks are followed as far as the agent follows any (base/tree/tree.hpp). What is
 // missing, unreadable or of another kind is "absent", which equals an empty or missing record. Of a file that
 // is larger than 1 GiB the record holds the SHA-256 of its inode, size and time of change.
 //
@@ -31,7 +31,7 @@
 #include "agent/engine/watched_folder.hpp"
 #include "base/interrupt.hpp"
 #include "base/result.hpp"
-#include "base/tree.hpp"
+#include "base/tree/tree.hpp"
 #include "base/unique_fd.hpp"
 #include "states/state.hpp"
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/folder_walk.hpp"
+#include "base/files/folder_walk.hpp"
 #include "base/sha256.hpp"
 
 namespace agent::engine {

@@ -13,7 +13,7 @@
 
 #include "base/interrupt.hpp"
 #include "base/result.hpp"
-#include "base/tree.hpp"
+#include "base/tree/tree.hpp"
 #include "base/unique_fd.hpp"
 
 namespace agent::engine {

@@ -1,7 +1,7 @@
 #include "agent/engine/worker.hpp"
 
 #include "agent/engine/worker_loop.hpp"
-#include "base/private_folder.hpp"
+#include "base/files/private_folder.hpp"
 
 namespace agent::engine {
 

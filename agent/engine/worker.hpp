@@ -15,7 +15,7 @@
 #include "agent/engine/messages.hpp"
 #include "agent/engine/report_sink.hpp"
 #include "base/channel.hpp"
-#include "base/redactor.hpp"
+#include "base/values/redactor.hpp"
 #include "states/context.hpp"
 
 namespace agent::engine {

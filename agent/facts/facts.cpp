@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "base/json_text.hpp"
 #include "base/sha256.hpp"
+#include "base/values/json_text.hpp"
 
 namespace agent::facts {
 

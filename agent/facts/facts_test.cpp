@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "agent/facts/merge_patch.hpp"
-#include "base/json.hpp"
+#include "base/values/json.hpp"
 
 using namespace agent::facts;
 

@@ -10,9 +10,9 @@
 #include <set>
 
 #include "agent/facts/facts.hpp"
-#include "base/file_read.hpp"
-#include "base/json_text.hpp"
+#include "base/files/file_read.hpp"
 #include "base/text.hpp"
+#include "base/values/json_text.hpp"
 
 namespace agent::facts {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/json_text.hpp"
+#include "base/values/json_text.hpp"
 
 namespace agent::facts {
 

@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include "agent/facts/facts.hpp"
-#include "base/file_read.hpp"
-#include "base/json_text.hpp"
-#include "base/os_release.hpp"
+#include "base/files/file_read.hpp"
+#include "base/host/os_release.hpp"
 #include "base/text.hpp"
+#include "base/values/json_text.hpp"
 
 namespace agent::facts {
 

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cstdint>
 
-#include "base/durable_file.hpp"
-#include "base/file_read.hpp"
+#include "base/files/durable_file.hpp"
+#include "base/files/file_read.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "base/utc_text.hpp"

@@ -7,8 +7,8 @@
 #include <cerrno>
 
 #include "agent/metadata/metadata.hpp"
-#include "base/durable_file.hpp"
-#include "base/file_read.hpp"
+#include "base/files/durable_file.hpp"
+#include "base/files/file_read.hpp"
 #include "base/text.hpp"
 #include "base/token.hpp"
 #include "protocol/ids.hpp"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "agent/identity/trust_rules.hpp"
-#include "base/durable_file.hpp"
-#include "base/file_read.hpp"
+#include "base/files/durable_file.hpp"
+#include "base/files/file_read.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "pki/request.hpp"

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "agent/identity/credentials.hpp"
-#include "base/redactor.hpp"
 #include "base/result.hpp"
+#include "base/values/redactor.hpp"
 #include "pki/join_token.hpp"
 #include "pki/private_key.hpp"
 #include "protocol/messages.hpp"

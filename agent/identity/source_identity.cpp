@@ -5,8 +5,8 @@
 #include <csignal>
 #include <optional>
 
-#include "base/durable_file.hpp"
-#include "base/file_read.hpp"
+#include "base/files/durable_file.hpp"
+#include "base/files/file_read.hpp"
 #include "base/text.hpp"
 
 namespace agent::identity {

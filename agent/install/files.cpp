@@ -13,8 +13,8 @@
 
 #include <climits>
 
-#include "base/durable_file.hpp"
-#include "base/file_read.hpp"
+#include "base/files/durable_file.hpp"
+#include "base/files/file_read.hpp"
 #include "base/sha256.hpp"
 #include "base/unique_fd.hpp"
 

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <optional>
 
-#include "base/file_read.hpp"
+#include "base/files/file_read.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "agent/install/files.hpp"
-#include "base/file_read.hpp"
-#include "base/process.hpp"
+#include "base/files/file_read.hpp"
+#include "base/programs/process.hpp"
 #include "base/text.hpp"
 
 namespace agent::install {

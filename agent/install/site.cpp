@@ -5,8 +5,8 @@
 #include <array>
 #include <vector>
 
-#include "base/tree.hpp"
-#include "base/way.hpp"
+#include "base/files/way.hpp"
+#include "base/tree/tree.hpp"
 
 namespace agent::install {
 

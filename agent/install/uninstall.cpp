@@ -10,7 +10,7 @@
 #include "agent/install/files.hpp"
 #include "agent/install/service.hpp"
 #include "agent/install/version_removal.hpp"
-#include "base/file_read.hpp"
+#include "base/files/file_read.hpp"
 
 namespace agent::install {
 
@@ -58,7 +58,7 @@ bool is_among(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// Files that are being written have this behind their names (base/durable_file.hpp).
+// Files that are being written have this behind their names (base/files/durable_file.hpp).
 std::string_view without_suffix(std::string_view name) {
   constexpr std::string_view kScratch = ".new";
   return name.ends_with(kScratch) ? name.substr(0, name.size() - kScratch.size()) : name;

@@ -8,7 +8,7 @@
 
 #include "agent/install/files.hpp"
 #include "agent/install/install.hpp"
-#include "base/durable_file.hpp"
+#include "base/files/durable_file.hpp"
 
 namespace agent::install {
 

@@ -6,9 +6,9 @@
 
 #include "agent/metadata/source.hpp"
 #include "base/config_file.hpp"
-#include "base/file_read.hpp"
-#include "base/json.hpp"
+#include "base/files/file_read.hpp"
 #include "base/text.hpp"
+#include "base/values/json.hpp"
 
 namespace agent::metadata {
 

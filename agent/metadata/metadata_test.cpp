@@ -11,7 +11,7 @@
 #include "pki/join_token.hpp"
 #include "tests/support/loopback.hpp"
 #include "tests/support/scratch_folder.hpp"
-#include "transport/http_server.hpp"
+#include "transport/server/http_server.hpp"
 
 using namespace agent::metadata;
 using namespace std::chrono_literals;

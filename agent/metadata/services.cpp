@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "agent/metadata/source.hpp"
-#include "base/json.hpp"
 #include "base/text.hpp"
-#include "transport/http_client.hpp"
+#include "base/values/json.hpp"
+#include "transport/client/http_client.hpp"
 
 namespace agent::metadata {
 

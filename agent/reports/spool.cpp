@@ -11,9 +11,9 @@
 #include <filesystem>
 #include <optional>
 
-#include "base/durable_file.hpp"
-#include "base/file_read.hpp"
-#include "base/private_folder.hpp"
+#include "base/files/durable_file.hpp"
+#include "base/files/file_read.hpp"
+#include "base/files/private_folder.hpp"
 #include "base/text.hpp"
 #include "base/token.hpp"
 

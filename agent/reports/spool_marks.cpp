@@ -1,6 +1,6 @@
 #include "agent/reports/spool_marks.hpp"
 
-#include "base/json.hpp"
+#include "base/values/json.hpp"
 
 namespace agent::reports {
 

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "base/file_read.hpp"
+#include "base/files/file_read.hpp"
 #include "base/fnv.hpp"
 
 namespace agent::reports {

@@ -10,7 +10,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/file_read.hpp"
+#include "base/files/file_read.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 using agent::runtime::CommandStore;

@@ -15,10 +15,10 @@
 #include "agent/log_line.hpp"
 #include "agent/metadata/metadata.hpp"
 #include "agent/updater/settings.hpp"
-#include "base/redactor.hpp"
+#include "base/values/redactor.hpp"
 #include "states/context.hpp"
 #include "states/registry.hpp"
-#include "transport/proxies.hpp"
+#include "transport/client/proxies.hpp"
 
 namespace agent::runtime {
 

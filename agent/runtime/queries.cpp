@@ -11,14 +11,14 @@
 #include <map>
 #include <memory>
 
-#include "base/file_read.hpp"
-#include "base/json_text.hpp"
+#include "base/files/file_read.hpp"
 #include "base/output_text.hpp"
-#include "base/process.hpp"
+#include "base/programs/process.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
 #include "base/utc_text.hpp"
+#include "base/values/json_text.hpp"
 
 namespace agent::runtime {
 

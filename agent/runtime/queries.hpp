@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/interrupt.hpp"
-#include "base/redactor.hpp"
 #include "base/result.hpp"
+#include "base/values/redactor.hpp"
 
 namespace agent::runtime {
 

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/json.hpp"
+#include "base/values/json.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 using namespace agent;

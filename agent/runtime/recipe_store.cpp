@@ -1,8 +1,8 @@
 #include "agent/runtime/recipe_store.hpp"
 
-#include "base/durable_file.hpp"
-#include "base/file_read.hpp"
-#include "base/json_text.hpp"
+#include "base/files/durable_file.hpp"
+#include "base/files/file_read.hpp"
+#include "base/values/json_text.hpp"
 #include "recipe/document.hpp"
 
 namespace agent::runtime {

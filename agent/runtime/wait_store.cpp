@@ -1,8 +1,8 @@
 #include "agent/runtime/wait_store.hpp"
 
-#include "base/durable_file.hpp"
-#include "base/file_read.hpp"
-#include "base/json.hpp"
+#include "base/files/durable_file.hpp"
+#include "base/files/file_read.hpp"
+#include "base/values/json.hpp"
 
 namespace agent::runtime {
 

@@ -9,8 +9,8 @@
 #include <filesystem>
 
 #include "agent/updater/candidate.hpp"
-#include "base/durable_file.hpp"
-#include "base/file_read.hpp"
+#include "base/files/durable_file.hpp"
+#include "base/files/file_read.hpp"
 #include "base/sha256.hpp"
 #include "base/unique_fd.hpp"
 #include "release/archive.hpp"

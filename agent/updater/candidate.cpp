@@ -3,7 +3,7 @@
 #include <sys/utsname.h>
 
 #include "agent/updater/trust_file.hpp"
-#include "base/process.hpp"
+#include "base/programs/process.hpp"
 #include "base/text.hpp"
 
 namespace agent::updater {

@@ -9,7 +9,7 @@
 
 #include "base/interrupt.hpp"
 #include "base/result.hpp"
-#include "transport/download.hpp"
+#include "transport/client/download.hpp"
 
 namespace agent::updater {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "transport/proxies.hpp"
+#include "transport/client/proxies.hpp"
 #include "update/layout.hpp"
 
 namespace agent::updater {

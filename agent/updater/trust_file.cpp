@@ -1,7 +1,7 @@
 #include "agent/updater/trust_file.hpp"
 
-#include "base/durable_file.hpp"
-#include "base/file_read.hpp"
+#include "base/files/durable_file.hpp"
+#include "base/files/file_read.hpp"
 
 namespace agent::updater {
 

@@ -5,7 +5,7 @@
 
 #include "agent/reports/encoding.hpp"
 #include "agent/updater/request_rules.hpp"
-#include "base/durable_file.hpp"
+#include "base/files/durable_file.hpp"
 #include "base/text.hpp"
 
 namespace agent::updater {

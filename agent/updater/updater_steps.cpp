@@ -3,7 +3,7 @@
 
 #include "agent/updater/trust_file.hpp"
 #include "agent/updater/updater.hpp"
-#include "base/file_read.hpp"
+#include "base/files/file_read.hpp"
 
 namespace agent::updater {
 

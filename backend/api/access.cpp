@@ -4,7 +4,7 @@
 
 #include "backend/api/changes.hpp"
 #include "backend/api/reply.hpp"
-#include "backend/domain/operator_token.hpp"
+#include "backend/domain/access/operator_token.hpp"
 #include "backend/store/operator_tokens.hpp"
 #include "base/text.hpp"
 

@@ -2,7 +2,7 @@
 #include <map>
 
 #include "backend/api/route.hpp"
-#include "backend/domain/operator_token.hpp"
+#include "backend/domain/access/operator_token.hpp"
 #include "backend/store/sqlite/sqlite.hpp"
 #include "base/sha256.hpp"
 #include "tests/support/live_backend.hpp"

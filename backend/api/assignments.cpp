@@ -4,7 +4,7 @@
 #include "backend/api/names.hpp"
 #include "backend/api/self_reports.hpp"
 #include "backend/api/visible_pages.hpp"
-#include "backend/domain/ownership.hpp"
+#include "backend/domain/access/ownership.hpp"
 #include "backend/store/recipes.hpp"
 #include "base/text.hpp"
 

@@ -2,7 +2,7 @@
 #include "backend/api/changes.hpp"
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
-#include "backend/domain/authority_rules.hpp"
+#include "backend/domain/access/authority_rules.hpp"
 
 namespace backend::api {
 

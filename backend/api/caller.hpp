@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "backend/domain/selector.hpp"
+#include "backend/domain/selectors/selector.hpp"
 
 namespace backend::api {
 

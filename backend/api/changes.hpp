@@ -5,11 +5,11 @@
 #include <string>
 
 #include "backend/api/caller.hpp"
-#include "backend/domain/instants.hpp"
+#include "backend/domain/access/instants.hpp"
 #include "backend/fleet/delivery.hpp"
 #include "backend/store/audit.hpp"
 #include "backend/store/store.hpp"
-#include "base/json_text.hpp"
+#include "base/values/json_text.hpp"
 
 namespace backend::api {
 

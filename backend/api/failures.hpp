@@ -5,7 +5,7 @@
 
 #include "backend/domain/model.hpp"
 #include "backend/store/store.hpp"
-#include "base/json_text.hpp"
+#include "base/values/json_text.hpp"
 
 namespace backend::api {
 

@@ -12,7 +12,7 @@
 #include "backend/api/reply.hpp"
 #include "backend/api/route.hpp"
 #include "backend/domain/model.hpp"
-#include "base/value.hpp"
+#include "base/values/value.hpp"
 
 namespace backend::api {
 

@@ -3,7 +3,7 @@
 #include "backend/api/context.hpp"
 #include "backend/api/reply.hpp"
 #include "backend/api/route.hpp"
-#include "backend/domain/instants.hpp"
+#include "backend/domain/access/instants.hpp"
 
 namespace backend::api {
 

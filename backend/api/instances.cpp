@@ -8,7 +8,7 @@
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
 #include "backend/api/visibility.hpp"
-#include "backend/domain/name_rules.hpp"
+#include "backend/domain/access/name_rules.hpp"
 #include "backend/store/certificates.hpp"
 #include "base/sha256.hpp"
 

@@ -3,8 +3,8 @@
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
-#include "backend/domain/enrolment_rules.hpp"
-#include "backend/domain/name_rules.hpp"
+#include "backend/domain/access/enrolment_rules.hpp"
+#include "backend/domain/access/name_rules.hpp"
 #include "backend/store/enrolment.hpp"
 #include "pki/join_token.hpp"
 

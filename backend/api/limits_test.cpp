@@ -2,7 +2,7 @@
 #include <atomic>
 #include <thread>
 
-#include "backend/domain/call_limits.hpp"
+#include "backend/domain/limits/call_limits.hpp"
 #include "base/utc_text.hpp"
 #include "tests/support/live_backend.hpp"
 #include "tests/support/loopback.hpp"

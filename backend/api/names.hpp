@@ -5,7 +5,7 @@
 
 #include "backend/api/fields.hpp"
 #include "backend/api/scope.hpp"
-#include "backend/domain/selector.hpp"
+#include "backend/domain/selectors/selector.hpp"
 #include "protocol/ids.hpp"
 
 namespace backend::api {

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "backend/api/scope.hpp"
-#include "backend/domain/ownership.hpp"
+#include "backend/domain/access/ownership.hpp"
 #include "backend/store/recipes.hpp"
 
 namespace backend::api {

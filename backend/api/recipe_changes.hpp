@@ -6,7 +6,7 @@
 
 #include "backend/api/caller.hpp"
 #include "backend/api/changes.hpp"
-#include "backend/domain/recipe_quota.hpp"
+#include "backend/domain/limits/recipe_quota.hpp"
 #include "backend/store/store.hpp"
 
 namespace backend::api {

@@ -1,9 +1,9 @@
 // Revisions of recipes as the API shows them.
 #pragma once
 
-#include "backend/domain/instants.hpp"
+#include "backend/domain/access/instants.hpp"
 #include "backend/domain/model.hpp"
-#include "base/json_text.hpp"
+#include "base/values/json_text.hpp"
 
 namespace backend::api {
 

@@ -9,7 +9,7 @@
 #include "backend/api/recipe_changes.hpp"
 #include "backend/api/recipe_json.hpp"
 #include "backend/api/visible_pages.hpp"
-#include "backend/domain/recipe_check.hpp"
+#include "backend/domain/placement/recipe_check.hpp"
 #include "backend/store/recipes.hpp"
 
 namespace backend::api {

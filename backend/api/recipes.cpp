@@ -5,7 +5,7 @@
 #include "backend/api/reads.hpp"
 #include "backend/api/recipe_json.hpp"
 #include "backend/api/visible_pages.hpp"
-#include "backend/domain/ownership.hpp"
+#include "backend/domain/access/ownership.hpp"
 #include "base/text.hpp"
 
 namespace backend::api {

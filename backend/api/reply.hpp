@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json_text.hpp"
 #include "base/result.hpp"
+#include "base/values/json_text.hpp"
 #include "recipe/recipe.hpp"
 #include "transport/http.hpp"
 

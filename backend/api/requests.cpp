@@ -6,9 +6,9 @@
 #include "backend/api/reads.hpp"
 #include "backend/api/targets.hpp"
 #include "backend/api/visibility.hpp"
-#include "backend/domain/recipe_check.hpp"
-#include "base/json.hpp"
+#include "backend/domain/placement/recipe_check.hpp"
 #include "base/token.hpp"
+#include "base/values/json.hpp"
 
 namespace backend::api {
 

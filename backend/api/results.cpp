@@ -4,7 +4,7 @@
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/visible_pages.hpp"
-#include "backend/domain/report_json.hpp"
+#include "backend/domain/reports/report_json.hpp"
 #include "base/text.hpp"
 
 namespace backend::api {

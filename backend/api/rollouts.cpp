@@ -11,9 +11,9 @@
 #include "backend/api/self_reports.hpp"
 #include "backend/api/visibility.hpp"
 #include "backend/api/visible_pages.hpp"
-#include "backend/domain/ownership.hpp"
-#include "backend/domain/report_json.hpp"
-#include "backend/domain/rollout_rules.hpp"
+#include "backend/domain/access/ownership.hpp"
+#include "backend/domain/reports/report_json.hpp"
+#include "backend/domain/rollouts/rollout_rules.hpp"
 #include "backend/rollouts/rollout_step.hpp"
 #include "base/token.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "backend/api/caller.hpp"
 #include "backend/store/store.hpp"
-#include "base/json_text.hpp"
+#include "base/values/json_text.hpp"
 
 namespace backend::api {
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "backend/api/caller.hpp"
-#include "backend/domain/self_report_rules.hpp"
+#include "backend/domain/selectors/self_report_rules.hpp"
 #include "backend/store/store.hpp"
-#include "base/json_text.hpp"
+#include "base/values/json_text.hpp"
 
 namespace backend::api {
 

@@ -8,7 +8,7 @@
 
 #include "backend/api/caller.hpp"
 #include "backend/api/context.hpp"
-#include "backend/domain/selector.hpp"
+#include "backend/domain/selectors/selector.hpp"
 
 namespace backend::api {
 

@@ -1,7 +1,7 @@
 #include "backend/api/token_cache.hpp"
 
-#include "backend/domain/operator_token.hpp"
-#include "backend/domain/token_rules.hpp"
+#include "backend/domain/access/operator_token.hpp"
+#include "backend/domain/access/token_rules.hpp"
 #include "base/token.hpp"
 
 namespace backend::api {

@@ -12,7 +12,7 @@
 #include <unordered_map>
 
 #include "backend/api/caller.hpp"
-#include "backend/domain/identity.hpp"
+#include "backend/domain/access/identity.hpp"
 
 namespace backend::api {
 

@@ -4,8 +4,8 @@
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
 #include "backend/api/self_reports.hpp"
-#include "backend/domain/operator_token.hpp"
-#include "backend/domain/token_rules.hpp"
+#include "backend/domain/access/operator_token.hpp"
+#include "backend/domain/access/token_rules.hpp"
 #include "backend/store/operator_tokens.hpp"
 #include "base/sha256.hpp"
 

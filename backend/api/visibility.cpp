@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backend/domain/ownership.hpp"
+#include "backend/domain/access/ownership.hpp"
 
 namespace backend::api {
 

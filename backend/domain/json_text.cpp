@@ -4,7 +4,7 @@
 #include <array>
 #include <unordered_map>
 
-#include "base/json.hpp"
+#include "base/values/json.hpp"
 
 namespace backend::domain {
 

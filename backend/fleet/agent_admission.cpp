@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "backend/domain/instants.hpp"
+#include "backend/domain/access/instants.hpp"
 #include "backend/fleet/agent_connection.hpp"
 #include "backend/fleet/handshake_decision.hpp"
 #include "backend/store/instances.hpp"

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <functional>
 
-#include "backend/domain/instants.hpp"
-#include "backend/domain/peer_network.hpp"
-#include "backend/domain/report_cut.hpp"
+#include "backend/domain/access/instants.hpp"
+#include "backend/domain/limits/peer_network.hpp"
+#include "backend/domain/limits/report_cut.hpp"
 #include "backend/fleet/report_intake.hpp"
 #include "backend/store/audit.hpp"
-#include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "base/token.hpp"
+#include "base/values/json_text.hpp"
 #include "protocol/codec.hpp"
 
 namespace backend::fleet {

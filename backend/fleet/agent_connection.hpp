@@ -14,15 +14,15 @@
 #include <string>
 #include <vector>
 
-#include "backend/domain/agent_limits.hpp"
+#include "backend/domain/limits/agent_limits.hpp"
 #include "backend/domain/model.hpp"
 #include "backend/fleet/delivery.hpp"
 #include "backend/fleet/fleet.hpp"
 #include "protocol/backend_session.hpp"
 #include "transport/async.hpp"
 #include "transport/http.hpp"
-#include "transport/send_queue.hpp"
-#include "transport/web_socket.hpp"
+#include "transport/web_socket/send_queue.hpp"
+#include "transport/web_socket/web_socket.hpp"
 
 namespace backend::fleet {
 

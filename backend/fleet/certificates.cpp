@@ -1,6 +1,6 @@
 #include "backend/store/certificates.hpp"
 
-#include "backend/domain/instants.hpp"
+#include "backend/domain/access/instants.hpp"
 #include "backend/fleet/certificates.hpp"
 #include "backend/store/audit.hpp"
 #include "backend/store/enrolment.hpp"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "backend/domain/identity.hpp"
+#include "backend/domain/access/identity.hpp"
 #include "backend/domain/model.hpp"
 #include "backend/fleet/authority_set.hpp"
 #include "backend/store/store.hpp"

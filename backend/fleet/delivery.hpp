@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "backend/domain/placement.hpp"
+#include "backend/domain/placement/placement.hpp"
 #include "backend/fleet/placer.hpp"
 #include "backend/store/store.hpp"
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <random>
 
-#include "backend/domain/instants.hpp"
-#include "backend/domain/peer_network.hpp"
-#include "backend/domain/report_json.hpp"
+#include "backend/domain/access/instants.hpp"
+#include "backend/domain/limits/peer_network.hpp"
+#include "backend/domain/reports/report_json.hpp"
 #include "backend/fleet/agent_connection.hpp"
 #include "backend/fleet/report_intake.hpp"
-#include "base/json_text.hpp"
+#include "base/values/json_text.hpp"
 #include "pki/certificate.hpp"
 
 namespace backend::fleet {

@@ -12,9 +12,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "backend/domain/agent_limits.hpp"
-#include "backend/domain/report_rules.hpp"
-#include "backend/domain/waits.hpp"
+#include "backend/domain/limits/agent_limits.hpp"
+#include "backend/domain/placement/waits.hpp"
+#include "backend/domain/reports/report_rules.hpp"
 #include "backend/fleet/certificates.hpp"
 #include "backend/fleet/delivery.hpp"
 #include "backend/fleet/inquiries.hpp"
@@ -25,7 +25,7 @@
 #include "backend/telemetry/metrics.hpp"
 #include "terminal/log.hpp"
 #include "transport/http.hpp"
-#include "transport/web_socket.hpp"
+#include "transport/web_socket/web_socket.hpp"
 
 namespace backend::fleet {
 

@@ -1,7 +1,7 @@
 #include "backend/fleet/handshake_decision.hpp"
 
-#include "backend/domain/instants.hpp"
-#include "backend/domain/peer_network.hpp"
+#include "backend/domain/access/instants.hpp"
+#include "backend/domain/limits/peer_network.hpp"
 #include "backend/store/admission.hpp"
 #include "backend/store/audit.hpp"
 #include "backend/store/history.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "backend/domain/rate_limit.hpp"
+#include "backend/domain/limits/rate_limit.hpp"
 #include "terminal/log.hpp"
 
 namespace backend::fleet {

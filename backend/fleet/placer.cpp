@@ -4,10 +4,10 @@
 #include <map>
 #include <unordered_map>
 
-#include "backend/domain/placement.hpp"
-#include "backend/domain/placement_rules.hpp"
-#include "base/json.hpp"
+#include "backend/domain/placement/placement.hpp"
+#include "backend/domain/placement/placement_rules.hpp"
 #include "base/sha256.hpp"
+#include "base/values/json.hpp"
 
 namespace backend::fleet {
 

@@ -1,6 +1,6 @@
 #include "backend/fleet/report_intake.hpp"
 
-#include "backend/domain/instants.hpp"
+#include "backend/domain/access/instants.hpp"
 #include "backend/fleet/agent_connection.hpp"
 #include "backend/store/history.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "backend/domain/rollout_rules.hpp"
+#include "backend/domain/rollouts/rollout_rules.hpp"
 #include "backend/store/audit.hpp"
 
 namespace backend::rollouts {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "backend/domain/instants.hpp"
-#include "base/json_text.hpp"
+#include "backend/domain/access/instants.hpp"
+#include "base/values/json_text.hpp"
 
 namespace backend::rollouts {
 

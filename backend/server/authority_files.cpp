@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "backend/server/passphrase.hpp"
-#include "base/durable_file.hpp"
-#include "base/file_read.hpp"
+#include "base/files/durable_file.hpp"
+#include "base/files/file_read.hpp"
 #include "base/text.hpp"
 #include "base/utc_text.hpp"
 #include "pki/private_key.hpp"

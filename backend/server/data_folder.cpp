@@ -7,10 +7,10 @@
 
 #include <cerrno>
 
-#include "backend/domain/operator_token.hpp"
-#include "base/durable_file.hpp"
-#include "base/file_read.hpp"
-#include "base/private_folder.hpp"
+#include "backend/domain/access/operator_token.hpp"
+#include "base/files/durable_file.hpp"
+#include "base/files/file_read.hpp"
+#include "base/files/private_folder.hpp"
 #include "base/text.hpp"
 
 namespace backend::server {

@@ -13,7 +13,7 @@ class DataFolder {
  public:
   // Makes the folder (0700) when it is not there and locks it. The error names the process that has it.
   // Refused: one that is not ours, or that others could put another in the place of
-  // (base/private_folder.hpp).
+  // (base/files/private_folder.hpp).
   static base::Result<DataFolder> open(std::string path);
 
   const std::string& path() const { return path_; }

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "backend/domain/instants.hpp"
+#include "backend/domain/access/instants.hpp"
 #include "backend/server/version.hpp"
 
 namespace backend::server {

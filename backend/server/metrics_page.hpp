@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "backend/api/context.hpp"
-#include "backend/domain/fleet_health.hpp"
+#include "backend/domain/reports/fleet_health.hpp"
 #include "backend/server/data_folder.hpp"
 #include "backend/server/release_files.hpp"
 #include "backend/server/server_identity.hpp"
-#include "transport/http_server.hpp"
+#include "transport/server/http_server.hpp"
 
 namespace backend::server {
 

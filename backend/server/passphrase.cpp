@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "base/file_read.hpp"
+#include "base/files/file_read.hpp"
 #include "base/unique_fd.hpp"
 
 namespace backend::server {

@@ -11,7 +11,7 @@
 #include "backend/server/options.hpp"
 #include "backend/server/server.hpp"
 #include "backend/server/version.hpp"
-#include "base/notify.hpp"
+#include "base/host/notify.hpp"
 #include "terminal/command_help.hpp"
 #include "terminal/completion.hpp"
 #include "terminal/log.hpp"

@@ -11,10 +11,10 @@
 
 #include "backend/api/access.hpp"
 #include "backend/api/reply.hpp"
-#include "base/file_read.hpp"
-#include "base/json.hpp"
+#include "base/files/file_read.hpp"
 #include "base/text.hpp"
 #include "base/utc_text.hpp"
+#include "base/values/json.hpp"
 
 namespace backend::server {
 

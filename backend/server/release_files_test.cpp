@@ -8,7 +8,7 @@
 #include "tests/support/live_backend.hpp"
 #include "tests/support/loopback.hpp"
 #include "tests/support/scratch_folder.hpp"
-#include "transport/download.hpp"
+#include "transport/client/download.hpp"
 
 using backend::server::ReleaseFiles;
 using tests::LiveBackend;

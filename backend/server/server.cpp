@@ -9,7 +9,7 @@
 #include "backend/api/reads.hpp"
 #include "backend/api/reply.hpp"
 #include "backend/api/route.hpp"
-#include "backend/domain/instants.hpp"
+#include "backend/domain/access/instants.hpp"
 #include "backend/server/version.hpp"
 #include "backend/store/housekeeping.hpp"
 #include "backend/store/sqlite/sqlite_store.hpp"

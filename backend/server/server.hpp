@@ -17,7 +17,7 @@
 #include "backend/store/store_thread.hpp"
 #include "backend/telemetry/event_log.hpp"
 #include "backend/telemetry/metrics.hpp"
-#include "transport/http_server.hpp"
+#include "transport/server/http_server.hpp"
 
 namespace backend::server {
 

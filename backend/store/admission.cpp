@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "backend/domain/admission_rules.hpp"
+#include "backend/domain/access/admission_rules.hpp"
 #include "backend/domain/json_text.hpp"
 #include "backend/store/certificates.hpp"
 #include "backend/store/transaction.hpp"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "backend/domain/identity.hpp"
+#include "backend/domain/access/identity.hpp"
 #include "backend/store/store.hpp"
 
 namespace backend::store {

@@ -1,7 +1,7 @@
 #include "backend/store/apps.hpp"
 
-#include "backend/domain/name_rules.hpp"
-#include "backend/domain/update_rules.hpp"
+#include "backend/domain/access/name_rules.hpp"
+#include "backend/domain/rollouts/update_rules.hpp"
 #include "backend/store/transaction.hpp"
 #include "base/token.hpp"
 

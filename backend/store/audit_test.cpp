@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "backend/domain/audit_chain.hpp"
+#include "backend/domain/access/audit_chain.hpp"
 #include "backend/store/housekeeping.hpp"
 #include "base/sha256.hpp"
 #include "tests/support/store_bench.hpp"

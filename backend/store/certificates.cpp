@@ -1,6 +1,6 @@
 #include "backend/store/certificates.hpp"
 
-#include "backend/domain/certificate_rules.hpp"
+#include "backend/domain/access/certificate_rules.hpp"
 #include "backend/store/transaction.hpp"
 #include "base/token.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "backend/domain/identity.hpp"
+#include "backend/domain/access/identity.hpp"
 #include "backend/store/store.hpp"
 
 namespace backend::store {

@@ -1,8 +1,8 @@
 #include "backend/store/enrolment.hpp"
 
-#include "backend/domain/certificate_rules.hpp"
-#include "backend/domain/enrolment_rules.hpp"
-#include "backend/domain/token_rules.hpp"
+#include "backend/domain/access/certificate_rules.hpp"
+#include "backend/domain/access/enrolment_rules.hpp"
+#include "backend/domain/access/token_rules.hpp"
 #include "backend/store/audit.hpp"
 #include "backend/store/instances.hpp"
 #include "backend/store/transaction.hpp"

@@ -2,7 +2,7 @@
 // For the writer thread; fails when the database does.
 #pragma once
 
-#include "backend/domain/identity.hpp"
+#include "backend/domain/access/identity.hpp"
 #include "backend/store/store.hpp"
 
 namespace backend::store {

@@ -7,8 +7,8 @@
 
 #include <doctest/doctest.h>
 
-#include "backend/domain/certificate_rules.hpp"
-#include "backend/domain/enrolment_rules.hpp"
+#include "backend/domain/access/certificate_rules.hpp"
+#include "backend/domain/access/enrolment_rules.hpp"
 #include "backend/store/apps.hpp"
 #include "backend/store/certificates.hpp"
 #include "backend/store/instances.hpp"

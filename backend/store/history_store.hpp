@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "backend/domain/history_rules.hpp"
+#include "backend/domain/reports/history_rules.hpp"
 #include "base/result.hpp"
 
 namespace backend::store {

@@ -1,7 +1,7 @@
 #include "backend/store/housekeeping.hpp"
 
-#include "backend/domain/certificate_rules.hpp"
-#include "backend/domain/instants.hpp"
+#include "backend/domain/access/certificate_rules.hpp"
+#include "backend/domain/access/instants.hpp"
 #include "backend/store/audit.hpp"
 
 namespace backend::store {

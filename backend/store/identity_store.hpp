@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/domain/authority_rules.hpp"
-#include "backend/domain/identity.hpp"
+#include "backend/domain/access/authority_rules.hpp"
+#include "backend/domain/access/identity.hpp"
 #include "base/result.hpp"
 
 namespace backend::store {

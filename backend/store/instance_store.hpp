@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/domain/fleet_health.hpp"
-#include "backend/domain/identity.hpp"
+#include "backend/domain/access/identity.hpp"
 #include "backend/domain/model.hpp"
-#include "backend/domain/selector.hpp"
+#include "backend/domain/reports/fleet_health.hpp"
+#include "backend/domain/selectors/selector.hpp"
 #include "base/result.hpp"
 
 namespace backend::store {

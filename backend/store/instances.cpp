@@ -1,10 +1,10 @@
 #include "backend/store/instances.hpp"
 
-#include "backend/domain/certificate_rules.hpp"
+#include "backend/domain/access/certificate_rules.hpp"
+#include "backend/domain/access/ownership.hpp"
 #include "backend/domain/json_text.hpp"
-#include "backend/domain/ownership.hpp"
 #include "backend/store/transaction.hpp"
-#include "base/json.hpp"
+#include "base/values/json.hpp"
 
 namespace backend::store {
 

@@ -3,7 +3,7 @@
 
 #include "backend/api/access.hpp"
 #include "backend/api/route.hpp"
-#include "backend/domain/instants.hpp"
+#include "backend/domain/access/instants.hpp"
 #include "backend/store/enrolment.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/domain/identity.hpp"
+#include "backend/domain/access/identity.hpp"
 #include "base/result.hpp"
 
 namespace backend::store {

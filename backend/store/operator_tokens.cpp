@@ -1,6 +1,6 @@
 #include "backend/store/operator_tokens.hpp"
 
-#include "backend/domain/token_rules.hpp"
+#include "backend/domain/access/token_rules.hpp"
 #include "backend/store/audit.hpp"
 #include "backend/store/transaction.hpp"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "backend/domain/limits/recipe_quota.hpp"
 #include "backend/domain/model.hpp"
-#include "backend/domain/recipe_quota.hpp"
 #include "base/result.hpp"
 
 namespace backend::store {

@@ -1,8 +1,8 @@
 #include "backend/store/recipes.hpp"
 
-#include "backend/domain/name_rules.hpp"
-#include "backend/domain/selector.hpp"
-#include "backend/domain/self_report_rules.hpp"
+#include "backend/domain/access/name_rules.hpp"
+#include "backend/domain/selectors/selector.hpp"
+#include "backend/domain/selectors/self_report_rules.hpp"
 #include "backend/store/transaction.hpp"
 
 namespace backend::store {

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "backend/domain/model.hpp"
-#include "backend/domain/report_rules.hpp"
+#include "backend/domain/reports/report_rules.hpp"
 #include "base/result.hpp"
 
 namespace backend::store {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/domain/rollout.hpp"
+#include "backend/domain/rollouts/rollout.hpp"
 #include "base/result.hpp"
 
 namespace backend::store {

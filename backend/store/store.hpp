@@ -11,7 +11,7 @@
 #include <functional>
 #include <memory>
 
-#include "backend/domain/audit_rules.hpp"
+#include "backend/domain/access/audit_rules.hpp"
 #include "backend/store/app_store.hpp"
 #include "backend/store/assignment_store.hpp"
 #include "backend/store/audit_store.hpp"

@@ -1,7 +1,7 @@
 // Tokens of operators in the store.
 #include <doctest/doctest.h>
 
-#include "backend/domain/operator_token.hpp"
+#include "backend/domain/access/operator_token.hpp"
 #include "backend/store/operator_tokens.hpp"
 #include "base/sha256.hpp"
 #include "tests/support/store_bench.hpp"

@@ -1,6 +1,6 @@
 #include "backend/store/update_orders.hpp"
 
-#include "backend/domain/update_rules.hpp"
+#include "backend/domain/rollouts/update_rules.hpp"
 #include "backend/store/transaction.hpp"
 
 namespace backend::store {

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "base/file_read.hpp"
+#include "base/files/file_read.hpp"
 #include "base/text.hpp"
 
 namespace backend::telemetry {

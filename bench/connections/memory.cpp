@@ -21,8 +21,8 @@
 
 #include <openssl/ssl.h>
 
-#include "transport/http_server.hpp"
-#include "transport/send_queue.hpp"
+#include "transport/server/http_server.hpp"
+#include "transport/web_socket/send_queue.hpp"
 
 using namespace std::chrono_literals;
 using namespace transport;

@@ -10,7 +10,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509_vfy.h>
 
-#include "base/file_read.hpp"
+#include "base/files/file_read.hpp"
 #include "bench/fleet/poller.hpp"
 
 namespace fleet {

@@ -25,7 +25,7 @@
 #include <memory>
 #include <sstream>
 
-#include "base/json.hpp"
+#include "base/values/json.hpp"
 #include "bench/fleet/nats_fan_out.hpp"
 #include "bench/fleet/simulated_agent.hpp"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "base/tree.hpp"
+#include "base/tree/tree.hpp"
 #include "states/context.hpp"
 #include "states/programs/tool_sequence.hpp"
 

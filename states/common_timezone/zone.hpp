@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "base/seen.hpp"
-#include "base/tree.hpp"
+#include "base/tree/seen.hpp"
+#include "base/tree/tree.hpp"
 
 namespace states::common_timezone {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/file_read.hpp"
+#include "base/files/file_read.hpp"
 #include "base/output_text.hpp"
 #include "base/text.hpp"
 #include "states/debian/apt_lists.hpp"

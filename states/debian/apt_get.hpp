@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/process.hpp"
+#include "base/programs/process.hpp"
 #include "base/result.hpp"
 #include "states/context.hpp"
 #include "states/debian/apt_transaction.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/below_root.hpp"
+#include "base/files/below_root.hpp"
 
 namespace states::debian {
 

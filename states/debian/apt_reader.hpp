@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/process.hpp"
+#include "base/programs/process.hpp"
 #include "base/result.hpp"
 #include "states/context.hpp"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <tuple>
 
-#include "base/below_root.hpp"
+#include "base/files/below_root.hpp"
 #include "base/text.hpp"
 
 namespace states::debian {

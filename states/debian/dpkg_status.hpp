@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/arena.hpp"
 #include "base/result.hpp"
+#include "base/values/arena.hpp"
 #include "states/context.hpp"
 
 namespace states::debian {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/tree.hpp"
+#include "base/tree/tree.hpp"
 
 namespace states::debian {
 

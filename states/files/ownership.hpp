@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/tree_writer.hpp"
+#include "base/tree/tree_writer.hpp"
 #include "states/context.hpp"
 #include "states/param.hpp"
 #include "states/plan.hpp"
@@ -38,8 +38,8 @@ struct Differences {
 };
 
 // Adds the owner and the mode where they differ from what is there; also bits of the mode that go with the
-// owner. `user` and `group`: as they were given; one that an earlier state would create has no number yet, and
-// is another one than what is there.
+// owner. `user` and `group`: as they were given; one that an earlier state would create has no number yet,
+// and is another one than what is there.
 void compare_attributes(const struct stat& found, const base::Attributes& wanted, std::string_view path,
                         base::Accounts& accounts, Differences& differences,
                         std::optional<std::string_view> user = std::nullopt,

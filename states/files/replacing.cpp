@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "base/carry_over.hpp"
+#include "base/tree/carry_over.hpp"
 
 namespace states::files {
 

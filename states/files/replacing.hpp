@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/attributes.hpp"
-#include "base/inode_flags.hpp"
 #include "base/result.hpp"
+#include "base/tree/attributes.hpp"
+#include "base/tree/inode_flags.hpp"
 #include "states/context.hpp"
 #include "states/plan.hpp"
 
@@ -20,7 +20,7 @@ namespace states::files {
 std::string why_locked(std::string_view path, base::Changing what, Context& context);
 
 // Adds a change for each thing that the regular file at this path has, and the one that takes its place will
-// not: other names (hard links), and what base/carry_over.hpp does not carry over.
+// not: other names (hard links), and what base/tree/carry_over.hpp does not carry over.
 base::Result<void> show_lost_by_replacing(std::string_view path, const struct stat& found,
                                           const base::Attributes& wanted, Context& context,
                                           std::vector<Change>& changes);

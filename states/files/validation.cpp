@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/output_text.hpp"
-#include "base/process.hpp"
+#include "base/programs/process.hpp"
 #include "base/text.hpp"
 #include "states/files/working_folder.hpp"
 #include "states/programs/ending_text.hpp"

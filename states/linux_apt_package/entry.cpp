@@ -5,7 +5,7 @@
 #include <cctype>
 
 #include "base/text.hpp"
-#include "base/tree.hpp"
+#include "base/tree/tree.hpp"
 #include "states/debian/debian_version.hpp"
 
 namespace states::linux_apt_package {

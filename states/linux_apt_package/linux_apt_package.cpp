@@ -1,5 +1,5 @@
 // linux.apt.package: Debian packages that are installed, in a certain version, or gone.
-#include "base/tree.hpp"
+#include "base/tree/tree.hpp"
 #include "states/linux_apt_package/applying.hpp"
 #include "states/linux_apt_package/apt_package.hpp"
 #include "states/linux_apt_package/entry.hpp"

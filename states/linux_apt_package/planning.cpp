@@ -5,7 +5,7 @@
 #include <span>
 #include <variant>
 
-#include "base/below_root.hpp"
+#include "base/files/below_root.hpp"
 #include "base/text.hpp"
 #include "states/debian/apt_cache.hpp"
 #include "states/debian/apt_lists.hpp"

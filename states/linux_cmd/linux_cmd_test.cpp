@@ -9,7 +9,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/json.hpp"
+#include "base/values/json.hpp"
 #include "states/state.hpp"
 #include "tests/support/state_harness.hpp"
 

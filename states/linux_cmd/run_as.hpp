@@ -6,7 +6,7 @@
 #include <string_view>
 #include <variant>
 
-#include "base/process.hpp"
+#include "base/programs/process.hpp"
 #include "states/context.hpp"
 #include "states/plan.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/process.hpp"
+#include "base/programs/process.hpp"
 
 using namespace states::linux_cronjob;
 

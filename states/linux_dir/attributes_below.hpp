@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "base/tree_writer.hpp"
+#include "base/tree/tree_writer.hpp"
 
 namespace states::linux_dir {
 

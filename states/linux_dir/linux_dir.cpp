@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/folder_walk.hpp"
+#include "base/files/folder_walk.hpp"
 #include "states/files/missing_folders.hpp"
 #include "states/files/ownership.hpp"
 #include "states/linux_dir/attributes_below.hpp"

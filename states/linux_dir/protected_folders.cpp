@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <string>
 
+#include "base/files/folder_walk.hpp"
 #include "base/fnv.hpp"
-#include "base/folder_walk.hpp"
 
 namespace states::linux_dir {
 

@@ -7,7 +7,7 @@
 
 #include "base/interrupt.hpp"
 #include "base/result.hpp"
-#include "base/tree.hpp"
+#include "base/tree/tree.hpp"
 
 namespace states::linux_dir {
 

@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "base/diff.hpp"
-#include "base/others.hpp"
+#include "base/files/others.hpp"
 #include "base/text.hpp"
 #include "states/files/marking.hpp"
 #include "states/files/missing_folders.hpp"

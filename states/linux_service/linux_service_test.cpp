@@ -1,7 +1,7 @@
 // What linux.service makes of its parameters, and of a machine without any service.
 #include <doctest/doctest.h>
 
-#include "base/json.hpp"
+#include "base/values/json.hpp"
 #include "states/linux_service/service_params.hpp"
 #include "states/linux_service/steps.hpp"
 #include "states/state.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/below_root.hpp"
+#include "base/files/below_root.hpp"
 #include "states/systemd/waiting.hpp"
 
 namespace states::linux_service {

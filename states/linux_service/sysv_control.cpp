@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "base/below_root.hpp"
-#include "base/process.hpp"
+#include "base/files/below_root.hpp"
+#include "base/programs/process.hpp"
 #include "states/systemd/leftovers.hpp"
 
 namespace states::linux_service {

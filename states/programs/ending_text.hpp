@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/process.hpp"
+#include "base/programs/process.hpp"
 #include "states/context.hpp"
 
 namespace states::programs {

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "base/process.hpp"
+#include "base/programs/process.hpp"
 #include "states/context.hpp"
 
 namespace states::programs {

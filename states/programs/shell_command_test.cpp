@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/redactor.hpp"
+#include "base/values/redactor.hpp"
 #include "states/state.hpp"
 #include "tests/support/state_harness.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/process.hpp"
+#include "base/programs/process.hpp"
 #include "base/result.hpp"
 #include "states/commands.hpp"
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <chrono>
 
-#include "base/control_group.hpp"
-#include "base/file_read.hpp"
-#include "base/process_tree.hpp"
+#include "base/files/file_read.hpp"
+#include "base/programs/control_group.hpp"
+#include "base/programs/process_tree.hpp"
 #include "states/systemd/systemd_session.hpp"
 
 namespace states::systemd {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/process.hpp"
+#include "base/programs/process.hpp"
 #include "states/context.hpp"
 
 namespace states::systemd {

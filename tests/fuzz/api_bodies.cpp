@@ -2,8 +2,8 @@
 // first line is the query and the second the header, the rest is the body. There is no store behind it.
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
-#include "backend/domain/recipe_check.hpp"
-#include "base/json.hpp"
+#include "backend/domain/placement/recipe_check.hpp"
+#include "base/values/json.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "tests/fuzz/fuzz.hpp"
-#include "transport/head_rules.hpp"
+#include "transport/server/head_rules.hpp"
 
 using fuzz::require;
 

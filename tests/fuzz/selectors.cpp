@@ -1,5 +1,5 @@
 // Which instances are meant, as people write it.
-#include "backend/domain/selector.hpp"
+#include "backend/domain/selectors/selector.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using fuzz::require;

@@ -17,7 +17,7 @@
 
 #include "agent/engine/planner.hpp"
 #include "agent/engine/worker.hpp"
-#include "base/os_release.hpp"
+#include "base/host/os_release.hpp"
 #include "base/text.hpp"
 #include "builtins/builtins.hpp"
 #include "tests/plan/random_machine.hpp"

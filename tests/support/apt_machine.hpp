@@ -16,7 +16,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/process.hpp"
+#include "base/programs/process.hpp"
 #include "base/text.hpp"
 #include "tests/support/state_harness.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "transport/http_client.hpp"
+#include "transport/client/http_client.hpp"
 
 namespace tests {
 

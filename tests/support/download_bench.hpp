@@ -11,7 +11,7 @@
 
 #include "tests/support/loopback.hpp"
 #include "tests/support/scratch_folder.hpp"
-#include "transport/download.hpp"
+#include "transport/client/download.hpp"
 
 namespace tests {
 

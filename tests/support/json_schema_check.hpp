@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "base/json.hpp"
 #include "base/text.hpp"
+#include "base/values/json.hpp"
 #include "states/state.hpp"
 
 namespace tests {

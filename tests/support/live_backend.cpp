@@ -4,11 +4,11 @@
 #include <thread>
 
 #include "backend/server/server.hpp"
-#include "base/file_read.hpp"
+#include "base/files/file_read.hpp"
 #include "protocol/codec.hpp"
 #include "terminal/log.hpp"
 #include "tests/support/described.hpp"
-#include "transport/dial.hpp"
+#include "transport/client/dial.hpp"
 
 namespace tests {
 

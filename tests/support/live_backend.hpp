@@ -15,10 +15,10 @@
 
 #include "backend/server/options.hpp"
 #include "backend/telemetry/metrics.hpp"
-#include "base/json.hpp"
 #include "base/text.hpp"
+#include "base/values/json.hpp"
 #include "protocol/messages.hpp"
-#include "transport/http_client.hpp"
+#include "transport/client/http_client.hpp"
 
 namespace tests {
 

@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/process.hpp"
+#include "base/programs/process.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace tests {

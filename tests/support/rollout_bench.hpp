@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/domain/rollout_rules.hpp"
+#include "backend/domain/rollouts/rollout_rules.hpp"
 #include "backend/rollouts/rollout_step.hpp"
 #include "backend/store/update_orders.hpp"
 #include "tests/support/store_bench.hpp"

@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "base/json.hpp"
 #include "base/sha256.hpp"
+#include "base/values/json.hpp"
 
 namespace tests {
 
@@ -39,7 +39,8 @@ class NobodyWaits final : public states::Waits {
 struct StateHarness::Session {
   explicit Session(StateHarness& harness)
       : interrupt(harness.interrupt ? *harness.interrupt : none),
-        commands(states::Commands::Clock::now() + harness.timeout, interrupt, harness.live, {}, harness.redactor),
+        commands(states::Commands::Clock::now() + harness.timeout, interrupt, harness.live, {},
+                 harness.redactor),
         context{{.state_id = harness.state_id,
                  .host = harness.host_,
                  .tree = harness.tree_,

@@ -10,7 +10,7 @@
 
 #include <doctest/doctest.h>
 
-#include "backend/domain/recipe_check.hpp"
+#include "backend/domain/placement/recipe_check.hpp"
 #include "backend/fleet/placer.hpp"
 #include "backend/store/admission.hpp"
 #include "backend/store/recipes.hpp"

@@ -9,9 +9,9 @@
 
 #include "tests/support/certificates.hpp"
 #include "tests/support/loopback.hpp"
-#include "transport/dial.hpp"
-#include "transport/http_client.hpp"
-#include "transport/http_server.hpp"
+#include "transport/client/dial.hpp"
+#include "transport/client/http_client.hpp"
+#include "transport/server/http_server.hpp"
 
 namespace transport {
 

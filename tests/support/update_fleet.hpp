@@ -16,7 +16,7 @@
 
 #include "protocol/codec.hpp"
 #include "tests/support/loopback.hpp"
-#include "transport/dial.hpp"
+#include "transport/client/dial.hpp"
 
 namespace tests {
 

@@ -14,8 +14,8 @@
 #include <cstring>
 #include <ctime>
 
-#include "base/file_read.hpp"
-#include "base/private_folder.hpp"
+#include "base/files/file_read.hpp"
+#include "base/files/private_folder.hpp"
 #include "base/text.hpp"
 #include "update/must_finish.hpp"
 

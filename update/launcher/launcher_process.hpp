@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "base/notify.hpp"
+#include "base/host/notify.hpp"
 #include "base/unique_fd.hpp"
 #include "update/launcher/agent_watchdog.hpp"
 #include "update/launcher/launcher_decision.hpp"

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "backend/domain/audit_chain.hpp"
+#include "backend/domain/access/audit_chain.hpp"
 #include "backend/store/audit.hpp"
 #include "backend/store/sqlite/schema.hpp"
 #include "backend/store/sqlite/sqlite.hpp"

@@ -1,7 +1,7 @@
 // Enrolments and certificates: the rows of agents' identities.
 #include <array>
 
-#include "backend/domain/certificate_rules.hpp"
+#include "backend/domain/access/certificate_rules.hpp"
 #include "backend/store/sqlite/tables.hpp"
 
 namespace backend::store::sqlite {

@@ -3,7 +3,7 @@
 #include <initializer_list>
 
 #include "backend/domain/json_text.hpp"
-#include "backend/domain/report_rules.hpp"
+#include "backend/domain/reports/report_rules.hpp"
 #include "backend/store/sqlite/tables.hpp"
 
 namespace backend::store::sqlite {

@@ -1,7 +1,7 @@
 // The second step of the schema: identities, and the chain of the audit.
 #include <vector>
 
-#include "backend/domain/audit_chain.hpp"
+#include "backend/domain/access/audit_chain.hpp"
 #include "backend/store/sqlite/schema.hpp"
 
 namespace backend::store::sqlite {

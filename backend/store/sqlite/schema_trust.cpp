@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "backend/domain/json_text.hpp"
-#include "backend/domain/placement.hpp"
-#include "backend/domain/selector.hpp"
+#include "backend/domain/placement/placement.hpp"
+#include "backend/domain/selectors/selector.hpp"
 #include "backend/store/sqlite/schema.hpp"
 
 namespace backend::store::sqlite {

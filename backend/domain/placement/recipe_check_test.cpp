@@ -1,0 +1,136 @@
+#include "backend/domain/placement/recipe_check.hpp"
+
+#include <filesystem>
+
+#include <doctest/doctest.h>
+
+#include "base/files/file_read.hpp"
+#include "base/values/json.hpp"
+#include "builtins/builtins.hpp"
+#include "tests/support/store_bench.hpp"
+
+namespace {
+
+using backend::domain::check_recipe;
+using backend::domain::check_single_state;
+
+std::string first_problem(std::string_view content) {
+  const auto checked = check_recipe(content);
+  return checked.problems.empty() ? "" : checked.problems[0].message;
+}
+
+// Bytes of a module's parameters, as far as they are values and not addresses, are compared through the
+// module's own reading: what is read from the wire must be written to the very same wire again.
+std::string again(const std::string& states) {
+  const auto checked = check_recipe(states);
+  REQUIRE_MESSAGE(checked.problems.empty(), checked.problems[0].message);
+  return checked.states;
+}
+
+}  // namespace
+
+TEST_CASE("a YAML recipe is the same on the wire as its twin in JSON") {
+  const auto yaml = check_recipe(R"(
+states:
+  - id: f
+    module: linux.file
+    parameter: { path: /etc/x, content: 1.10, mode: 0644, user: no, absent: no, group: ~ }
+    timeout: 60
+    retries: 2
+    sensitive: yes
+    when: { path_exists: /etc, os: [debian] }
+  - id: s
+    module: linux.service
+    parameter: { name: [nginx, { key: a, value: no }], watch: true }
+  - id: c
+    stateid: c
+    module: meta.#
+)");
+  REQUIRE_MESSAGE(yaml.problems.empty(), yaml.problems[0].message);
+  CHECK(yaml.syntax == "yaml");
+  CHECK(yaml.state_count == 3);
+  CHECK(
+      yaml.states ==
+      R"([{"id":"f","module":"linux.file","parameter":{"path":"/etc/x","content":"1.10","mode":"0644","user":"no",)"
+      R"("absent":"no","group":null},"timeout":60,"retries":2,"when":{"path_exists":["/etc"],"os":["debian"]},)"
+      R"("sensitive":true},{"id":"s","module":"linux.service","parameter":{"name":["nginx",{"key":"a","value":"no"}],)"
+      R"("watch":true}},{"id":"c","module":"meta.comment","parameter":{}}])");
+  CHECK(again(yaml.states) == yaml.states);
+}
+
+TEST_CASE("every example means on the wire what its file means") {
+  const states::Registry registry({states::native_states(), builtins::builtin_states()});
+  std::size_t seen = 0;
+  for (const auto& file : std::filesystem::directory_iterator(OPSAGENT_EXAMPLES)) {
+    if (file.path().extension() != ".yaml") continue;
+    ++seen;
+    const auto content = tests::must(base::read_file(file.path(), 1 << 20));
+    const auto checked = check_recipe(content);
+    REQUIRE(checked.problems.empty());
+    CHECK(again(checked.states) == checked.states);
+    const auto from_file = recipe::load_text("a.yaml", content, registry).recipe;
+    const auto from_wire = recipe::load_text("a.json", "{\"state\":" + checked.states + "}", registry).recipe;
+    REQUIRE(from_file);
+    REQUIRE(from_wire);
+    REQUIRE(from_file->states().size() == from_wire->states().size());
+    for (std::size_t i = 0; i < from_file->states().size(); ++i) {
+      const recipe::State &a = from_file->states()[i], &b = from_wire->states()[i];
+      CHECK(a.id == b.id);
+      CHECK(a.type == b.type);
+      CHECK(a.timeout == b.timeout);
+      CHECK(a.retries == b.retries);
+      CHECK(a.sensitive == b.sensitive);
+      CHECK(a.when.has_value() == b.when.has_value());
+      // Every value is the same text, whichever of its spellings.
+      for (const base::Member& member : a.parameter.members()) {
+        const base::Value* other = b.parameter.find(member.key);
+        REQUIRE(other);
+        CHECK(base::to_json(member.value) == base::to_json(*other));
+      }
+    }
+  }
+  CHECK(seen >= 5);
+}
+
+TEST_CASE("an upload with problems is refused, all of them with their places") {
+  const auto checked =
+      check_recipe("states:\n  - id: a\n    module: linux.fil\n  - id: a\n    module: linux.dir\n");
+  CHECK(checked.states.empty());
+  REQUIRE(checked.problems.size() >= 2);
+  CHECK(checked.problems[0].message == "Unsupported module 'linux.fil'; did you mean 'linux.file'?");
+  CHECK(checked.problems[0].state_id == "a");
+  CHECK(checked.problems[0].position.line == 3);
+}
+
+TEST_CASE("an id that no report could carry is refused at the upload") {
+  const auto checked = check_recipe("states:\n  - id: \"a\u200bb\"\n    module: meta.comment\n");
+  CHECK(checked.states.empty());
+  REQUIRE(checked.problems.size() == 1);
+}
+
+TEST_CASE("a wait that is not understood is refused at the upload") {
+  CHECK(first_problem("states: [{id: w, module: meta.wait, parameter: {state: [db]}}]") ==
+        "wait state 'w': 'db' is not \"<instance_id>/<state_id>\"");
+  CHECK(first_problem("states: [{id: w, module: meta.wait, parameter: {state: [db/x]}}]") == "");
+  CHECK(first_problem("states: [{id: w, module: meta.wait}]") ==
+        "wait state 'w': it waits for nothing: its 'state' is empty");
+}
+
+TEST_CASE("a recipe that does not fit into a message is refused") {
+  CHECK(first_problem("states: [{id: a, module: linux.file, parameter: {path: /x, content: '" +
+                      std::string(5 << 20, 'x') + "'}}]")
+            .find("larger than what a message to an agent can hold") != std::string::npos);
+}
+
+TEST_CASE("a single state is checked as it would be in a recipe") {
+  const auto state = check_single_state(R"({"module":"linux.dir","parameter":{"path":["/x"]},"timeout":5})");
+  REQUIRE(state.problems.empty());
+  CHECK(state.states == R"({"id":"run","module":"linux.dir","parameter":{"path":["/x"]},"timeout":5})");
+  CHECK(check_single_state(R"({"id":"mine","module":"meta.comment"})").states.find("mine") !=
+        std::string::npos);
+  CHECK_FALSE(check_single_state("{}").problems.empty());
+  CHECK_FALSE(check_single_state("[]").problems.empty());
+  CHECK_FALSE(check_single_state(R"({"module":"linux.dir"})").problems.empty());
+  CHECK_FALSE(check_single_state(R"({"module":"meta.wait","parameter":{"state":"a/b"}})").problems.empty());
+  CHECK_FALSE(check_single_state(R"({"module":"meta.comment"},{"module":"meta.comment"})").problems.empty());
+}

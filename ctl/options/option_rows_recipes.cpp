@@ -1,0 +1,80 @@
+// The options of recipes and assignments.
+#include <array>
+
+#include "ctl/options.hpp"
+#include "ctl/options/option_values.hpp"
+#include "terminal/option_store.hpp"
+
+namespace ctl {
+
+namespace {
+
+using base::Result;
+using terminal::must_be;
+using terminal::OptionRow;
+using terminal::store_by;
+using terminal::store_number;
+using terminal::store_text;
+using terminal::ValueKind;
+
+Result<void> store_revision(Options& options, std::string_view value) {
+  const auto number = base::parse_integer(value);
+  if (value != "newest" && (!number || *number < 1))
+    return must_be("the number of a revision, or newest", value);
+  options.revision = value;
+  return {};
+}
+
+Result<void> store_on_change(Options& options, std::string_view value) {
+  return store_word<&Options::on_change>(options, value, "finish kill");
+}
+
+constexpr std::int64_t kMonth = 30LL * 24 * 3600;
+
+constexpr std::array kRecipeOptions{
+    OptionRow{.name = "recipe",
+              .kind = ValueKind::text,
+              .placeholder = "NAME",
+              .doc = "assign this recipe instead",
+              .store = store_text<&Options::recipe>},
+    OptionRow{.name = "revision",
+              .kind = ValueKind::text,
+              .placeholder = "N",
+              .doc = "this revision; newest follows the recipe (default)",
+              .store = store_by<store_revision>},
+    OptionRow{.name = "order",
+              .kind = ValueKind::text,
+              .placeholder = "N",
+              .doc = "where it stands among several recipes of a machine: lower ones come first (0)",
+              .store = store_number<&Options::order, -1'000'000, 1'000'000>},
+    OptionRow{.name = "on-change",
+              .kind = ValueKind::text,
+              .placeholder = "HOW",
+              .doc = "what a new version does to the state that is running: finish (default) or kill",
+              .choices = "finish kill",
+              .store = store_by<store_on_change>},
+    OptionRow{.name = "round-delay",
+              .kind = ValueKind::text,
+              .placeholder = "SECONDS",
+              .doc = "pause between rounds",
+              .store = store_number<&Options::round_delay, 1, kMonth>},
+    OptionRow{.name = "owner",
+              .kind = ValueKind::text,
+              .placeholder = "SCOPE",
+              .doc = "the scope that it belongs to (push), or is to; none: tokens without a scope",
+              .store = store_text<&Options::owner>},
+    OptionRow{.name = "message",
+              .letter = 'm',
+              .kind = ValueKind::text,
+              .placeholder = "TEXT",
+              .doc = "what is said about this revision, in 'opsctl recipe list'",
+              .store = store_text<&Options::message>},
+};
+
+}  // namespace
+
+std::span<const OptionRow> recipe_option_rows() {
+  return kRecipeOptions;
+}
+
+}  // namespace ctl
