@@ -109,7 +109,7 @@ class FieldReader {
     Problem wrong = ": must be one of";
     for (const std::string_view word : words)
       wrong.append(" ").append(word);
-    note(name, std::move(wrong));
+    note(name, wrong);
   }
 
   void json_list(std::string_view name, std::optional<Json>& out, Rule rule) {
@@ -144,7 +144,7 @@ class FieldReader {
     return nullptr;
   }
 
-  void note(std::string_view name, Problem wrong) {
+  void note(std::string_view name, const Problem& wrong) {
     if (wrong.empty() || !problem_.empty()) return;
     problem_ = std::string(".").append(name).append(wrong);
   }
