@@ -22,11 +22,11 @@ namespace {
 
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
-using Parser = http::response_parser<http::buffer_body>;
+using PieceParser = http::response_parser<http::buffer_body>;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t kMaxHeader = 64 * 1024;
-constexpr std::size_t kPiece = 64 * 1024;
+constexpr std::uint32_t kMaxTransferHeader = 64 * 1024;
+constexpr std::size_t kTransferPiece = 64 * 1024;
 // How often the caller's interrupt and the clocks are looked at.
 constexpr std::chrono::milliseconds kTick(100);
 
@@ -116,11 +116,11 @@ class Transfer {
     window_began_ = Clock::now();
     auto [write_error, written] = co_await asio::async_write(*stream, asio::buffer(*question), kAsTuple);
     if (write_error) co_return describe(write_error);
-    Parser parser;
-    parser.header_limit(kMaxHeader);
+    PieceParser parser;
+    parser.header_limit(kMaxTransferHeader);
     // Counted here: the limit depends on the answer's head.
     parser.body_limit(boost::none);
-    buffer_.max_size(kMaxHeader + kPiece);
+    buffer_.max_size(kMaxTransferHeader + kTransferPiece);
     auto [error, count] = co_await http::async_read_header(*stream, buffer_, parser, kAsTuple);
     if (error) co_return describe(error);
     auto expected = check_head(parser);
@@ -146,7 +146,7 @@ class Transfer {
   }
 
   // The sink knows where the body begins when this is true; false: there is no such range.
-  base::Result<bool> check_head(const Parser& parser) {
+  base::Result<bool> check_head(const PieceParser& parser) {
     const auto& head = parser.get();
     const unsigned status = head.result_int();
     if (status == 416 && request_.from > 0) return false;
@@ -185,8 +185,8 @@ class Transfer {
     return {};
   }
 
-  Task<base::Result<void>> read_body(Stream& stream, Parser& parser) {
-    std::vector<char> piece(kPiece);
+  Task<base::Result<void>> read_body(Stream& stream, PieceParser& parser) {
+    std::vector<char> piece(kTransferPiece);
     while (!parser.is_done()) {
       auto& body = parser.get().body();
       body.data = piece.data();
