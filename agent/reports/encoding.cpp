@@ -23,6 +23,22 @@ std::vector<protocol::Change> to_protocol(const std::vector<states::Change>& cha
   return all;
 }
 
+protocol::ChangeCause to_protocol(engine::Cause cause) {
+  switch (cause) {
+    case engine::Cause::none:
+      return protocol::ChangeCause::none;
+    case engine::Cause::new_recipe:
+      return protocol::ChangeCause::new_recipe;
+    case engine::Cause::drift:
+      return protocol::ChangeCause::drift;
+    case engine::Cause::trigger:
+      return protocol::ChangeCause::trigger;
+    case engine::Cause::refresh:
+      return protocol::ChangeCause::refresh;
+  }
+  return protocol::ChangeCause::none;
+}
+
 // Not in the middle of a character.
 void shorten(std::string& text) {
   if (text.size() <= kShortened) return;
@@ -32,12 +48,24 @@ void shorten(std::string& text) {
   text.resize(end);
 }
 
-// Of what is far too long, the beginnings.
+// What a text takes in a message: a control character is six bytes there.
+std::size_t written_size(std::string_view text) {
+  std::size_t size = text.size();
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < ' ') size += 5;
+    if (c == '"' || c == '\\') ++size;
+  }
+  return size;
+}
+
+// Of what is far too long, the beginnings. A report that no backend takes would be sent for ever, with all
+// that is behind it.
 void shorten(protocol::StateLog& log) {
   constexpr std::size_t kMostChanges = 200;
-  std::size_t size = log.state_comment.size() + (log.state_stdout ? log.state_stdout->size() : 0);
+  std::size_t size = written_size(log.state_comment) + written_size(log.state_stdout.value_or(""));
   for (const protocol::Change& change : log.changes)
-    size += change.what.size() + change.before.size() + change.after.size() + change.diff.size();
+    for (const std::string* text : {&change.what, &change.before, &change.after, &change.diff})
+      size += written_size(*text);
   if (size <= kLargestReport) return;
   log.truncated = true;
   shorten(log.state_comment);
@@ -60,6 +88,7 @@ protocol::StateLog to_protocol(const engine::StateResult& result) {
                          .run_id = result.run_id,
                          .round = result.round,
                          .outcome = std::string(engine::outcome_name(result.outcome)),
+                         .cause = to_protocol(result.cause),
                          .changes = to_protocol(result.changes),
                          .attempt = result.attempt,
                          .exit_code = result.exit_code,

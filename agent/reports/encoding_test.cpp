@@ -27,11 +27,21 @@ std::optional<protocol::RecipeStatus> at_start(const engine::RoundStarted& start
 
 }  // namespace
 
+TEST_CASE("a report says why something was changed, in the words that the command line has") {
+  for (const engine::Cause cause : {engine::Cause::none, engine::Cause::new_recipe, engine::Cause::drift,
+                                    engine::Cause::trigger, engine::Cause::refresh}) {
+    engine::StateResult changed = result(engine::Outcome::changed);
+    changed.cause = cause;
+    CHECK(protocol::name_of(to_protocol(changed).cause) == engine::cause_name(cause));
+  }
+}
+
 TEST_CASE("a result survives the way into the spool and back") {
   engine::StateResult changed = result(engine::Outcome::changed);
   changed.output = "out";
   changed.changes = {{.what = "content", .before = "x", .after = "y", .diff = "-x\n+y\n"}};
   changed.exit_code = 4;
+  changed.cause = engine::Cause::drift;
   const Reports reports(at_start);
   const auto entry = reports.encode(changed);
   REQUIRE(entry);
@@ -71,6 +81,20 @@ TEST_CASE("a report that would be too large for a message is shortened") {
   REQUIRE(entry);
   CHECK(entry->payload.size() < 1024 * 1024);
   CHECK(std::get<protocol::StateLog>(*from_payload(entry->payload)).truncated);
+}
+
+TEST_CASE("a report is measured as it is written: control characters take six times their size") {
+  engine::StateResult huge = result(engine::Outcome::changed);
+  huge.changes = {
+      {.what = "content", .before = "1 byte", .after = "2 bytes", .diff = std::string(900'000, '\x1b')}};
+  const auto entry = Reports(at_start).encode(huge);
+  REQUIRE(entry);
+  CHECK(entry->payload.size() < 1024 * 1024);
+  CHECK(std::get<protocol::StateLog>(*from_payload(entry->payload)).truncated);
+  // All at once, and each as long as it stays.
+  huge.comment = huge.output = std::string(900'000, '\x1b');
+  huge.changes.assign(1000, {.what = huge.output, .before = huge.output, .after = huge.output});
+  CHECK(Reports(at_start).encode(huge)->payload.size() < 3 * 1024 * 1024);
 }
 
 TEST_CASE("what the start of a round tells is a report, and decided by whoever knows the recipe") {

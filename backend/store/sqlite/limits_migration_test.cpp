@@ -38,6 +38,8 @@ TEST_CASE("reports of an older database are counted, and are removed with what t
   CHECK(use.results.rows == 2);
   CHECK(use.results.bytes == 1024);
   CHECK(use.statuses.rows == 1);
+  for (const auto& row : must(store->list_results({}, {})).items)
+    CHECK(row.log.cause == protocol::ChangeCause::none);  // nobody has said
   CHECK(must(store->fleet("", 0)).results == 2);
   must(store::purge(*store, {.oldest = 6}));
   CHECK(must(store->report_use(7)).results.bytes == 512);
