@@ -10,6 +10,8 @@ namespace {
 // A report must fit into a message of every backend, with room for what is around it.
 constexpr std::size_t kLargestReport = 1024 * 1024;
 constexpr std::size_t kShortened = 64 * 1024;
+constexpr std::size_t kLargestPlan = 3 * 1024 * 1024;
+constexpr std::string_view kDiffLeftOut = "[left out: the plan is too large]\n";
 
 std::int64_t milliseconds(std::chrono::microseconds time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
@@ -78,6 +80,37 @@ void shorten(protocol::StateLog& log) {
   }
 }
 
+// What a planned state takes in a message, its diffs left out.
+std::size_t written_size(const protocol::PlannedState& state) {
+  constexpr std::size_t kNames = 128;  // of fields, and what is between them
+  std::size_t size = kNames + 2 * written_size(state.id) + state.module.size() + written_size(state.message);
+  for (const protocol::Change& change : state.changes)
+    size += kNames + written_size(change.what) + written_size(change.before) + written_size(change.after);
+  return size;
+}
+
+// A plan is one message, and one that is too large would end the connection instead of being answered. Diffs
+// are left out first, those at the end before those at the beginning.
+void shorten(protocol::PlanResult& plan) {
+  std::size_t size = 0;
+  for (const protocol::PlannedState& state : plan.states)
+    size += written_size(state);
+  if (size > kLargestPlan) {
+    plan.errors = {"The plan of " + std::to_string(plan.states.size()) +
+                   " states is too large for a message: plan fewer at a time, or on the machine itself"};
+    plan.states.clear();
+    return;
+  }
+  for (protocol::PlannedState& state : plan.states)
+    for (protocol::Change& change : state.changes) {
+      const std::size_t diff = written_size(change.diff);
+      if (size + diff > kLargestPlan)
+        change.diff = kDiffLeftOut;
+      else
+        size += diff;
+    }
+}
+
 }  // namespace
 
 protocol::StateLog to_protocol(const engine::StateResult& result) {
@@ -124,6 +157,7 @@ protocol::PlanResult to_protocol(const engine::PlanResult& plan) {
          .verdict = state.skipped ? "skipped" : std::string(engine::verdict_name(state.verdict)),
          .message = state.message,
          .changes = to_protocol(state.changes)});
+  shorten(result);
   return result;
 }
 
@@ -153,6 +187,9 @@ Spool::Entry to_entry(protocol::AgentBody body, Importance importance) {
 base::Result<protocol::AgentBody> from_payload(std::string_view payload) {
   auto message = protocol::parse_agent_message(payload);
   if (!message) return std::move(message).error().with_context("a report in the spool");
+  // An agent that measured otherwise may have left one that no backend takes.
+  if (auto* log = std::get_if<protocol::StateLog>(&message->body); log && payload.size() > kLargestReport)
+    shorten(*log);
   return std::move(message->body);
 }
 
