@@ -129,8 +129,9 @@ TEST_CASE("a plan that would be too large for a message is sent without its last
   REQUIRE(large.states.size() == 40);
   CHECK(large.states[0].changes[0].diff == diff);
   CHECK(large.states[39].changes[0].diff == "[left out: the plan is too large]\n");
-  const auto short_diffs = plan_of(20'000, "m", "-a\n+b\n-a\n+b\n-a\n+b\n-a\n+b\n-a\n+b\n-a\n+b\n");
+  const auto short_diffs = plan_of(9'000, "m", "-a\n+b\n-a\n+b\n-a\n+b\n-a\n+b\n-a\n+b\n-a\n+b\n");
   CHECK(size_of(short_diffs) < kMost);
+  CHECK(short_diffs.states.size() == 9'000);
   const auto huge = plan_of(10'000, std::string(1000, '"'), "");
   CHECK(size_of(huge) < kMost);
   CHECK(huge.states.empty());
