@@ -1,5 +1,6 @@
 #include "agent/reports/encoding.hpp"
 
+#include "base/json.hpp"
 #include "base/utc_text.hpp"
 #include "protocol/codec.hpp"
 
@@ -50,14 +51,9 @@ void shorten(std::string& text) {
   text.resize(end);
 }
 
-// What a text takes in a message: a control character is six bytes there.
+// What a text takes in a message: a control character is six bytes there, a byte that is no UTF-8 three.
 std::size_t written_size(std::string_view text) {
-  std::size_t size = text.size();
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < ' ') size += 5;
-    if (c == '"' || c == '\\') ++size;
-  }
-  return size;
+  return base::json_quote(text).size();
 }
 
 // Of what is far too long, the beginnings. A report that no backend takes would be sent for ever, with all
