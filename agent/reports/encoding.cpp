@@ -99,6 +99,7 @@ void shorten(protocol::PlanResult& plan) {
   }
   for (protocol::PlannedState& state : plan.states)
     for (protocol::Change& change : state.changes) {
+      if (change.diff.empty()) continue;
       const std::size_t diff = written_size(change.diff);
       if (size + diff > kLargestPlan)
         change.diff = kDiffLeftOut;
