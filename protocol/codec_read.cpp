@@ -108,7 +108,7 @@ class FieldReader {
     }
     Problem wrong = ": must be one of";
     for (const std::string_view word : words)
-      wrong.append(" ").append(word);
+      if (!word.empty()) wrong.append(" ").append(word);
     note(name, wrong);
   }
 

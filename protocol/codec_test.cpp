@@ -131,6 +131,7 @@ TEST_CASE("what a version 1 peer writes is read, in any order, with fields that 
       R"({"code":"StateLog","instance_id":"i","app_id":"a","recipe_version":1,"id":"s","state_result":false,)"
       R"("state_comment":null,"state_stdout":null})");
   CHECK(log == StateLog{.instance_id = "i", .app_id = "a", .recipe_version = 1, .id = "s"});
+  CHECK(encode(AgentMessage{log}).find("cause") == std::string::npos);
   CHECK(
       parsed<RecipeMetadata>(R"({"code":"RecipeMetadata","recipe_version":3,"module":null,"state":null})") ==
       RecipeMetadata{.recipe_version = 3});
@@ -170,6 +171,9 @@ TEST_CASE("a missing or wrong field is named with its message") {
         "StateLog.state_result: a boolean is expected, not text");
   CHECK(agent_error(R"({"code":"StateLog","recipe_version":"1","id":"s","state_result":true})") ==
         "StateLog.recipe_version: an integer is expected, not text");
+  CHECK(
+      agent_error(R"({"code":"StateLog","recipe_version":1,"id":"s","state_result":true,"cause":"whim"})") ==
+      "StateLog.cause: must be one of new recipe drift trigger refresh");
   CHECK(agent_error(R"({"code":"StateLog","recipe_version":1,"id":"s","state_result":true,"seq":-1})") ==
         "StateLog.seq: is out of range");
   CHECK(agent_error(R"({"code":"StateLog","recipe_version":1,"id":"s","state_result":true,"mid":[]})") ==

@@ -61,6 +61,7 @@ void fields(Visitor& v, Is<StateLog> auto& m) {
   v.id("run_id", m.run_id, kAdded);
   v.field("round", m.round, kAdded);
   v.field("outcome", m.outcome, kAdded);
+  v.choice("cause", m.cause, kChangeCauseWords, kAdded);
   v.field("changes", m.changes, kAdded);
   v.field("attempt", m.attempt, kAddedAlways);
   v.field("exit_code", m.exit_code, kAdded);

@@ -65,6 +65,7 @@ inline StateLog sample<StateLog>() {
           .run_id = "r-1",
           .round = 3,
           .outcome = "changed",
+          .cause = ChangeCause::drift,
           .changes = sample_changes(),
           .attempt = 2,
           .exit_code = -1,

@@ -62,6 +62,12 @@ int since_version(const BackendBody& body) {
   return since_in(body);
 }
 
+ChangeCause change_cause_of(std::string_view name) {
+  for (std::size_t i = 0; i < kChangeCauseWords.size(); ++i)
+    if (kChangeCauseWords[i] == name) return static_cast<ChangeCause>(i);
+  return ChangeCause::none;
+}
+
 const std::optional<std::uint64_t>* seq_of(const AgentBody& body) {
   return seq_in<const std::optional<std::uint64_t>>(body);
 }

@@ -4,6 +4,7 @@
 // message. Times are milliseconds; instants are RFC 3339 text, as on the wire.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -86,6 +87,17 @@ struct Handshake {
   bool operator==(const Handshake&) const = default;
 };
 
+// Why a state was changed, or was to be. None: it was not, or the agent is one that does not say.
+enum class ChangeCause { none, new_recipe, drift, trigger, refresh };
+// By ChangeCause; the empty one is not written.
+inline constexpr std::array<std::string_view, 5> kChangeCauseWords{"", "new recipe", "drift", "trigger",
+                                                                   "refresh"};
+static_assert(kChangeCauseWords.size() == static_cast<std::size_t>(ChangeCause::refresh) + 1);
+constexpr std::string_view name_of(ChangeCause cause) {
+  return kChangeCauseWords[static_cast<std::size_t>(cause)];
+}
+ChangeCause change_cause_of(std::string_view name);  // none for what is no cause's name
+
 // One state's result. What names the machine and the version is in version 1's form only.
 struct StateLog {
   std::string instance_id;
@@ -100,6 +112,7 @@ struct StateLog {
   std::string run_id;
   std::uint64_t round = 0;
   std::string outcome;  // kept, changed, failed, skipped, cancelled, timed_out
+  ChangeCause cause = ChangeCause::none;
   std::vector<Change> changes;
   unsigned attempt = 1;
   std::optional<int> exit_code;

@@ -1,6 +1,7 @@
 #include "agent/reports/encoding.hpp"
 
 #include "base/utc_text.hpp"
+#include "base/values/json.hpp"
 #include "protocol/codec.hpp"
 
 namespace agent::reports {
@@ -10,6 +11,8 @@ namespace {
 // A report must fit into a message of every backend, with room for what is around it.
 constexpr std::size_t kLargestReport = 1024 * 1024;
 constexpr std::size_t kShortened = 64 * 1024;
+constexpr std::size_t kLargestPlan = 3 * 1024 * 1024;
+constexpr std::string_view kDiffLeftOut = "[left out: the plan is too large]\n";
 
 std::int64_t milliseconds(std::chrono::microseconds time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
@@ -23,6 +26,22 @@ std::vector<protocol::Change> to_protocol(const std::vector<states::Change>& cha
   return all;
 }
 
+protocol::ChangeCause to_protocol(engine::Cause cause) {
+  switch (cause) {
+    case engine::Cause::none:
+      return protocol::ChangeCause::none;
+    case engine::Cause::new_recipe:
+      return protocol::ChangeCause::new_recipe;
+    case engine::Cause::drift:
+      return protocol::ChangeCause::drift;
+    case engine::Cause::trigger:
+      return protocol::ChangeCause::trigger;
+    case engine::Cause::refresh:
+      return protocol::ChangeCause::refresh;
+  }
+  return protocol::ChangeCause::none;
+}
+
 // Not in the middle of a character.
 void shorten(std::string& text) {
   if (text.size() <= kShortened) return;
@@ -32,12 +51,19 @@ void shorten(std::string& text) {
   text.resize(end);
 }
 
-// Of what is far too long, the beginnings.
+// What a text takes in a message: a control character is six bytes there, a byte that is no UTF-8 three.
+std::size_t written_size(std::string_view text) {
+  return base::json_quote(text).size();
+}
+
+// Of what is far too long, the beginnings. A report that no backend takes would be sent for ever, with all
+// that is behind it.
 void shorten(protocol::StateLog& log) {
   constexpr std::size_t kMostChanges = 200;
-  std::size_t size = log.state_comment.size() + (log.state_stdout ? log.state_stdout->size() : 0);
+  std::size_t size = written_size(log.state_comment) + written_size(log.state_stdout.value_or(""));
   for (const protocol::Change& change : log.changes)
-    size += change.what.size() + change.before.size() + change.after.size() + change.diff.size();
+    for (const std::string* text : {&change.what, &change.before, &change.after, &change.diff})
+      size += written_size(*text);
   if (size <= kLargestReport) return;
   log.truncated = true;
   shorten(log.state_comment);
@@ -50,6 +76,38 @@ void shorten(protocol::StateLog& log) {
   }
 }
 
+// What a planned state takes in a message, its diffs left out.
+std::size_t written_size(const protocol::PlannedState& state) {
+  constexpr std::size_t kNames = 128;  // of fields, and what is between them
+  std::size_t size = kNames + 2 * written_size(state.id) + state.module.size() + written_size(state.message);
+  for (const protocol::Change& change : state.changes)
+    size += kNames + written_size(change.what) + written_size(change.before) + written_size(change.after);
+  return size;
+}
+
+// A plan is one message, and one that is too large would end the connection instead of being answered. Diffs
+// are left out first, those at the end before those at the beginning.
+void shorten(protocol::PlanResult& plan) {
+  std::size_t size = 0;
+  for (const protocol::PlannedState& state : plan.states)
+    size += written_size(state);
+  if (size > kLargestPlan) {
+    plan.errors = {"The plan of " + std::to_string(plan.states.size()) +
+                   " states is too large for a message: plan fewer at a time, or on the machine itself"};
+    plan.states.clear();
+    return;
+  }
+  for (protocol::PlannedState& state : plan.states)
+    for (protocol::Change& change : state.changes) {
+      if (change.diff.empty()) continue;
+      const std::size_t diff = written_size(change.diff);
+      if (size + diff > kLargestPlan)
+        change.diff = kDiffLeftOut;
+      else
+        size += diff;
+    }
+}
+
 }  // namespace
 
 protocol::StateLog to_protocol(const engine::StateResult& result) {
@@ -60,6 +118,7 @@ protocol::StateLog to_protocol(const engine::StateResult& result) {
                          .run_id = result.run_id,
                          .round = result.round,
                          .outcome = std::string(engine::outcome_name(result.outcome)),
+                         .cause = to_protocol(result.cause),
                          .changes = to_protocol(result.changes),
                          .attempt = result.attempt,
                          .exit_code = result.exit_code,
@@ -95,6 +154,7 @@ protocol::PlanResult to_protocol(const engine::PlanResult& plan) {
          .verdict = state.skipped ? "skipped" : std::string(engine::verdict_name(state.verdict)),
          .message = state.message,
          .changes = to_protocol(state.changes)});
+  shorten(result);
   return result;
 }
 
@@ -124,6 +184,9 @@ Spool::Entry to_entry(protocol::AgentBody body, Importance importance) {
 base::Result<protocol::AgentBody> from_payload(std::string_view payload) {
   auto message = protocol::parse_agent_message(payload);
   if (!message) return std::move(message).error().with_context("a report in the spool");
+  // An agent that measured otherwise may have left one that no backend takes.
+  if (auto* log = std::get_if<protocol::StateLog>(&message->body); log && payload.size() > kLargestReport)
+    shorten(*log);
   return std::move(message->body);
 }
 

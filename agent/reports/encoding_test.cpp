@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "protocol/codec.hpp"
+
 using namespace agent;
 using namespace agent::reports;
 
@@ -27,11 +29,21 @@ std::optional<protocol::RecipeStatus> at_start(const engine::RoundStarted& start
 
 }  // namespace
 
+TEST_CASE("a report says why something was changed, in the words that the command line has") {
+  for (const engine::Cause cause : {engine::Cause::none, engine::Cause::new_recipe, engine::Cause::drift,
+                                    engine::Cause::trigger, engine::Cause::refresh}) {
+    engine::StateResult changed = result(engine::Outcome::changed);
+    changed.cause = cause;
+    CHECK(protocol::name_of(to_protocol(changed).cause) == engine::cause_name(cause));
+  }
+}
+
 TEST_CASE("a result survives the way into the spool and back") {
   engine::StateResult changed = result(engine::Outcome::changed);
   changed.output = "out";
   changed.changes = {{.what = "content", .before = "x", .after = "y", .diff = "-x\n+y\n"}};
   changed.exit_code = 4;
+  changed.cause = engine::Cause::drift;
   const Reports reports(at_start);
   const auto entry = reports.encode(changed);
   REQUIRE(entry);
@@ -71,6 +83,59 @@ TEST_CASE("a report that would be too large for a message is shortened") {
   REQUIRE(entry);
   CHECK(entry->payload.size() < 1024 * 1024);
   CHECK(std::get<protocol::StateLog>(*from_payload(entry->payload)).truncated);
+}
+
+TEST_CASE("a report is measured as it is written: control characters take six times their size") {
+  engine::StateResult huge = result(engine::Outcome::changed);
+  huge.changes = {
+      {.what = "content", .before = "1 byte", .after = "2 bytes", .diff = std::string(900'000, '\x1b')}};
+  const auto entry = Reports(at_start).encode(huge);
+  REQUIRE(entry);
+  CHECK(entry->payload.size() < 1024 * 1024);
+  CHECK(std::get<protocol::StateLog>(*from_payload(entry->payload)).truncated);
+  // One that is in the spool since before.
+  protocol::StateLog old = to_protocol(result(engine::Outcome::changed));
+  old.state_stdout = std::string(900'000, '\x1b');
+  const auto kept = from_payload(to_entry(old).payload);
+  REQUIRE(kept);
+  CHECK(protocol::encode(protocol::AgentMessage{*kept}).size() < 1024 * 1024);
+  // All at once, and each as long as it stays.
+  huge.comment = huge.output = std::string(900'000, '\x1b');
+  huge.changes.assign(1000, {.what = huge.output, .before = huge.output, .after = huge.output});
+  CHECK(Reports(at_start).encode(huge)->payload.size() < 3 * 1024 * 1024);
+}
+
+TEST_CASE("a plan that would be too large for a message is sent without its last diffs, or says so") {
+  const auto plan_of = [](std::size_t states, const std::string& message, const std::string& diff) {
+    engine::PlanResult plan{.version = 1};
+    for (std::size_t i = 0; i < states; ++i) {
+      auto& state = plan.states.emplace_back();
+      state.id = "s" + std::to_string(i);
+      state.module = "linux.file";
+      state.message = message;
+      state.changes = {{.what = "content", .before = "a", .after = "b", .diff = diff}};
+    }
+    return to_protocol(plan);
+  };
+  const auto size_of = [](const protocol::PlanResult& plan) {
+    return protocol::encode(protocol::AgentMessage{plan}).size();
+  };
+  constexpr std::size_t kMost = 4 * 1024 * 1024;
+  const std::string diff(150'000, '\x1b');
+  const auto small = plan_of(3, "m", diff);
+  CHECK(small.states[2].changes[0].diff == diff);
+  const auto large = plan_of(40, "m", diff);
+  CHECK(size_of(large) < kMost);
+  REQUIRE(large.states.size() == 40);
+  CHECK(large.states[0].changes[0].diff == diff);
+  CHECK(large.states[39].changes[0].diff == "[left out: the plan is too large]\n");
+  const auto short_diffs = plan_of(9'000, "m", "-a\n+b\n-a\n+b\n-a\n+b\n-a\n+b\n-a\n+b\n-a\n+b\n");
+  CHECK(size_of(short_diffs) < kMost);
+  CHECK(short_diffs.states.size() == 9'000);
+  const auto huge = plan_of(10'000, std::string(1000, '"'), "");
+  CHECK(size_of(huge) < kMost);
+  CHECK(huge.states.empty());
+  CHECK(huge.errors.at(0).starts_with("The plan of 10000 states is too large"));
 }
 
 TEST_CASE("what the start of a round tells is a report, and decided by whoever knows the recipe") {

@@ -105,6 +105,7 @@ STORE_TEST_CASE("a result comes back as it was reported") {
   const auto session = bench.join("web1");
   auto log = StoreBench::log(7, "site");
   log.outcome = "changed";
+  log.cause = protocol::ChangeCause::new_recipe;
   log.state_comment = "Füllte \"x\"";
   log.state_stdout = "";
   log.run_id = "run-1";

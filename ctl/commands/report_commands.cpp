@@ -76,6 +76,12 @@ std::string details(const Value& result, const terminal::Paint& paint) {
   return text;
 }
 
+// Why it was changed, where the agent says so.
+std::string cause_text(const Value& result) {
+  const std::string cause = text_field(result, "cause");
+  return cause.empty() ? cause : " (" + printable(cause) + ")";
+}
+
 void show_verbose(Session& session, const Listing& results, Instant at) {
   const terminal::Paint& paint = session.console.paint;
   for (const Value& each : results.items) {
@@ -83,7 +89,7 @@ void show_verbose(Session& session, const Listing& results, Instant at) {
     session.console.out.line(
         paint(Style::dim, age_text(either(each, "received", "at"), at)) + "  " +
         paint(Style::bold, printable(machine_text(each))) + "  " + paint(*outcome.style, outcome.text) +
-        "  " + printable(text_of(either(each, "state_id", "id"))) + ": " +
+        "  " + printable(text_of(either(each, "state_id", "id"))) + cause_text(each) + ": " +
         printable(terminal::join_lines(text_of(either(each, "comment", "state_comment")), "; ")));
     session.console.out.write(details(each, paint));
   }
@@ -102,12 +108,14 @@ Result<int> results_command(Session& session) {
     return kOk;
   }
   show_list(
-      session, *results, Table({"WHEN", "MACHINE", "STATE", "OUTCOME", ">VERSION", ">TOOK", "COMMENT"}),
+      session, *results,
+      Table({"WHEN", "MACHINE", "STATE", "OUTCOME", "CAUSE", ">VERSION", ">TOOK", "COMMENT"}),
       [&](const Value& each) {
         return std::vector<Cell>{{age_text(either(each, "received", "at"), at)},
                                  {machine_text(each)},
                                  {text_of(either(each, "state_id", "id")), Style::bold},
                                  outcome_cell(text_field(each, "outcome")),
+                                 {text_field(each, "cause")},
                                  {text_field(each, "recipe_version")},
                                  {duration_text(number_field(each, "duration_ms"))},
                                  {text_of(either(each, "comment", "state_comment"))}};

@@ -58,6 +58,8 @@ std::string recipe(const Value& data, const Paint& paint) {
 std::string result(const Value& data, const Paint& paint) {
   std::string text = painted(outcome_cell(text_field(data, "outcome")), paint) + "  " +
                      paint(Style::bold, printable(state_of(data)));
+  if (const std::string cause = text_field(data, "cause"); !cause.empty())
+    text += " (" + printable(cause) + ")";
   if (const std::string comment = text_field(data, "comment"); !comment.empty())
     text += ": " + one_line(comment);
   return text;

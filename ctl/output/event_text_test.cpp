@@ -26,6 +26,11 @@ TEST_CASE("each kind of event is a line that says what happened where") {
       "12:00:01 shop/web1  result    changed  motd: written\n");
   CHECK(
       shown(
+          "result",
+          R"({"app_id":"shop","instance_id":"web1","state_id":"motd","outcome":"changed","cause":"drift","comment":"written"})") ==
+      "12:00:01 shop/web1  result    changed  motd (drift): written\n");
+  CHECK(
+      shown(
           "recipe",
           R"({"app_id":"shop","instance_id":"web1","recipe_version":7,"status":"rejected","errors":["no such module"]})") ==
       "12:00:01 shop/web1  recipe    version 7 rejected: no such module\n");

@@ -75,10 +75,25 @@ base::Result<void> AptRepo::check(const Params& params) const {
   return base::Error(base::ErrorCode::invalid, "Illegal repository name '" + std::string(params.name) + "'");
 }
 
+// Whether a text has deb822's form, as its first line says that is neither empty nor a comment: "Types: deb",
+// "Enabled: yes", in any case. Of the other form that line has a blank before it has a colon. Apt reads a
+// file by its suffix, and all of apt stops at one that is of the other form.
+bool is_deb822(std::string_view text) {
+  for (std::string_view line : base::split(text, '\n')) {
+    line = base::trim(line);
+    if (line.empty() || line.starts_with('#')) continue;
+    const std::size_t end = static_cast<std::size_t>(
+        std::ranges::find_if_not(line, [](unsigned char c) { return std::isalnum(c) != 0 || c == '-'; }) -
+        line.begin());
+    return end > 0 && end < line.size() && line[end] == ':';
+  }
+  return false;
+}
+
 std::string path_of(const Params& params) {
   std::string path = std::string(debian::kAptSourcesFolder) + "/" + std::string(params.name);
   if (path.ends_with(".list") || path.ends_with(".sources")) return path;
-  return path + (params.content.starts_with("Types:") ? ".sources" : ".list");
+  return path + (is_deb822(params.content) ? ".sources" : ".list");
 }
 
 std::vector<Effect> AptRepo::touched(const Params& params) const {

@@ -63,6 +63,8 @@ std::optional<Job> parse(std::string_view line) {
   for (int i = 0; i < words; ++i)
     job.times.append(i == 0 ? "" : " ").append(lower(take_word(line)));
   job.command = one_line(line);
+  // cron hands it to the shell, as a part of the last word: another command than the one without.
+  if (line.ends_with('\r')) job.command += '\r';
   return job;
 }
 

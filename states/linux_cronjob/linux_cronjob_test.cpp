@@ -67,6 +67,13 @@ TEST_CASE("a crontab counts an identical line above the marker, and changes none
   CHECK(crontab.text() == "0 1 * * * a\n0 2 * * * b\n" + kMarker + "0 3 * * * b\n");
 }
 
+TEST_CASE("a crontab's job with a carriage return is another one: the shell would not find its command") {
+  Crontab crontab("0 1 * * * a\r\n" + kMarker + "0 1 * * * b\r\n");
+  CHECK(crontab.put("0 1 * * *", "a").state == JobState::added);
+  CHECK(crontab.put("0 1 * * *", "b").state == JobState::updated);
+  CHECK(crontab.text() == "0 1 * * * a\r\n" + kMarker + "0 1 * * * b\n0 1 * * * a\n");
+}
+
 TEST_CASE("a crontab with the marker of the original gets ours in its place") {
   Crontab crontab("above\n# Lines below here are managed by Salt, do not edit\n0 1 * * * a\n");
   CHECK(crontab.put("0 2 * * *", "a").state == JobState::updated);

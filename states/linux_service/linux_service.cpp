@@ -209,11 +209,12 @@ std::string plan_boot(Planning& planning, std::string_view name, const Services:
                       const BootStatus& boot, Step& step) {
   const Params& params = planning.params;
   const std::string service = "Service " + std::string(name);
-  if (params.masked.value_or(boot.is_masked) != boot.is_masked) {
+  const bool masks = params.masked.value_or(false) && (!boot.is_masked || boot.is_masked_for_now);
+  const bool unmasks = !params.masked.value_or(true) && boot.is_masked;
+  if (masks || unmasks) {
     if (!planning.services.can_mask(found)) return service + " is an init script, which cannot be masked";
-    (boot.is_masked ? step.unmask : step.mask) = true;
-    change_boot(planning, name, boot.shown, boot.is_masked ? "Unmask " : "Mask ",
-                boot.is_masked ? "not masked" : "masked");
+    (unmasks ? step.unmask : step.mask) = true;
+    change_boot(planning, name, boot.shown, unmasks ? "Unmask " : "Mask ", unmasks ? "not masked" : "masked");
   }
   // Nothing can start what is masked; what it would be without is seen then.
   if (!params.enabled || (boot.is_masked && !step.unmask)) return {};

@@ -37,7 +37,8 @@ struct BootStatus {
   bool is_enabled = false;   // it starts at boot
   bool is_leftover = false;  // not enabled, but there is something to disable: enabled until the next boot
   bool is_masked = false;
-  std::string why_fixed;  // why it can be neither enabled nor disabled; empty when it can
+  bool is_masked_for_now = false;  // until the next boot only
+  std::string why_fixed;           // why it can be neither enabled nor disabled; empty when it can
 };
 
 struct Performed {

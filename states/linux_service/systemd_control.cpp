@@ -130,6 +130,7 @@ base::Result<BootStatus> SystemdControl::look_at_boot(std::string_view name) {
                     .is_enabled = *state == "enabled",
                     .is_leftover = *state == "enabled-runtime",
                     .is_masked = state->starts_with("masked"),
+                    .is_masked_for_now = *state == "masked-runtime",
                     .why_fixed = why_fixed(*state)};
   if (*state != "alias") return status;
   auto found = session().properties(unit, context_);

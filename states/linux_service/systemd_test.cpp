@@ -452,7 +452,6 @@ TEST_SUITE("system") {
     CHECK(converge(back).message == "web is running, enabled");
     REQUIRE(shell("systemctl disable --quiet web"));
 
-    // A mask that somebody made until the next boot.
     const std::string away = R"({"name": "telnet", "masked": true, "running": false})";
     CHECK(converge(away).message == "telnet masked");
     CHECK(converge(away).first == Verdict::kept);
@@ -461,6 +460,14 @@ TEST_SUITE("system") {
         std::filesystem::exists(std::filesystem::symlink_status("/etc/systemd/system/telnet.service")));
     CHECK(converge(R"({"name": "telnet", "enabled": false, "running": false})").message ==
           "telnet does not exist on this host, so it does not run");
+
+    // A mask that somebody made until the next boot is not enough, and is taken away with the other.
+    REQUIRE(shell("systemctl mask --quiet --runtime telnet.service"));
+    CHECK(converge(away).message == "telnet masked");
+    CHECK(shell("test \"$(systemctl is-enabled telnet)\" = masked"));
+    CHECK(converge(away).first == Verdict::kept);
+    CHECK(converge(R"({"name": "telnet", "masked": false, "running": false})").message == "telnet unmasked");
+    CHECK(shell("test ! -L /run/systemd/system/telnet.service"));
   }
 
   TEST_CASE("linux.service does not mask away a unit file of the administrator's") {

@@ -278,8 +278,11 @@ PlanWith<Steps> plan_existing(const Params& params, const base::User& user, cons
   if (shell) change("--shell", "shell", user.shell, *shell);
   if (params.groups) {
     std::set<std::string> present;
+    // Of the primary group it does not matter whether /etc/group lists the user as well; of the one that is
+    // primary no longer it does.
+    const gid_t primary = groups.primary ? groups.primary->gid.value_or(user.gid) : user.gid;
     for (const base::Group& group : context.accounts.groups_of(user.name))
-      if (group.gid != user.gid) present.insert(group.name);
+      if (group.gid != primary) present.insert(group.name);
     change("--groups", "groups", listed(present, ","), listed(groups.others, ","));
   }
   const std::string home = *home_path(params);
@@ -327,7 +330,9 @@ PlanWith<Steps> User::plan(const Params& params, Context& context) const {
     if (const Overlay::Entry* earlier = context.overlay.find(EffectKind::user, uid))
       return Plan::unknown(earlier->state_id, "uid " + uid + " depends on what an earlier state does");
     const base::User* owner = context.accounts.user_by_id(*accounts::parse_account_id(*params.uid));
-    if (owner && owner->name != name)
+    // Who has it already keeps it: several names for one number are legal, and useradd -o makes them.
+    const bool has_it = user && user->uid == *accounts::parse_account_id(*params.uid);
+    if (owner && owner->name != name && !has_it)
       return Plan::fail("uid " + std::string(*params.uid) + " is already used by " + owner->name);
   }
   auto resolved = resolve_groups(params, user, context);

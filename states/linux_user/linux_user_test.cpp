@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 
@@ -219,6 +220,24 @@ TEST_SUITE("system") {
     CHECK(machine.accounts().groups_of("u-mod").empty());
     CHECK(machine.converge(kState, user("u-mod", R"("groups": [])")).first == Verdict::kept);
     CHECK(machine.converge(kState, user("u-mod", R"("groups": ["users"])")).first == Verdict::kept);
+  }
+
+  TEST_CASE("linux.user takes a user out of the group that was the primary one, in one go") {
+    StateHarness machine{StateHarness::RunningSystem{}};
+    CHECK(machine.converge(kState, user("u-prim", R"("gid": "games")")).ok);
+    REQUIRE(std::system("gpasswd -a u-prim games >/dev/null") == 0);  // once more, by name
+    const auto outcome = machine.converge(kState, user("u-prim", R"("gid": "users", "groups": [])"));
+    CHECK(outcome.ok);
+    CHECK(outcome.message == "User u-prim updated: primary group, groups");
+    CHECK(machine.accounts().groups_of("u-prim").empty());
+  }
+
+  TEST_CASE("linux.user keeps a user who shares the number with another") {
+    StateHarness machine{StateHarness::RunningSystem{}};
+    REQUIRE(std::system("useradd -o -u 0 -g 0 -M u-toor") == 0);
+    CHECK(machine.converge(kState, user("u-toor", R"("uid": "0")")).first == Verdict::kept);
+    CHECK(machine.plan(kState, user("u-keep", R"("uid": "0")")).message == "uid 0 is already used by root");
+    REQUIRE(std::system("sed -i '/^u-toor:/d' /etc/passwd /etc/shadow") == 0);  // userdel finds it in use
   }
 
   TEST_CASE("linux.user takes a full name without the rest of the GECOS field") {

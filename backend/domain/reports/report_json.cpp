@@ -10,6 +10,7 @@ namespace backend::domain {
 void add_log(base::JsonText& json, const protocol::StateLog& log) {
   json.member("state_id", log.id).member("recipe_version", log.recipe_version);
   json.member("run_id", log.run_id).member("round", log.round).member("outcome", log.outcome);
+  if (log.cause != protocol::ChangeCause::none) json.member("cause", name_of(log.cause));
   json.member("ok", log.state_result).member("comment", log.state_comment);
   json.key("output");
   if (log.state_stdout)

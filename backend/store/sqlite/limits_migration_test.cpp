@@ -38,6 +38,9 @@ TEST_CASE("reports of an older database are counted, and are removed with what t
   CHECK(use.results.rows == 2);
   CHECK(use.results.bytes == 1024);
   CHECK(use.statuses.rows == 1);
+  const auto rows = must(store->list_results({.app_id = "default", .instance_id = "m"}, {}));
+  REQUIRE(rows.items.size() == 2);
+  CHECK(rows.items[0].log.cause == protocol::ChangeCause::none);  // nobody has said
   CHECK(must(store->fleet("", 0)).results == 2);
   must(store::purge(*store, {.oldest = 6}));
   CHECK(must(store->report_use(7)).results.bytes == 512);

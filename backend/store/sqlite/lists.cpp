@@ -121,7 +121,7 @@ Result<domain::Page<domain::ResultRow>> SqliteStore::list_results(const domain::
       "results",
       "r.recipe_version, r.state_id, r.ok, r.outcome, r.comment, r.stdout, "
       "r.run_id, r.round, r.changes, r.attempt, "
-      "r.exit_code, r.started, r.duration_ms, r.cpu_ms, r.max_rss_kb, r.truncated",
+      "r.exit_code, r.started, r.duration_ms, r.cpu_ms, r.max_rss_kb, r.truncated, r.cause",
       filter, page, [](const Query& row, domain::ResultRow& item) {
         protocol::StateLog& log = item.log;
         log.instance_id = item.origin.instance_id;
@@ -143,6 +143,7 @@ Result<domain::Page<domain::ResultRow>> SqliteStore::list_results(const domain::
         log.cpu_ms = row.integer(19);
         log.max_rss_kb = row.count(20);
         log.truncated = row.integer(21) != 0;
+        log.cause = protocol::change_cause_of(row.view(22));
       });
 }
 

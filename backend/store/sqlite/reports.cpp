@@ -54,12 +54,12 @@ Result<std::int64_t> Writer::insert(const protocol::StateLog& log, std::uint64_t
                                        changes ? *changes : std::string_view()});
   auto added = database.run(
       "INSERT OR IGNORE INTO results (instance, agent, seq, received, recipe_version, state_id, ok, outcome, "
-      "comment, stdout, run_id, round, changes, attempt, exit_code, started, duration_ms, cpu_ms, "
+      "cause, comment, stdout, run_id, round, changes, attempt, exit_code, started, duration_ms, cpu_ms, "
       "max_rss_kb, "
-      "truncated, bytes) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+      "truncated, bytes) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
       session.instance, session.agent, seq, now, log.recipe_version, log.id, log.state_result, outcome,
-      log.state_comment, log.state_stdout, log.run_id, log.round, changes, log.attempt, log.exit_code,
-      log.started, log.duration_ms, log.cpu_ms, log.max_rss_kb, log.truncated, bytes);
+      name_of(log.cause), log.state_comment, log.state_stdout, log.run_id, log.round, changes, log.attempt,
+      log.exit_code, log.started, log.duration_ms, log.cpu_ms, log.max_rss_kb, log.truncated, bytes);
   if (!added || *added == 0) return added;
   count_row(use.results, bytes);
   news.take(log);

@@ -1,5 +1,5 @@
-// A step of the schema: what reports take, by instance, and what housekeeping needs to find dead
-// certificates.
+// Steps of the schema about reports: what they take, by instance, and what housekeeping needs to find dead
+// certificates; and why a result was a change.
 #include "backend/store/sqlite/schema.hpp"
 
 namespace backend::store::sqlite {
@@ -32,10 +32,19 @@ CREATE INDEX certificates_revoked ON certificates (revoked) WHERE revoked > 0;
 CREATE TABLE room_probe (only_one INTEGER PRIMARY KEY CHECK (only_one = 1), filler BLOB NOT NULL, at INTEGER NOT NULL);
 )sql";
 
+// A word of protocol::kChangeCauseWords; '': none, or the agent did not say.
+constexpr std::string_view kCause = R"sql(
+ALTER TABLE results ADD COLUMN cause TEXT NOT NULL DEFAULT '';
+)sql";
+
 }  // namespace
 
 SchemaStep limits_step() {
   return {.sql = kLimits};
+}
+
+SchemaStep cause_step() {
+  return {.sql = kCause};
 }
 
 }  // namespace backend::store::sqlite
