@@ -13,7 +13,7 @@ namespace {
 
 using base::Result;
 
-constexpr std::int64_t kDefaultTimeout = 30;
+constexpr std::int64_t kPlanTimeout = 30;
 
 // A name has no slash, no dot, and is not in this folder.
 bool is_file(const std::string& argument) {
@@ -44,7 +44,7 @@ Result<int> plan_command(Session& session) {
       body.end_object();
     }
   }
-  body.member("timeout_s", options.timeout.value_or(kDefaultTimeout));
+  body.member("timeout_s", options.timeout.value_or(kPlanTimeout));
   auto reply = session.api.send(
       {.method = "POST", .path = "/plan", .body = body.end_object().take(), .source = source});
   if (!reply) return std::move(reply).error();

@@ -23,7 +23,7 @@ using base::ErrorCode;
 using base::Result;
 using base::Value;
 
-constexpr std::size_t kLargestPage = 1000;  // of revisions; older ones are seldom asked for
+constexpr std::size_t kLargestRecipePage = 1000;  // of revisions; older ones are seldom asked for
 constexpr std::size_t kMostDiffLines = 10'000;
 
 // "site/web.yaml" -> "web"
@@ -203,8 +203,8 @@ Result<int> recipe_list_command(Session& session) {
   }
   auto reply = session.api.send(
       {.path = path_of(session.options.arguments.front()),
-       .parameters = {
-           {"limit", std::to_string(std::min(session.options.limit.value_or(kMostRows), kLargestPage))}}});
+       .parameters = {{"limit", std::to_string(std::min(session.options.limit.value_or(kMostRows),
+                                                        kLargestRecipePage))}}});
   if (!reply) return std::move(reply).error();
   if (show_document(session, reply->document.root())) return kOk;
   Table table({">REVISION", ">STATES", "CREATED", "AUTHOR", "MESSAGE", "DIGEST"});

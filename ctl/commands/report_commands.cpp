@@ -19,7 +19,7 @@ using base::Value;
 using terminal::printable;
 using terminal::Style;
 
-constexpr std::size_t kScreenful = 50;
+constexpr std::size_t kReportScreenful = 50;
 
 Result<Parameters> filter_of(const Options& options) {
   Parameters parameters = machine_parameters(options);
@@ -100,7 +100,8 @@ void show_verbose(Session& session, const Listing& results, Instant at) {
 Result<int> results_command(Session& session) {
   auto filter = filter_of(session.options);
   if (!filter) return std::move(filter).error();
-  auto results = session.api.list("/results", std::move(*filter), session.options.limit.value_or(kScreenful));
+  auto results =
+      session.api.list("/results", std::move(*filter), session.options.limit.value_or(kReportScreenful));
   if (!results) return std::move(results).error();
   const Instant at = now();
   if (session.options.verbose && session.options.format == Format::table) {
@@ -127,7 +128,8 @@ Result<int> results_command(Session& session) {
 Result<int> rounds_command(Session& session) {
   auto filter = filter_of(session.options);
   if (!filter) return std::move(filter).error();
-  auto rounds = session.api.list("/rounds", std::move(*filter), session.options.limit.value_or(kScreenful));
+  auto rounds =
+      session.api.list("/rounds", std::move(*filter), session.options.limit.value_or(kReportScreenful));
   if (!rounds) return std::move(rounds).error();
   const Instant at = now();
   show_list(

@@ -18,7 +18,7 @@ using base::Value;
 
 namespace {
 
-constexpr std::int64_t kPatience = 7LL * 24 * 3600;  // seconds: a rollout takes its time
+constexpr std::int64_t kRolloutPatience = 7LL * 24 * 3600;  // seconds: a rollout takes its time
 constexpr std::chrono::seconds kBetweenLooks{1};
 
 std::string path_of(std::string_view id) {
@@ -82,8 +82,8 @@ std::string hint(const std::string& id, std::string_view what) {
 
 // Follows it until it ends.
 Result<int> follow(Session& session, const std::string& id) {
-  const auto end =
-      std::chrono::steady_clock::now() + std::chrono::seconds(session.options.timeout.value_or(kPatience));
+  const auto end = std::chrono::steady_clock::now() +
+                   std::chrono::seconds(session.options.timeout.value_or(kRolloutPatience));
   std::string last;
   while (true) {
     auto reply = session.api.send({.path = path_of(id), .parameters = {{"limit", "1"}}});

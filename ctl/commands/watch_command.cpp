@@ -17,9 +17,9 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
-constexpr std::chrono::seconds kPatience{60};  // the backend says something more often than that
+constexpr std::chrono::seconds kWatchPatience{60};  // the backend says something more often than that
 constexpr std::chrono::milliseconds kShortestPause{250};
-constexpr std::chrono::milliseconds kLongestPause{10'000};
+constexpr std::chrono::milliseconds kLongestWatchPause{10'000};
 
 Result<Parameters> parameters_of(const Options& options) {
   if (options.output && options.instances.size() != 1)
@@ -61,7 +61,7 @@ Result<int> watch_command(Session& session) {
   std::string last_id;
   auto pause = kShortestPause;
   while (out.ok()) {
-    auto ended = session.api.stream(*parameters, last_id, kPatience, [&](const Event& event) {
+    auto ended = session.api.stream(*parameters, last_id, kWatchPatience, [&](const Event& event) {
       pause = kShortestPause;
       if (is_other_outcome(session.options, event)) return out.ok();
       out.write(shown(session.options, event, session.console.paint));
@@ -73,7 +73,7 @@ Result<int> watch_command(Session& session) {
     if (pause == kShortestPause && *ended == Api::StreamEnd::lost)
       session.console.warn("the connection is lost (" + session.api.loss() + "); trying again");
     std::this_thread::sleep_for(pause);
-    pause = std::min(pause * 2, kLongestPause);
+    pause = std::min(pause * 2, kLongestWatchPause);
   }
   return kOk;
 }
