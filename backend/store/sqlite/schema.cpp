@@ -134,7 +134,8 @@ const std::array kSteps{SchemaStep{.sql = kFirst},
                         scope_step(),
                         recipe_size_step(),
                         recipe_author_step(),
-                        history_step()};
+                        history_step(),
+                        set_step()};
 
 Result<void> run_step(Database& database, const SchemaStep& step) {
   if (auto done = database.execute(std::string(step.sql)); !done) return done;
