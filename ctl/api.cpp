@@ -254,7 +254,8 @@ std::string problem_text(const base::Value& problem, unsigned status, std::strin
   for (const base::Value& error : items_field(problem, "errors")) {
     // Of several files, the error says which.
     const std::string named = text_field(error, "source");
-    if (named.empty() && !field(error, "field").is_null()) continue;  // of our own request: said in the detail
+    if (named.empty() && !field(error, "field").is_null())
+      continue;  // of our own request: said in the detail
     text += '\n';
     if (const std::string_view place = named.empty() ? source : std::string_view(named); !place.empty()) {
       text.append(place).append(":");

@@ -23,7 +23,8 @@ using base::ErrorCode;
 using base::Result;
 using base::Value;
 
-// `apply --dry-run` alone: there is something to change. As of doctor: 0 nothing, 1 it could not be found out.
+// `apply --dry-run` alone: there is something to change. As of doctor: 0 nothing, 1 it could not be found
+// out.
 constexpr int kWouldChange = 2;
 
 struct ApplyCall {
@@ -62,14 +63,15 @@ void show_changes(Session& session, const Value& answer) {
   };
   for (const Value& each : items_field(answer, "apps"))
     if (const std::string change = text_field(each, "change"); change != "none")
-      line(change, "app " + text_field(each, "app_id") + ": report " + text_field(each, "report") +
-                       ", agent version " +
-                       (text_field(each, "agent_version").empty() ? "any" : text_field(each, "agent_version")) +
-                       ", trust self-reported " + text_field(each, "trust_self_reported"));
+      line(change,
+           "app " + text_field(each, "app_id") + ": report " + text_field(each, "report") +
+               ", agent version " +
+               (text_field(each, "agent_version").empty() ? "any" : text_field(each, "agent_version")) +
+               ", trust self-reported " + text_field(each, "trust_self_reported"));
   for (const Value& each : items_field(answer, "recipes"))
     if (const std::string change = text_field(each, "change"); change != "none")
-      line(change, "recipe " + text_field(each, "name") + ": revision " + text_field(each, "revision") + ", " +
-                       count_text(static_cast<std::size_t>(number_field(each, "states")), "state") +
+      line(change, "recipe " + text_field(each, "name") + ": revision " + text_field(each, "revision") +
+                       ", " + count_text(static_cast<std::size_t>(number_field(each, "states")), "state") +
                        ", lines +" + text_field(each, "lines_added") + " -" +
                        text_field(each, "lines_removed"));
   for (const Value& each : items_field(answer, "assignments"))
@@ -84,8 +86,8 @@ void show_changes(Session& session, const Value& answer) {
     names +=
         (names.empty() ? ": " : ", ") + text_field(each, "app_id") + "/" + text_field(each, "instance_id");
   if (affected > kMostNamed) names += " and " + std::to_string(affected - kMostNamed) + " more";
-  session.console.out.line(terminal::printable(count_text(affected, "machine") +
-                                               (affected == 1 ? " gets" : " get") + " a new version" + names));
+  session.console.out.line(terminal::printable(
+      count_text(affected, "machine") + (affected == 1 ? " gets" : " get") + " a new version" + names));
   session.console.out.flush();
 }
 

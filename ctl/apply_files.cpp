@@ -34,8 +34,9 @@ struct Key {
 };
 
 constexpr std::array kRecipeKeys{
-    Key{"kind", "kind"},       Key{"name", "name", Type::text, true}, Key{"file", ""},
-    Key{"content", "content"}, Key{"message", "message"},             Key{"owner", "owner"},
+    Key{"kind", "kind"},       Key{"name", "name", Type::text, true},
+    Key{"file", ""},           Key{"content", "content"},
+    Key{"message", "message"}, Key{"owner", "owner"},
 };
 constexpr std::array kAssignmentKeys{
     Key{"kind", "kind"},
@@ -138,7 +139,8 @@ class ItemFiles {
       problems_.push_back("there are " + std::to_string(count_) + " items, and at most " +
                           std::to_string(kMostApplyItems) + " are applied at once");
     if (bytes_ > kMostApplyBytes)
-      problems_.push_back("all files together may have " + std::to_string(kMostApplyBytes) + " bytes at most");
+      problems_.push_back("all files together may have " + std::to_string(kMostApplyBytes) +
+                          " bytes at most");
     if (!problems_.empty()) return Error(ErrorCode::unsupported, base::join(problems_, "\n"));
     return ApplyItems{.json = json_.end_list().take(), .count = count_};
   }
@@ -241,8 +243,9 @@ class ItemFiles {
   void add_content(const File& file, const Value& item) {
     const Value* path = item.find("file");
     if ((path != nullptr) == (item.find("content") != nullptr))
-      return say_at(file, item.offset(),
-                    path ? "recipe: 'file' or 'content', not both" : "recipe: 'file' or 'content' is missing");
+      return say_at(
+          file, item.offset(),
+          path ? "recipe: 'file' or 'content', not both" : "recipe: 'file' or 'content' is missing");
     if (!path) return;
     if (!path->is_text() || path->text().empty())
       return say_at(file, path->offset(), "'file' must be the path of a recipe");

@@ -90,10 +90,7 @@ constexpr std::array kRecipeOptions{
     OptionRow{.name = "dry-run",
               .doc = "show what would change, and change nothing; exit status 2 when something would",
               .store = store_flag<&Options::dry_run>},
-    OptionRow{.name = "yes",
-              .letter = 'y',
-              .doc = "do not ask",
-              .store = store_flag<&Options::yes>},
+    OptionRow{.name = "yes", .letter = 'y', .doc = "do not ask", .store = store_flag<&Options::yes>},
 };
 
 }  // namespace

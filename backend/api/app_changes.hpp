@@ -1,5 +1,5 @@
-// Changes of apps: what an edit says, and what it writes. For the writer thread, inside the transaction of the
-// change; read_app_edit() for any.
+// Changes of apps: what an edit says, and what it writes. For the writer thread, inside the transaction of
+// the change; read_app_edit() for any.
 #pragma once
 
 #include <optional>

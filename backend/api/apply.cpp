@@ -23,9 +23,8 @@ constexpr std::string_view kKinds = "recipe assignment app";
 
 // The single call that an item stands for: who may make that one may have the item applied.
 const Route& single_route(std::span<const Route> routes, std::string_view method, std::string_view pattern) {
-  return *std::ranges::find_if(routes, [&](const Route& each) {
-    return each.method == method && each.pattern == pattern;
-  });
+  return *std::ranges::find_if(
+      routes, [&](const Route& each) { return each.method == method && each.pattern == pattern; });
 }
 const Route& route_of(std::string_view kind) {
   if (kind == "recipe") return single_route(recipe_push_routes(), "POST", "/recipes/{name}/revisions");
@@ -66,8 +65,7 @@ class ItemReader {
       return complain_of_kind(kind);
     for (ProblemItem& item : fields.problem_items())
       complain(placed(std::move(item)));
-    if (const std::string why = why_refused(route_of(kind), caller_); !why.empty())
-      refuse(kind + ": " + why);
+    if (const std::string why = why_refused(route_of(kind), caller_); !why.empty()) refuse(kind + ": " + why);
   }
 
   std::vector<ApplyProblem> take() { return std::move(problems_); }
@@ -117,12 +115,13 @@ class ItemReader {
 
 HttpResponse refused(const std::vector<ApplyProblem>& problems) {
   const auto has = [&](std::initializer_list<base::ErrorCode> codes) {
-    return std::ranges::any_of(
-        problems, [&](const ApplyProblem& each) { return std::ranges::find(codes, each.code) != codes.end(); });
+    return std::ranges::any_of(problems, [&](const ApplyProblem& each) {
+      return std::ranges::find(codes, each.code) != codes.end();
+    });
   };
-  const unsigned status = has({base::ErrorCode::permission})                               ? kForbidden
+  const unsigned status = has({base::ErrorCode::permission})                            ? kForbidden
                           : has({base::ErrorCode::invalid, base::ErrorCode::not_found}) ? kUnprocessable
-                                                                                         : kConflict;
+                                                                                        : kConflict;
   constexpr std::size_t kMostNamed = 200;
   std::vector<ProblemItem> items;
   for (const ApplyProblem& each : problems | std::views::take(kMostNamed))
@@ -149,8 +148,8 @@ Task<base::Result<void>> check_pushes(Context& context, const Call& call, ApplyR
   for (const RecipeItem& each : request.recipes)
     asked.push_back({each.push.revision.name, each.push.confirmed_owner});
   auto asking = context.store.read(
-      call.caller.token_id, [asked = std::move(asked),
-                             scope = call.caller.scope](store::Store& store) -> base::Result<Refusals> {
+      call.caller.token_id,
+      [asked = std::move(asked), scope = call.caller.scope](store::Store& store) -> base::Result<Refusals> {
         Refusals refusals;
         for (const Asked& each : asked) {
           refusals.emplace_back();
@@ -192,7 +191,8 @@ Task<base::Result<void>> check_contents(Context& context, const Call& call, Appl
       // Lines count from where the content begins, not the file that it stands in.
       if (item.content_source.empty()) {
         wrong.message = "in the content of recipe '" + revision.name + "'" +
-                        (wrong.line == 0 ? "" : ", line " + std::to_string(wrong.line)) + ": " + wrong.message;
+                        (wrong.line == 0 ? "" : ", line " + std::to_string(wrong.line)) + ": " +
+                        wrong.message;
         wrong.line = 0;
       }
       wrong.source = where;
@@ -326,10 +326,9 @@ Task<HttpResponse> apply(Context& context, const Call& call) {
                      .actor = call.actor,
                      .default_report = context.report_changes_only ? "changes" : "all",
                      .quota = context.recipe_quota};
-  auto writing =
-      context.store.write([request, caller = std::move(caller)](store::Store& store) {
-        return apply_changes(store, *request, caller);
-      });
+  auto writing = context.store.write([request, caller = std::move(caller)](store::Store& store) {
+    return apply_changes(store, *request, caller);
+  });
   auto applied = co_await std::move(writing);
   if (!applied) co_return problem_of(applied.error());
   if (!applied->problems.empty()) co_return refused(applied->problems);
@@ -341,8 +340,8 @@ Task<HttpResponse> apply(Context& context, const Call& call) {
   std::ranges::move(applied->warnings, std::back_inserter(warnings));
 
   const auto result = std::make_shared<const ApplyResult>(std::move(*applied));
-  auto counting = context.store.work(
-      call.caller.token_id, [result]() -> base::Result<std::vector<domain::LineCounts>> {
+  auto counting =
+      context.store.work(call.caller.token_id, [result]() -> base::Result<std::vector<domain::LineCounts>> {
         std::vector<domain::LineCounts> counts;
         for (const AppliedRecipe& each : result->recipes)
           counts.push_back(

@@ -186,7 +186,8 @@ class Application {
     for (const AssignmentItem& item : request_.assignments) {
       auto put = put_assignment(item, domain::find_described(*present, item.wanted));
       if (put) continue;
-      if (auto noted = refuse(put.error(), domain::describe_assignment_item(item.wanted), item.source); !noted)
+      if (auto noted = refuse(put.error(), domain::describe_assignment_item(item.wanted), item.source);
+          !noted)
         return noted;
     }
     return {};
@@ -196,10 +197,9 @@ class Application {
   Result<void> check_assignments_only() {
     for (const AssignmentItem& item : request_.assignments) {
       const bool is_described =
-          std::ranges::any_of(request_.recipes,
-                              [&](const RecipeItem& each) {
-                                return each.push.revision.name == item.wanted.recipe;
-                              }) ||
+          std::ranges::any_of(
+              request_.recipes,
+              [&](const RecipeItem& each) { return each.push.revision.name == item.wanted.recipe; }) ||
           std::ranges::any_of(request_.apps,
                               [&](const AppItem& each) { return each.wanted.app_id == item.wanted.app_id; });
       if (is_described) continue;

@@ -1,5 +1,5 @@
-// Several changes of apps, recipes and assignments as one: written in one transaction, placed together, so that
-// a machine gets one new version with all of it, or nothing is changed at all.
+// Several changes of apps, recipes and assignments as one: written in one transaction, placed together, so
+// that a machine gets one new version with all of it, or nothing is changed at all.
 //
 // Each item passes through the functions of its single call, in an order in which the caller could have made
 // the single calls, too: what the role and the scope do not allow there is not allowed here. Only placing is
@@ -42,8 +42,8 @@ struct ApplyProblem {
 struct ApplyRequest {
   std::string set;
   bool prune = false;
-  bool dry_run = false;   // all of it is done, looked at, and undone
-  std::string expected;   // the fingerprint of what the caller was shown; "": any
+  bool dry_run = false;  // all of it is done, looked at, and undone
+  std::string expected;  // the fingerprint of what the caller was shown; "": any
   std::vector<AppItem> apps;
   std::vector<RecipeItem> recipes;
   std::vector<AssignmentItem> assignments;
@@ -62,7 +62,7 @@ std::string_view name_of(Applied change);
 
 struct AppliedRecipe {
   Applied change = Applied::unchanged;
-  domain::Revision revision;         // without states; its content, and the one before, where it has changed
+  domain::Revision revision;  // without states; its content, and the one before, where it has changed
   std::optional<domain::Revision> before = {};
   std::string owner, source;
 };
@@ -85,7 +85,8 @@ struct ApplyResult {
   std::vector<AppliedApp> apps = {};
   std::vector<AppliedRecipe> recipes = {};
   std::vector<AppliedAssignment> assignments = {};  // with those that were pruned
-  std::vector<fleet::PlacedVersion> machines = {};  // those that get a new version and that the caller reaches
+  std::vector<fleet::PlacedVersion> machines =
+      {};  // those that get a new version and that the caller reaches
   std::vector<std::string> warnings = {};
   fleet::Delivery delivery = {};
   std::string fingerprint = {};

@@ -1,5 +1,5 @@
-// Changes of assignments: what a caller may write. For the writer thread, inside the transaction of the change;
-// read_assignment() and describe() for any.
+// Changes of assignments: what a caller may write. For the writer thread, inside the transaction of the
+// change; read_assignment() and describe() for any.
 #pragma once
 
 #include <string>

@@ -1,9 +1,9 @@
 // Several changes applied as one: what each item means against what is there. Pure; any thread.
 //
-// What is applied has the name of a set. An assignment that `apply` makes bears it; together with the scope of
-// the token that is whose it is. Only what bears the name is ever pruned by it, so what was made by hand, by
-// another set, or under the same name with another scope, stays. Recipes and apps are never removed: nothing in
-// the product removes them.
+// What is applied has the name of a set. An assignment that `apply` makes bears it; together with the scope
+// of the token that is whose it is. Only what bears the name is ever pruned by it, so what was made by hand,
+// by another set, or under the same name with another scope, stays. Recipes and apps are never removed:
+// nothing in the product removes them.
 #pragma once
 
 #include <cstddef>
