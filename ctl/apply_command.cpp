@@ -132,7 +132,7 @@ Result<std::vector<MachineGroup>> described_machines(Session& session, const Val
   return groups;
 }
 
-Result<int> finish(Session& session, const Value& answer, bool is_shown) {
+Result<int> finish_apply(Session& session, const Value& answer, bool is_shown) {
   if (!show_document(session, answer)) {
     if (changes_of(answer) == 0) {
       show_nothing(session, answer);
@@ -176,23 +176,27 @@ Result<int> apply_command(Session& session) {
     if (!shown) return std::move(shown).error();
     const Value& answer = shown->document.root();
     const bool has_changes = changes_of(answer) > 0;
-    if (!show_document(session, answer))
-      has_changes ? show_changes(session, answer) : show_nothing(session, answer);
+    if (!show_document(session, answer)) {
+      if (has_changes)
+        show_changes(session, answer);
+      else
+        show_nothing(session, answer);
+    }
     show_notices(session, answer);
     return has_changes ? kWouldChange : kOk;
   }
   if (options.yes) {
     auto done = send(session, {.set = *set, .items = *items});
     if (!done) return std::move(done).error();
-    return finish(session, done->document.root(), false);
+    return finish_apply(session, done->document.root(), false);
   }
-  if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1)
+  if (options.format != Format::table || ::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1)
     return Error(ErrorCode::invalid,
                  "there is nobody to ask: --yes applies it, --dry-run shows what that would change");
   auto shown = send(session, {.set = *set, .items = *items, .dry_run = true});
   if (!shown) return std::move(shown).error();
   const Value& plan = shown->document.root();
-  if (changes_of(plan) == 0) return finish(session, plan, false);
+  if (changes_of(plan) == 0) return finish_apply(session, plan, false);
   show_changes(session, plan);
   show_notices(session, plan);
   if (!is_confirmed(session)) {
@@ -201,7 +205,7 @@ Result<int> apply_command(Session& session) {
   }
   auto done = send(session, {.set = *set, .items = *items, .expected = text_field(plan, "fingerprint")});
   if (!done) return std::move(done).error();
-  return finish(session, done->document.root(), true);
+  return finish_apply(session, done->document.root(), true);
 }
 
 }  // namespace ctl

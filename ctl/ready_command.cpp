@@ -16,7 +16,7 @@ using base::ErrorCode;
 using base::Result;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kDefaultTimeout{60};
+constexpr std::chrono::seconds kReadyTimeout{60};
 constexpr std::chrono::milliseconds kPause{250};
 constexpr std::chrono::seconds kOneTry{5};
 
@@ -49,7 +49,7 @@ Try try_once(const Options& options, terminal::Console& console) {
 }  // namespace
 
 Result<int> ready_command(const Options& options, terminal::Console& console) {
-  const auto limit = std::chrono::seconds(options.timeout.value_or(kDefaultTimeout.count()));
+  const auto limit = std::chrono::seconds(options.timeout.value_or(kReadyTimeout.count()));
   const auto deadline = Clock::now() + limit;
   while (true) {
     const Try last = try_once(options, console);

@@ -316,10 +316,12 @@ Task<HttpResponse> apply(Context& context, const Call& call) {
   if (auto* wrong = std::get_if<HttpResponse>(&read)) co_return std::move(*wrong);
   ApplyRequest wanted = std::get<ApplyRequest>(std::move(read));
   auto pushes = check_pushes(context, call, wanted);
-  if (auto asked = co_await std::move(pushes); !asked) co_return problem_of(asked.error());
+  const auto asked = co_await std::move(pushes);
+  if (!asked) co_return problem_of(asked.error());
   std::vector<std::string> warnings;
   auto contents = check_contents(context, call, wanted, warnings);
-  if (auto checked = co_await std::move(contents); !checked) co_return problem_of(checked.error());
+  const auto checked = co_await std::move(contents);
+  if (!checked) co_return problem_of(checked.error());
 
   const auto request = std::make_shared<const ApplyRequest>(std::move(wanted));
   ApplyCaller caller{.scope = call.caller.scope,

@@ -42,11 +42,11 @@ struct ApplyProblem {
 struct ApplyRequest {
   std::string set;
   bool prune = false;
-  bool dry_run = false;  // all of it is done, looked at, and undone
-  std::string expected;  // the fingerprint of what the caller was shown; "": any
-  std::vector<AppItem> apps;
-  std::vector<RecipeItem> recipes;
-  std::vector<AssignmentItem> assignments;
+  bool dry_run = false;       // all of it is done, looked at, and undone
+  std::string expected = {};  // the fingerprint of what the caller was shown; "": any
+  std::vector<AppItem> apps = {};
+  std::vector<RecipeItem> recipes = {};
+  std::vector<AssignmentItem> assignments = {};
   std::vector<ApplyProblem> known = {};  // found before; what else is wrong is added, and nothing is changed
 };
 
@@ -68,7 +68,7 @@ struct AppliedRecipe {
 };
 struct AppliedAssignment {
   Applied change = Applied::unchanged;
-  domain::Assignment assignment;
+  domain::Assignment assignment = {};
   std::optional<std::int64_t> revision_before = {};
   std::string notice = {};  // why it was pinned, if it was
   std::string source = {};
