@@ -93,9 +93,9 @@ std::string identity_of(const fs::path& file) {
 
 struct File {
   std::string path;
-  bool is_named = false;  // by the user, not found in a folder
   recipe::Document document = {};
   std::optional<base::SyntaxProblem> wrong = {};
+  mutable std::optional<recipe::LineIndex> lines = {};  // made when the first place is asked for
 };
 
 class ItemFiles {
@@ -103,7 +103,7 @@ class ItemFiles {
   void open(const std::string& path) {
     std::error_code failed;
     if (path == "-" || !fs::is_directory(path, failed)) {
-      read(path, true);
+      read(path);
       return;
     }
     std::vector<std::string> found;
@@ -119,7 +119,7 @@ class ItemFiles {
     if (found.empty() && !failed) say(path, "has no *.yaml, *.yml or *.json");
     std::ranges::sort(found);
     for (const std::string& file : found)
-      read(file, false);
+      read(file);
   }
 
   Result<ApplyItems> take() {
@@ -138,27 +138,31 @@ class ItemFiles {
     if (count_ > kMostApplyItems)
       problems_.push_back("there are " + std::to_string(count_) + " items, and at most " +
                           std::to_string(kMostApplyItems) + " are applied at once");
-    if (bytes_ > kMostApplyBytes)
+    std::string json = json_.end_list().take();
+    if (bytes_ > kMostRead || json.size() > kMostApplyBytes)
       problems_.push_back("all files together may have " + std::to_string(kMostApplyBytes) +
                           " bytes at most");
     if (!problems_.empty()) return Error(ErrorCode::unsupported, base::join(problems_, "\n"));
-    return ApplyItems{.json = json_.end_list().take(), .count = count_};
+    return ApplyItems{.json = std::move(json), .count = count_};
   }
 
  private:
   static constexpr int kDeepest = 16;
+  // In memory; recipes of a folder are read twice, as what may be a description and as content.
+  static constexpr std::size_t kMostRead = 4 * kMostApplyBytes;
 
   void say(const std::string& path, const std::string& what) { problems_.push_back(path + ": " + what); }
   std::string place(const File& file, std::uint32_t offset) const {
-    const recipe::Position at = recipe::LineIndex(file.document).locate(offset);
+    if (!file.lines) file.lines.emplace(file.document);
+    const recipe::Position at = file.lines->locate(offset);
     return file.path + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
   }
   void say_at(const File& file, std::uint32_t offset, const std::string& what) {
     say(place(file, offset), what);
   }
 
-  void read(const std::string& path, bool is_named) {
-    if (files_.size() > kMostApplyFiles || bytes_ > kMostApplyBytes) return;
+  void read(const std::string& path) {
+    if (bytes_ > kMostRead) return;
     if (files_.size() == kMostApplyFiles) {
       problems_.push_back("there are more than " + std::to_string(kMostApplyFiles) + " files");
       return;
@@ -172,7 +176,6 @@ class ItemFiles {
     bytes_ += text->size();
     auto file = std::make_unique<File>();
     file->path = path == "-" ? "<stdin>" : path;
-    file->is_named = is_named;
     file->document.text = std::move(*text);
     file->document.syntax = recipe::guess_syntax(path, file->document.text);
     file->wrong = recipe::parse(file->document);
@@ -251,6 +254,7 @@ class ItemFiles {
       return say_at(file, path->offset(), "'file' must be the path of a recipe");
     const fs::path whole = fs::path(file.path).parent_path() / std::string(path->text());
     used_.insert(identity_of(whole));
+    if (bytes_ > kMostRead) return;  // that is said at the end
     auto text = base::read_file(whole, kMostApplyBytes);
     if (!text) return say_at(file, path->offset(), text.error().message());
     bytes_ += text->size();

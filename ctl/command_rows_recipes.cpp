@@ -10,6 +10,12 @@ namespace {
 using terminal::CommandRow;
 using terminal::ValueKind;
 
+int run_apply(const terminal::CommandLine& line, terminal::Console& console) {
+  Options options = static_cast<const Options&>(line);
+  if (options.json) options.format = Format::json;
+  return run_with_server(apply_command, options, console);
+}
+
 constexpr std::array kRecipeCommands{
     CommandRow{.name = "recipe push",
                .arguments = "[NAME] FILE",
@@ -137,7 +143,7 @@ constexpr std::array kRecipeCommands{
                .run = with_server<assign_remove_command>},
     CommandRow{
         .name = "apply",
-        .options = "file set prune dry-run yes wait timeout",
+        .options = "file set prune dry-run yes wait timeout json",
         .summary = "change recipes, assignments and apps together, as files describe them",
         .description =
             "All or nothing, and placed as one: each machine gets one new version with the whole change, "
@@ -151,7 +157,7 @@ constexpr std::array kRecipeCommands{
         .examples = "opsctl apply -f site --dry-run\n"
                     "opsctl apply -f site --prune --wait\n"
                     "opsctl apply -f web.yaml -f db.yaml --set site --yes",
-        .run = with_server<apply_command>},
+        .run = run_apply},
 };
 
 }  // namespace
