@@ -252,14 +252,19 @@ std::string problem_text(const base::Value& problem, unsigned status, std::strin
   if (text.empty()) text = text_field(problem, "title");
   if (text.empty()) text = "the backend answered with status " + std::to_string(status);
   for (const base::Value& error : items_field(problem, "errors")) {
-    if (!field(error, "field").is_null()) continue;  // of our own request: said in the detail
+    // Of several files, the error says which.
+    const std::string named = text_field(error, "source");
+    if (named.empty() && !field(error, "field").is_null())
+      continue;  // of our own request: said in the detail
     text += '\n';
-    if (!source.empty()) {
-      text.append(source).append(":");
+    if (const std::string_view place = named.empty() ? source : std::string_view(named); !place.empty()) {
+      text.append(place).append(":");
       if (const std::int64_t line = number_field(error, "line"); line > 0)
         text += std::to_string(line) + ":" + std::to_string(number_field(error, "column", 1)) + ":";
       text += ' ';
     }
+    if (const std::string member = text_field(error, "field"); !member.empty())
+      text += member.substr(member.rfind('.') + 1) + " ";
     if (const std::string id = text_field(error, "state_id"); !id.empty()) text += "state '" + id + "': ";
     text += error.is_object() ? text_field(error, "message") : text_of(error);
   }

@@ -72,6 +72,13 @@ struct Options : terminal::CommandLine {
   std::optional<std::int64_t> round_delay;
   bool wait = false;
 
+  // apply
+  std::vector<std::string> files;  // or folders
+  std::string set;
+  bool prune = false;
+  bool dry_run = false;
+  bool yes = false;
+
   // tokens and identities
   std::string role;
   std::string scope;

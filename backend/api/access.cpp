@@ -126,14 +126,20 @@ Task<> note_use(Context& context, const std::string& token_id) {
   if (!noted) context.log.warning("the use of a token was not noted: " + noted.error().message());
 }
 
-std::optional<HttpResponse> refuse_caller(const Route& route, const Caller& caller) {
+std::string why_refused(const Route& route, const Caller& caller) {
   if (caller.role < route.role)
-    return problem(kForbidden, "this needs the role '" + std::string(name_of(route.role)) + "', and '" +
-                                   caller.name + "' is '" + std::string(name_of(caller.role)) + "'");
+    return "this needs the role '" + std::string(name_of(route.role)) + "', and '" + caller.name + "' is '" +
+           std::string(name_of(caller.role)) + "'";
   if (route.reach == Reach::everything && caller.scope)
-    return problem(kForbidden, "this reaches past the scope of '" + caller.name + "' (" +
-                                   caller.scope->text() + "): it needs a token without a scope");
-  return std::nullopt;
+    return "this reaches past the scope of '" + caller.name + "' (" + caller.scope->text() +
+           "): it needs a token without a scope";
+  return {};
+}
+
+std::optional<HttpResponse> refuse_caller(const Route& route, const Caller& caller) {
+  const std::string why = why_refused(route, caller);
+  if (why.empty()) return std::nullopt;
+  return problem(kForbidden, why);
 }
 
 Task<> note_refusal(Context& context, const Call& call, const HttpRequest& request, std::string detail) {

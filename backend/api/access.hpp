@@ -34,7 +34,8 @@ void add_expiry(HttpResponse& response, const Caller& caller);
 // Milliseconds that do not go back when somebody sets the clock.
 domain::Millis steady_millis();
 
-// What the caller's role or scope does not allow.
+// What the caller's role or scope does not allow; "": it does.
+std::string why_refused(const Route& route, const Caller& caller);
 std::optional<HttpResponse> refuse_caller(const Route& route, const Caller& caller);
 
 // A refused call in the audit; the store bounds how many.

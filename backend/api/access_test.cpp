@@ -57,6 +57,7 @@ const std::map<std::string, Expected> kExpected{
     {"GET /assignments/{id}", {Role::viewer, true}},
     {"PUT /assignments/{id}", {Role::operator_, true}},
     {"DELETE /assignments/{id}", {Role::operator_, true}},
+    {"POST /apply", {Role::operator_, true}},
     {"POST /plan", {Role::operator_, true}},
     {"POST /run", {Role::operator_, true}},
     {"POST /runs/{run_id}/cancel", {Role::operator_, true}},

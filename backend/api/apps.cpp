@@ -1,5 +1,6 @@
 #include "backend/store/apps.hpp"
 
+#include "backend/api/app_changes.hpp"
 #include "backend/api/changes.hpp"
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
@@ -70,17 +71,11 @@ Task<HttpResponse> show(Context& context, const Call& call) {
   co_return app_reply(kOk, *app);
 }
 
-struct PutApp {
-  domain::App app;
-  bool is_new = false;
-  fleet::Delivery delivery;
-};
+}  // namespace
 
-// What the machines of an app are given, after it relies on them more or less than before.
-base::Result<fleet::Delivery> place_anew(store::Store& store, const std::string& app_id) {
-  auto placed = fleet::place_app(store, app_id);
-  if (!placed) return as_conflict(std::move(placed).error());
-  // Waits look at the tags of all of them again.
+}  // namespace apps_resource
+
+base::Result<std::vector<domain::InstanceKey>> machines_of(store::Store& store, const std::string& app_id) {
   std::vector<domain::InstanceKey> all;
   domain::PageRequest page{.limit = domain::kLargestPage};
   do {
@@ -90,39 +85,77 @@ base::Result<fleet::Delivery> place_anew(store::Store& store, const std::string&
       all.push_back(instance.key);
     page.after = some->next;
   } while (!page.after.empty());
-  return fleet::prepare_delivery(store, std::move(*placed), std::move(all));
+  return all;
 }
 
-// What a PUT says. Absent: as it is. Who does not know of a member, an older opsctl say, must not change it;
-// and a body that was lost on its way must not take the pin off.
-struct AppEdit {
-  std::string app_id;
-  std::optional<std::string> report, agent_version;
-  std::optional<domain::SelfTrust> trust;
-};
+AppEdit read_app_edit(Fields& fields, std::string app_id) {
+  AppEdit app{.app_id = std::move(app_id)};
+  if (fields.value("report")) app.report = fields.one_of("report", "all changes", "");
+  if (fields.value("agent_version")) app.agent_version = fields.text_or("agent_version", "");
+  if (const std::string version = app.agent_version.value_or(""); !version.empty())
+    if (const auto wrong = protocol::problem_of_name(version); !wrong.empty())
+      fields.complain("agent_version", std::string(wrong));
+  if (const std::string given = fields.text_or("trust_self_reported", ""); !given.empty()) {
+    app.trust = domain::self_trust_of(given);
+    if (!app.trust) fields.complain("trust_self_reported", "must be one of: off named all");
+  }
+  check_name(fields, "app_id", app.app_id);
+  return app;
+}
 
-base::Result<PutApp> put_and_note(store::Store& store, const AppEdit& wanted,
-                                  const std::string& default_report, std::optional<domain::Edit> edit,
-                                  const Actor& actor) {
+base::Result<PutApp> put_app(store::Store& store, const AppEdit& wanted, const std::string& default_report,
+                             std::optional<domain::Edit> edit, const Actor& actor, PutAlways always) {
   const auto before = store.find_app(wanted.app_id);
+  if (!before && before.error().code() != base::ErrorCode::not_found) return before.error();
   domain::App app = before ? *before : domain::App{.app_id = wanted.app_id, .report = default_report};
-  const domain::SelfTrust old = app.trust;
   app.report = wanted.report.value_or(app.report);
   app.agent_version = wanted.agent_version.value_or(app.agent_version);
-  app.trust = wanted.trust.value_or(old);
+  app.trust = wanted.trust.value_or(app.trust);
+  const bool is_same = before && before->report == app.report && before->agent_version == app.agent_version &&
+                       before->trust == app.trust;
+  if (is_same && always == PutAlways::no) return PutApp{.app = std::move(app)};
   auto put = store::put_app(store, app, edit, domain::now_millis());
   if (!put) return std::move(put).error();
-  PutApp done{std::move(*put), !before, {}};
-  if (before && app.trust != old) {
-    auto delivery = place_anew(store, app.app_id);
-    if (!delivery) return std::move(delivery).error();
-    done.delivery = std::move(*delivery);
-  }
   auto noted = audit(store, actor, before ? "app.edit" : "app.create", app.app_id,
                      "report=" + app.report +
                          (app.agent_version.empty() ? "" : " agent_version=" + app.agent_version) +
                          " trust_self_reported=" + std::string(domain::name_of(app.trust)));
   if (!noted) return std::move(noted).error();
+  return PutApp{.app = std::move(*put),
+                .is_new = !before,
+                .is_changed = true,
+                .has_other_trust = before && before->trust != app.trust};
+}
+
+namespace apps_resource {
+
+namespace {
+
+struct PlacedApp {
+  PutApp put;
+  fleet::Delivery delivery;
+};
+
+// What the machines of an app are given, after it relies on them more or less than before.
+base::Result<fleet::Delivery> place_anew(store::Store& store, const std::string& app_id) {
+  auto placed = fleet::place_app(store, app_id);
+  if (!placed) return as_conflict(std::move(placed).error());
+  auto all = machines_of(store, app_id);  // waits look at the tags of all of them again
+  if (!all) return std::move(all).error();
+  return fleet::prepare_delivery(store, std::move(*placed), std::move(*all));
+}
+
+base::Result<PlacedApp> put_and_place(store::Store& store, const AppEdit& wanted,
+                                      const std::string& default_report, std::optional<domain::Edit> edit,
+                                      const Actor& actor) {
+  auto put = api::put_app(store, wanted, default_report, edit, actor, PutAlways::yes);
+  if (!put) return std::move(put).error();
+  PlacedApp done{std::move(*put), {}};
+  if (done.put.has_other_trust) {
+    auto delivery = place_anew(store, wanted.app_id);
+    if (!delivery) return std::move(delivery).error();
+    done.delivery = std::move(*delivery);
+  }
   return done;
 }
 
@@ -134,32 +167,22 @@ Task<HttpResponse> put(Context& context, const Call& call) {
   const auto edit = std::get<std::optional<domain::Edit>>(expected);
 
   Fields fields(std::get<JsonBody>(body).root());
-  AppEdit app{.app_id = call.captured[0]};
-  if (fields.value("report")) app.report = fields.one_of("report", "all changes", "");
-  if (fields.value("agent_version")) app.agent_version = fields.text_or("agent_version", "");
-  if (const std::string version = app.agent_version.value_or(""); !version.empty())
-    if (const auto wrong = protocol::problem_of_name(version); !wrong.empty())
-      fields.complain("agent_version", std::string(wrong));
+  const AppEdit app = read_app_edit(fields, call.captured[0]);
   if (fields.text_or("app_id", app.app_id) != app.app_id)
     fields.complain("app_id", "differs from the path's");
-  if (const std::string given = fields.text_or("trust_self_reported", ""); !given.empty()) {
-    app.trust = domain::self_trust_of(given);
-    if (!app.trust) fields.complain("trust_self_reported", "must be one of: off named all");
-  }
   // As they were read; not to be changed.
   for (const std::string_view read_only : {"created", "warnings", "changed", "rejected", "rejections"})
     fields.value(read_only);
-  check_name(fields, "app_id", app.app_id);
   if (auto refused = fields.problems()) co_return std::move(*refused);
 
   const std::string report = context.report_changes_only ? "changes" : "all";
   auto writing = context.store.write([app, report, edit, actor = call.actor](store::Store& store) {
-    return put_and_note(store, app, report, edit, actor);
+    return put_and_place(store, app, report, edit, actor);
   });
   const auto put = co_await std::move(writing);
   if (!put) co_return problem_of(put.error(), edit ? kPreconditionFailed : kConflict);
   context.fleet.deliver(put->delivery);
-  co_return app_reply(put->is_new ? kCreated : kOk, put->app, &put->delivery);
+  co_return app_reply(put->put.is_new ? kCreated : kOk, put->put.app, &put->delivery);
 }
 
 // ---- what rests on the word of its machines

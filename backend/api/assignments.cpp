@@ -1,3 +1,4 @@
+#include "backend/api/assignment_changes.hpp"
 #include "backend/api/changes.hpp"
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
@@ -13,8 +14,6 @@ namespace backend::api {
 namespace assignments_resource {
 
 namespace {
-
-constexpr std::int64_t kLargest = 1'000'000'000;
 
 // Without the closing bracket.
 void begin_assignment(base::JsonText& json, const domain::Assignment& assignment) {
@@ -33,7 +32,12 @@ void begin_assignment(base::JsonText& json, const domain::Assignment& assignment
   add_optional("round_delay_s", assignment.round_delay_s);
   domain::add_instant(json, "created", assignment.created);
   add_owner(json, assignment.owner);
+  json.optional("set", assignment.set);
 }
+
+}  // namespace
+
+}  // namespace assignments_resource
 
 std::string describe(const domain::Assignment& assignment) {
   return assignment.selector + " -> " + assignment.recipe +
@@ -41,6 +45,7 @@ std::string describe(const domain::Assignment& assignment) {
 }
 
 domain::Assignment read_assignment(Fields& fields, const Scope& scope) {
+  constexpr std::int64_t kLargest = 1'000'000'000;
   domain::Assignment assignment;
   assignment.app_id = fields.text_or("app_id", "default");
   assignment.selector = read_selector(fields, "selector", scope).text();
@@ -51,11 +56,15 @@ domain::Assignment read_assignment(Fields& fields, const Scope& scope) {
   assignment.round_delay_s = fields.integer("round_delay_s", 1, 30LL * 24 * 3600);
   // As they were read; not to be changed.
   assignment.owner = scope ? scope->text() : "";
-  for (const std::string_view read_only : {"id", "created", "owner", "matched", "changed", "pinned", "notice",
-                                           "rejected", "rejections", "warnings"})
+  for (const std::string_view read_only : {"id", "created", "owner", "set", "matched", "changed", "pinned",
+                                           "notice", "rejected", "rejections", "warnings"})
     fields.value(read_only);
   return assignment;
 }
+
+namespace assignments_resource {
+
+namespace {
 
 MachineSet set_of(const domain::Assignment& assignment) {
   return {assignment.app_id, assignment.selector};
@@ -71,17 +80,18 @@ base::Result<domain::Assignment> find_seen(store::Store& store, const Scope& sco
   return assignment;
 }
 
-// It belongs to the scope of whoever has written it last, whatever its selector says.
+}  // namespace
+
+}  // namespace assignments_resource
+
 base::Result<domain::Assignment> find_own(store::Store& store, const Scope& scope, std::int64_t id) {
-  auto assignment = find_seen(store, scope, id);
+  auto assignment = assignments_resource::find_seen(store, scope, id);
   if (!assignment || domain::owns(scope, assignment->owner)) return assignment;
   return base::Error(base::ErrorCode::permission, "assignment " + std::to_string(id) + " belongs to " +
                                                       domain::describe_owner(assignment->owner) +
                                                       ", and is changed with such a token");
 }
 
-// Whose recipe it may be: one that the caller may read, or assigning it would be a way to. One that does not
-// follow is pinned to the revision of now; the answer says why.
 base::Result<std::string> settle_revision(store::Store& store, const Scope& scope,
                                           domain::Assignment& wanted) {
   if (auto app = find_visible_app(store, scope, wanted.app_id); !app) return std::move(app).error();
@@ -99,6 +109,10 @@ base::Result<std::string> settle_revision(store::Store& store, const Scope& scop
          ", and what is pushed there later must not run here unseen; look at a later revision, then edit the "
          "assignment to it";
 }
+
+namespace assignments_resource {
+
+namespace {
 
 struct Assigned {
   domain::Assignment assignment;

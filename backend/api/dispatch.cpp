@@ -40,6 +40,7 @@ constexpr std::size_t kUnwantedBody = 16 * 1024;
 
 std::size_t most_body(const Route& route) {
   if (route.body == Body::none) return kUnwantedBody;
+  if (route.body == Body::changes) return kChangesBody;
   return route.body == Body::recipe ? kRecipeBody : kSmallBody;
 }
 
@@ -64,6 +65,8 @@ std::optional<HttpResponse> refuse_body(const Route& route, const HttpRequest& r
   const auto is_one_of = [&](std::initializer_list<std::string_view> types) {
     return std::ranges::any_of(types, [&](auto known) { return base::equal_ignoring_case(type, known); });
   };
+  if (route.body == Body::changes && !is_one_of({"", "application/json"}))
+    return problem(kUnsupportedMedia, "the body must be application/json");
   if (route.body == Body::json && !is_one_of({"", "application/json", "application/merge-patch+json"}))
     return problem(kUnsupportedMedia, "the body must be application/json");
   if (route.body == Body::recipe && !is_one_of({"", "application/json", "application/yaml", "text/yaml",
@@ -134,8 +137,8 @@ std::vector<Route> all_routes() {
   std::vector<Route> all;
   for (const auto group :
        {app_routes(), instance_routes(), recipe_routes(), recipe_push_routes(), assignment_routes(),
-        request_routes(), rollout_routes(), result_routes(), failure_routes(), fleet_routes(), event_routes(),
-        token_routes(), join_token_routes(), installation_routes(), authority_routes(),
+        apply_routes(), request_routes(), rollout_routes(), result_routes(), failure_routes(), fleet_routes(),
+        event_routes(), token_routes(), join_token_routes(), installation_routes(), authority_routes(),
         std::span<const Route>(kOpenApi)})
     all.insert(all.end(), group.begin(), group.end());
   return all;

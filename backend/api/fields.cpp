@@ -107,16 +107,21 @@ const base::Value* Fields::object(std::string_view name) {
   return nullptr;
 }
 
-std::optional<HttpResponse> Fields::problems() {
+std::vector<ProblemItem> Fields::problem_items() {
   for (const base::Member& member : object_.members()) {
     if (std::ranges::find(known_, member.key) != known_.end()) continue;
     complain(member.key, "is not known" + base::did_you_mean(member.key, known_));
   }
-  if (items_.empty()) return std::nullopt;
+  return std::move(items_);
+}
+
+std::optional<HttpResponse> Fields::problems() {
+  const std::vector<ProblemItem> items = problem_items();
+  if (items.empty()) return std::nullopt;
   std::string detail;
-  for (const ProblemItem& item : items_)
+  for (const ProblemItem& item : items)
     detail += (detail.empty() ? "" : "; ") + item.field + " " + item.message;
-  return problem(kUnprocessable, detail, items_);
+  return problem(kUnprocessable, detail, items);
 }
 
 std::variant<domain::PageRequest, HttpResponse> page_of(const Call& call) {

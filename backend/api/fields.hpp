@@ -48,6 +48,8 @@ class Fields {
   void complain(std::string_view field, std::string message);
   // After all were asked for: the answer when something is wrong.
   std::optional<HttpResponse> problems();
+  // The same, as what is wrong; empty: nothing.
+  std::vector<ProblemItem> problem_items();
 
  private:
   const base::Value* take(std::string_view name);

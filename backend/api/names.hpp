@@ -16,6 +16,15 @@ inline void check_name(Fields& fields, std::string_view field, std::string_view 
     fields.complain(field, std::string(wrong));
 }
 
+// What is said about a revision.
+inline void check_message(Fields& fields, std::string_view message) {
+  constexpr std::size_t kLongestMessage = 256;
+  if (message.size() > kLongestMessage) fields.complain("message", "has at most 256 bytes");
+  // It stands in lists, beside what others have written.
+  if (const auto hidden = protocol::problem_of_id(message); !message.empty() && !hidden.empty())
+    fields.complain("message", std::string(hidden));
+}
+
 // The selector of a member, narrowed to what the caller reaches; everything of that when it is not there.
 inline domain::Selector read_selector(Fields& fields, std::string_view field, const Scope& scope) {
   auto parsed = domain::Selector::parse(fields.text_or(field, "*"));

@@ -81,14 +81,6 @@ base::Result<Uploaded> store_upload(store::Store& store, const Scope& scope, con
   return Uploaded{std::move(*pushed), std::move(*delivery)};
 }
 
-void check_message(Fields& fields, std::string_view message) {
-  constexpr std::size_t kLongestMessage = 256;
-  if (message.size() > kLongestMessage) fields.complain("message", "has at most 256 bytes");
-  // It stands in lists, beside what others have written.
-  if (const auto hidden = protocol::problem_of_id(message); !message.empty() && !hidden.empty())
-    fields.complain("message", std::string(hidden));
-}
-
 // Checks it as agents do, stores it, and gives it to all who follow the recipe.
 Task<HttpResponse> upload(Context& context, const Call& call, Upload wanted) {
   const std::string maker = call.caller.scope ? call.caller.scope->text() : "";

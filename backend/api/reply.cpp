@@ -100,7 +100,7 @@ HttpResponse problem(unsigned status, std::string_view detail, const std::vector
     json.key("errors").begin_list();
     for (const ProblemItem& item : errors) {
       json.begin_object().member("message", item.message).optional("field", item.field);
-      json.optional("state_id", item.state_id);
+      json.optional("state_id", item.state_id).optional("source", item.source);
       if (item.line > 0) json.member("line", item.line).member("column", item.column);
       json.end_object();
     }

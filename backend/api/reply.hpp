@@ -46,6 +46,7 @@ struct ProblemItem {
   std::string state_id = {};  // of a recipe, with its place
   std::size_t line = 0;
   std::size_t column = 0;
+  std::string source = {};  // what the caller has called the place: of several files, which one
 };
 
 HttpResponse problem(unsigned status, std::string_view detail, const std::vector<ProblemItem>& errors = {});

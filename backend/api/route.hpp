@@ -21,10 +21,12 @@ using transport::Task;
 // What a route can show or change. A token with a scope may call the first kind, which looks at the scope.
 enum class Reach { scoped, everything };
 
-enum class Body { none, json, recipe };
+enum class Body { none, json, recipe, changes };
 
 inline constexpr std::size_t kSmallBody = 1024 * 1024;
 inline constexpr std::size_t kRecipeBody = 4 * 1024 * 1024;
+// Several recipes in one call. A token may have two such under way (domain::kBodyBytesAtOnce).
+inline constexpr std::size_t kChangesBody = 8 * 1024 * 1024;
 
 // A request that has found its route. Lives until the handler has answered.
 struct Call {
@@ -53,6 +55,7 @@ std::span<const Route> instance_routes();
 std::span<const Route> recipe_routes();
 std::span<const Route> recipe_push_routes();
 std::span<const Route> assignment_routes();
+std::span<const Route> apply_routes();
 std::span<const Route> request_routes();
 std::span<const Route> rollout_routes();
 std::span<const Route> result_routes();

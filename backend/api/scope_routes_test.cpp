@@ -260,6 +260,16 @@ const std::vector<Row>& rows() {
        {201, 422},
        {201, 422},
        {201, 201}},
+      {"POST /apply",
+       [](World& world, Side side) {
+         return Made{"/apply", R"({"set":"s","items":[{"kind":"assignment","recipe":")" +
+                                   world.own_recipe(side) + R"(","selector":"instance=)" +
+                                   world.machine(side) + "\"}]}"};
+       },
+       kNo,
+       {200, 422},
+       {200, 422},
+       {200, 200}},
       {"GET /assignments/{id}",
        [](World& world, Side side) { return Made{"/assignments/" + world.assignment(side)}; }, kHidden,
        kHidden, kHidden, kFine},

@@ -206,6 +206,7 @@ struct Assignment {
   Millis created = 0;
   Edit edit = 0;
   std::string owner = {};  // the scope of whoever has written it last; "": a token without one
+  std::string set = {};    // of `apply`, which has made it (apply_rules.hpp); "": it was made by itself
 };
 
 // What one or many instances run: each distinct one is stored once.

@@ -302,24 +302,25 @@ struct Placing {
   const domain::Instance* instance = nullptr;
   std::vector<std::size_t> rules;
   domain::PlacementKey key = 0;  // 0: it is left alone
-  bool is_touched = false;       // by the change
+  bool is_touched = false;       // by a change
   bool is_by_its_word = false;   // where it is, or may be, because it says so
+  bool may_refuse = true;        // what touches it does so whatever it says
 };
 
 // What each would run, as far as its own recipes go together.
-Result<void> choose_all(Placer& placer, std::vector<Placing>& all, const Change& change,
+Result<void> choose_all(Placer& placer, std::vector<Placing>& all, std::span<const Change> changes,
                         std::vector<domain::PlacementCase>& cases) {
   for (Placing& each : all) {
     each.rules = placer.matching(*each.instance);
-    each.is_touched = placer.is_touched(each.rules, change);
+    each.is_touched = std::ranges::any_of(
+        changes, [&](const Change& change) { return placer.is_touched(each.rules, change); });
     domain::PlacementCase& fate = cases.emplace_back();
     fate.instance_id = each.instance->instance_id;
     fate.was_rejected = !each.instance->problem.empty();
-    fate.is_touched = each.is_touched;
     if (each.instance->trust != domain::SelfTrust::off) {
       const std::vector<std::size_t> anyhow = placer.matching_anyhow(*each.instance);
       each.is_by_its_word = anyhow != each.rules || !each.instance->agent_tags.empty();
-      fate.is_touched = each.is_touched && anyhow == each.rules;
+      each.may_refuse = anyhow == each.rules;
     }
     if (is_untouched(*each.instance, each.rules)) continue;
     auto choice = placer.choose(each.rules);
@@ -331,6 +332,18 @@ Result<void> choose_all(Placer& placer, std::vector<Placing>& all, const Change&
       return std::move(choice).error();
   }
   return {};
+}
+
+// The machine for which one of the changes is refused.
+std::optional<std::size_t> find_refusing(const Placer& placer, const std::vector<Placing>& all,
+                                         std::span<const Change> changes,
+                                         std::vector<domain::PlacementCase>& cases) {
+  for (const Change& change : changes) {
+    for (std::size_t i = 0; i < all.size(); ++i)
+      cases[i].is_touched = all[i].may_refuse && all[i].is_touched && placer.is_touched(all[i].rules, change);
+    if (const auto refusing = domain::refusing_case(cases)) return refusing;
+  }
+  return std::nullopt;
 }
 
 // The waits among those who have no problem so far.
@@ -368,6 +381,10 @@ Result<void> reject(store::Store& store, const domain::Instance& instance, const
 }  // namespace
 
 Result<Placed> place_app(store::Store& store, std::string_view app_id, const Change& change) {
+  return place_app(store, app_id, std::span(&change, 1));
+}
+
+Result<Placed> place_app(store::Store& store, std::string_view app_id, std::span<const Change> changes) {
   Placer placer(store, app_id);
   if (auto loaded = placer.load(); !loaded) return std::move(loaded).error();
   auto instances = instances_of(store, app_id, placer.uses_facts());
@@ -377,13 +394,13 @@ Result<Placed> place_app(store::Store& store, std::string_view app_id, const Cha
     if (!instance.is_out()) all.push_back({.instance = &instance});
 
   std::vector<domain::PlacementCase> cases;
-  if (auto chosen = choose_all(placer, all, change, cases); !chosen) return std::move(chosen).error();
+  if (auto chosen = choose_all(placer, all, changes, cases); !chosen) return std::move(chosen).error();
   const auto refuse = [&](std::size_t i) {
     return Error(ErrorCode::exists, "instance '" + cases[i].instance_id + "': " + cases[i].problem);
   };
-  if (const auto refusing = domain::refusing_case(cases)) return refuse(*refusing);
+  if (const auto refusing = find_refusing(placer, all, changes, cases)) return refuse(*refusing);
   if (auto checked = check_all(placer, all, cases); !checked) return std::move(checked).error();
-  if (const auto refusing = domain::refusing_case(cases)) return refuse(*refusing);
+  if (const auto refusing = find_refusing(placer, all, changes, cases)) return refuse(*refusing);
 
   Placed placed;
   for (std::size_t i = 0; i < all.size(); ++i) {

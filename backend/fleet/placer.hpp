@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,9 @@ struct Change {
 // others go on. Error `exists`, nothing is changed: the change works for nobody whom it touches, or the waits
 // of the others, too, can never come true (domain/placement_rules).
 base::Result<Placed> place_app(store::Store& store, std::string_view app_id, const Change& change = {});
+// The same after several changes at once. What counts is where they lead together; each of them has to work
+// for somebody whom it touches.
+base::Result<Placed> place_app(store::Store& store, std::string_view app_id, std::span<const Change> changes);
 
 // One instance: at its handshake, or when its tags or facts have changed. If what it is assigned cannot work,
 // it is rejected as above. A revoked one is given nothing.

@@ -23,7 +23,7 @@ class AssignmentStore {
   virtual base::Result<domain::Assignment> find_assignment(std::int64_t id) = 0;
   virtual base::Result<domain::Assignment> insert_assignment(const domain::Assignment& assignment,
                                                              domain::Millis now) = 0;
-  // All but its app; its `edit` grows.
+  // All but its app and its set; its `edit` grows.
   virtual base::Result<domain::Assignment> write_assignment(const domain::Assignment& assignment) = 0;
   virtual base::Result<void> delete_assignment(std::int64_t id) = 0;
 };

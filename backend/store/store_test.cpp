@@ -320,3 +320,21 @@ STORE_TEST_CASE("the same recipe is not assigned to the same selector twice") {
   first.order = 5;
   CHECK(must(store::edit_assignment(*bench, first, std::nullopt)).order == 5);
 }
+
+STORE_TEST_CASE("an assignment bears the set that has made it, and keeps it when it is edited") {
+  StoreBench bench;
+  bench.push("web", R"({"states":[{"id":"a","module":"meta.comment","parameter":{"comment":"x"}}]})");
+  CHECK(bench.assign("role=hand", "web").set.empty());
+  domain::Assignment made{.app_id = "default", .selector = "role=web", .recipe = "web"};
+  made.set = "site";
+  made = must(backend::store::add_assignment(*bench, made, bench.now));
+  CHECK(made.set == "site");
+  domain::Assignment edited = made;
+  edited.order = 3;
+  edited.set = "other";
+  CHECK(must(backend::store::edit_assignment(*bench, edited, {})).set == "site");
+  bench.open();
+  CHECK(must(bench->find_assignment(made.id)).set == "site");
+  CHECK(must(bench->assignments_in_order("default")).back().set == "site");
+  CHECK(must(bench->list_assignments("", {})).items.front().set.empty());
+}

@@ -40,6 +40,7 @@ base::Result<int> assign_list_command(Session& session);
 base::Result<int> assign_create_command(Session& session);
 base::Result<int> assign_edit_command(Session& session);
 base::Result<int> assign_remove_command(Session& session);
+base::Result<int> apply_command(Session& session);
 base::Result<int> plan_command(Session& session);
 base::Result<int> run_command(Session& session);
 base::Result<int> cancel_command(Session& session);

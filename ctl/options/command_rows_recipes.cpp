@@ -10,6 +10,12 @@ namespace {
 using terminal::CommandRow;
 using terminal::ValueKind;
 
+int run_apply(const terminal::CommandLine& line, terminal::Console& console) {
+  Options options = static_cast<const Options&>(line);
+  if (options.json) options.format = Format::json;
+  return run_with_server(apply_command, options, console);
+}
+
 constexpr std::array kRecipeCommands{
     CommandRow{.name = "recipe push",
                .arguments = "[NAME] FILE",
@@ -135,6 +141,23 @@ constexpr std::array kRecipeCommands{
                .description = "The machines no longer run the recipe; what it has done stays done.",
                .examples = "opsctl assign remove 3",
                .run = with_server<assign_remove_command>},
+    CommandRow{
+        .name = "apply",
+        .options = "file set prune dry-run yes wait timeout json",
+        .summary = "change recipes, assignments and apps together, as files describe them",
+        .description =
+            "All or nothing, and placed as one: each machine gets one new version with the whole change, "
+            "so a state can move from one recipe to another. The backend checks everything first and names "
+            "all problems. Says what changes and which machines get a new version, and asks before it is "
+            "done; if something has changed by then, it is refused. The same files again change nothing. "
+            "--prune removes assignments that an earlier apply of the same set has made and that are in no "
+            "file any more; what was made in another way stays, and so do recipes and apps. "
+            "docs/backend.md, \"Several changes as one\", has the format of the files.\n"
+            "Exit status with --dry-run: 0 nothing to change, 2 something, 1 it would be refused.",
+        .examples = "opsctl apply -f site --dry-run\n"
+                    "opsctl apply -f site --prune --wait\n"
+                    "opsctl apply -f web.yaml -f db.yaml --set site --yes",
+        .run = run_apply},
 };
 
 }  // namespace

@@ -13,6 +13,8 @@ using base::Result;
 using terminal::must_be;
 using terminal::OptionRow;
 using terminal::store_by;
+using terminal::store_flag;
+using terminal::store_more;
 using terminal::store_number;
 using terminal::store_text;
 using terminal::ValueKind;
@@ -69,6 +71,26 @@ constexpr std::array kRecipeOptions{
               .placeholder = "TEXT",
               .doc = "what is said about this revision, in 'opsctl recipe list'",
               .store = store_text<&Options::message>},
+    OptionRow{.name = "file",
+              .letter = 'f',
+              .kind = ValueKind::file,
+              .placeholder = "PATH",
+              .doc = "a file that describes what is to be, or a folder of such; - is standard input; may be "
+                     "given several times",
+              .repeatable = true,
+              .store = store_more<&Options::files>},
+    OptionRow{.name = "set",
+              .kind = ValueKind::text,
+              .placeholder = "NAME",
+              .doc = "what all this is called together, for --prune (as the folder is)",
+              .store = store_text<&Options::set>},
+    OptionRow{.name = "prune",
+              .doc = "also remove assignments that this set has made and does not describe any more",
+              .store = store_flag<&Options::prune>},
+    OptionRow{.name = "dry-run",
+              .doc = "show what would change, and change nothing; exit status 2 when something would",
+              .store = store_flag<&Options::dry_run>},
+    OptionRow{.name = "yes", .letter = 'y', .doc = "do not ask", .store = store_flag<&Options::yes>},
 };
 
 }  // namespace

@@ -31,12 +31,13 @@ domain::Assignment read_assignment(const Query& row) {
   assignment.created = row.integer(8);
   assignment.edit = row.integer(9);
   assignment.owner = row.view(10);
+  assignment.set = row.view(11);
   return assignment;
 }
 
 const std::string kSelectAssignments =
     "SELECT id, app_id, selector, recipe, revision, position, kill_on_change, round_delay_s, created, edit, "
-    "owner FROM assignments ";
+    "owner, applied_set FROM assignments ";
 
 // Without content and states, which may be megabytes.
 const std::string kSelectRevisions =
@@ -219,9 +220,9 @@ Result<domain::Assignment> SqliteStore::insert_assignment(const domain::Assignme
                                                           domain::Millis now) {
   auto added = write(
       "INSERT INTO assignments (app_id, selector, recipe, revision, position, kill_on_change, round_delay_s, "
-      "created, edit, owner) VALUES (?,?,?,?,?,?,?,?,1,?)",
+      "created, edit, owner, applied_set) VALUES (?,?,?,?,?,?,?,?,1,?,?)",
       assignment.app_id, assignment.selector, assignment.recipe, assignment.revision, assignment.order,
-      assignment.kill_on_change, assignment.round_delay_s, now, assignment.owner);
+      assignment.kill_on_change, assignment.round_delay_s, now, assignment.owner, assignment.set);
   if (!added) return std::move(added).error();
   return find_assignment(database_.last_row_id());
 }

@@ -28,6 +28,7 @@ SchemaStep recipe_size_step();    // what recipes take (schema_recipes.cpp)
 SchemaStep recipe_author_step();  // who has pushed what, and why (schema_recipes.cpp)
 SchemaStep history_step();        // which history of the database this is (schema_history.cpp)
 SchemaStep cause_step();          // why results were changes (schema_limits.cpp)
+SchemaStep set_step();            // which set has made an assignment (schema_recipes.cpp)
 
 // Brings the file to the present version, each step in a transaction. A file of a newer one is refused.
 base::Result<void> migrate(Database& database, std::span<const SchemaStep> steps = schema_steps());

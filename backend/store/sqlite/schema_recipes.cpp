@@ -1,4 +1,5 @@
-// Steps of the schema: how large each revision of a recipe is; who has pushed it, and why.
+// Steps of the schema: how large each revision of a recipe is; who has pushed it, and why; which assignments
+// `apply` has made.
 #include "backend/store/sqlite/schema.hpp"
 
 namespace backend::store::sqlite {
@@ -18,6 +19,11 @@ ALTER TABLE revisions ADD COLUMN author TEXT NOT NULL DEFAULT '';
 ALTER TABLE revisions ADD COLUMN message TEXT NOT NULL DEFAULT '';
 )sql";
 
+// What is there from before was made by itself: nothing prunes it.
+constexpr std::string_view kAppliedSets = R"sql(
+ALTER TABLE assignments ADD COLUMN applied_set TEXT NOT NULL DEFAULT '';
+)sql";
+
 }  // namespace
 
 SchemaStep recipe_size_step() {
@@ -26,6 +32,10 @@ SchemaStep recipe_size_step() {
 
 SchemaStep recipe_author_step() {
   return {.sql = kRecipeAuthors};
+}
+
+SchemaStep set_step() {
+  return {.sql = kAppliedSets};
 }
 
 }  // namespace backend::store::sqlite
