@@ -8,8 +8,8 @@
 #include <set>
 
 #include "base/files/file_read.hpp"
-#include "base/values/json_text.hpp"
 #include "base/text.hpp"
+#include "base/values/json_text.hpp"
 #include "ctl/recipe_file.hpp"
 #include "protocol/ids.hpp"
 #include "recipe/document.hpp"

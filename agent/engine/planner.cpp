@@ -155,13 +155,22 @@ class Planner {
       const std::string path = effects[i].name;
       for (std::string_view folder = base::split_path(path).folder; folder != "/";
            folder = base::split_path(folder).folder) {
-        const auto found = machine_.tree().look(folder);
-        if (!found || *found) break;
+        if (!may_be_made(folder)) break;
         effects.push_back(
             {.kind = states::EffectKind::directory, .name = std::string(folder), .certain = false});
       }
     }
     return effects;
+  }
+
+  // Whether a folder on the way to something may be missing by then. By a way that leads elsewhere by then
+  // nobody knows; one that an earlier state has to do with is that state's.
+  bool may_be_made(std::string_view folder) {
+    overlay_.take_doubt();
+    const auto found = machine_.tree().look(folder);
+    if (found) return !*found;
+    if (!overlay_.take_doubt()) return false;
+    return !overlay_.find(states::EffectKind::directory, machine_.tree().real_path(folder));
   }
 
   base::SyncGroup sync_;  // nothing is ever written here

@@ -249,6 +249,24 @@ TEST_CASE("what a state that is not known may touch is not known either") {
   CHECK(plan.states[2].depends_on == "back");
 }
 
+TEST_CASE("where a state that is not known may make folders, nobody counts on their absence") {
+  Machine machine;
+  fs::create_directories(machine.path("/dir/a"));
+  fs::create_directories(machine.path("/dir/b"));
+  fs::create_directory_symlink("a", machine.path("/dir/link"));
+  const std::string text =
+      "states: [{ id: turn, module: linux.symlink, parameter: { target: /dir/link, source: b } },"
+      "{ id: through, module: linux.file, parameter: { path: /dir/link/new/f, content: x } },"
+      "{ id: there, module: linux.dir, parameter: { path: /dir/b/new, mode: '0700' } }]";
+  const PlanResult plan = machine.plan(text);
+  CHECK(plan.states[0].verdict == Verdict::change);
+  CHECK(plan.states[1].verdict == Verdict::unknown);
+  CHECK(plan.states[2].verdict == Verdict::unknown);
+  CHECK(plan.states[2].depends_on == "through");
+  for (const StateResult& result : machine.apply_saved(plan, text))
+    CHECK_MESSAGE(result.outcome == Outcome::changed, result.comment);
+}
+
 TEST_CASE("the attributes of what is below a folder are not known when an earlier state sets them") {
   Machine machine;
   machine.write("/dir/app/conf", "x");

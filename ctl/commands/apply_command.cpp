@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <iostream>
 
-#include "base/values/json_text.hpp"
 #include "base/text.hpp"
+#include "base/values/json_text.hpp"
 #include "ctl/api.hpp"
 #include "ctl/apply_files.hpp"
 #include "ctl/commands/commands.hpp"

@@ -47,6 +47,7 @@ struct Item {
   bool itself = false;               // update: the directory itself …
   bool below = false;                // … and what is below it
   std::string summary;               // update: "owner a:b -> c:d"
+  bool follows_update = false;  // update: an earlier path of this state may lead to it, or to one above it
 };
 
 struct Steps {
@@ -79,6 +80,7 @@ struct Planning {
   Context& context;
   base::Attributes given;
   std::set<std::string> created{};  // by earlier items of this state
+  bool has_updates = false;         // among the earlier items
   Plan plan{};                      // changes and effects so far
 };
 
@@ -177,6 +179,7 @@ Item plan_existing(const std::string& path, const struct stat& found, Planning& 
   }
   item.action = Item::Action::update;
   item.seen = base::Seen(found);
+  item.follows_update = std::exchange(planning.has_updates, true);
   planning.plan.effects.push_back(
       {.kind = EffectKind::directory, .name = path, .attributes_only = true, .below = item.below});
   return item;
@@ -304,9 +307,18 @@ base::Result<std::string> create(const Item& item, base::Attributes attributes, 
   return "Created " + item.path;
 }
 
+// What has to be there now: as it was planned, or given to its new owner by an earlier path of this state.
+base::Seen seen_by_now(const Item& item, const base::Attributes& given, ApplyContext& context) {
+  const base::Seen given_away = item.seen.owned_by(given.uid, given.gid);
+  const auto folder = item.follows_update ? context.tree.folder(item.path) : base::Result<int>(-1);
+  struct stat st {};
+  const bool is_open = folder && *folder >= 0 && ::fstat(*folder, &st) == 0;
+  return is_open && given_away.check(&st, item.path) ? given_away : item.seen;
+}
+
 base::Result<std::string> update(const Item& item, const base::Attributes& given, ApplyContext& context) {
   std::string comment = "Updated " + item.path + ":";
-  base::Seen seen = item.seen;
+  base::Seen seen = seen_by_now(item, given, context);
   if (item.itself) {
     if (auto set = context.files.set_folder_attributes(item.path, seen, given); !set)
       return std::move(set).error();

@@ -148,6 +148,35 @@ TEST_CASE("linux.dir follows a link of root's to a directory, and nobody else's"
   CHECK(machine.mode("/real") == 0700);
 }
 
+TEST_CASE("linux.dir takes a directory that another of its paths has given to its owner just before" *
+          doctest::skip(kNotRoot)) {
+  for (const char* paths :
+       {R"(["/d", "/d/sub"], "recursive": true)", R"(["/link", "/d"])", R"(["/d", "/link"])"}) {
+    StateHarness machine;
+    folder(machine, "/d/sub");
+    fs::create_symlink("/d", machine.root() + "/link");
+    const auto outcome =
+        machine.converge(kState, R"({"user": 12345, "group": 12345, "path": )" + std::string(paths) + "}");
+    CHECK_MESSAGE(outcome.ok, outcome.message);
+    CHECK(look(machine, "/d").st_uid == 12345);
+    CHECK(look(machine, "/d").st_gid == 12345);
+  }
+}
+
+TEST_CASE("linux.dir takes no directory that somebody else has given away meanwhile" *
+          doctest::skip(kNotRoot)) {
+  StateHarness machine;
+  folder(machine, "/d");
+  folder(machine, "/e");
+  const std::string parameter = R"({"path": ["/d", "/e"], "user": 12345})";
+  const auto plan = machine.plan(kState, parameter);
+  REQUIRE(::chown((machine.root() + "/e").c_str(), 54321, 0) == 0);
+  const auto applied = machine.apply(kState, parameter, plan);
+  CHECK_FALSE(applied.ok());
+  CHECK(applied.comment.find("/e has changed since it was planned") != std::string::npos);
+  CHECK(look(machine, "/e").st_uid == 54321);
+}
+
 TEST_CASE("linux.dir fails where something else is in the way, after doing what it can") {
   StateHarness machine;
   machine.write("/f", "precious");

@@ -297,6 +297,8 @@ PlanWith<Steps> plan_existing(const Params& params, const base::User& user, cons
     steps.home_attributes = {.uid = params.uid ? *accounts::parse_account_id(*params.uid) : user.uid,
                              .gid = groups.primary ? groups.primary->gid : user.gid,
                              .mode = kNewHomeMode};
+    for (const std::string& folder : steps.folders)
+      plan.effects.push_back({.kind = EffectKind::directory, .name = folder});
     if (steps.make_home) plan.effects.push_back({.kind = EffectKind::directory, .name = home});
   }
   if (plan.changes.empty()) steps.argv.clear();

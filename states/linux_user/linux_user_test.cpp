@@ -87,6 +87,18 @@ TEST_CASE("linux.user plans a new account with its home, and tells later states 
   CHECK_FALSE(fs::exists("/opsagent-none"));
 }
 
+TEST_CASE("linux.user tells later states of the folders that it makes on the way to another home") {
+  StateHarness machine{StateHarness::RunningSystem{}};
+  const auto plan = machine.plan(kState, user("root", R"("home": "/opsagent-none/homes/root")"));
+  CHECK(plan.verdict == Verdict::change);
+  std::set<std::string> folders;
+  for (const states::Effect& effect : plan.effects)
+    if (effect.kind == EffectKind::directory && effect.certain) folders.insert(effect.name);
+  CHECK(folders ==
+        std::set<std::string>{"/opsagent-none", "/opsagent-none/homes", "/opsagent-none/homes/root"});
+  CHECK_FALSE(fs::exists("/opsagent-none"));
+}
+
 TEST_CASE("linux.user names all groups that do not exist") {
   StateHarness machine{StateHarness::RunningSystem{}};
   const auto plan =
