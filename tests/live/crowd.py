@@ -1,11 +1,15 @@
 """A crowd at a backend's TLS port: connections of one address that take places and do not use them.
 
-A Crowd is a process of its own, which has descriptors of its own. It opens `first` connections as fast as it can, then `rate` more a second, and keeps
-all of them until stop(), at most MOST. What it says on each, before it says nothing more, is its kind.
+A Crowd is a process of its own, which has descriptors of its own. It opens `first` connections as fast as it can, then `rate` more a second until
+stop(), and keeps all that the backend keeps. Whoever was turned away makes room for another one when there are MOST. What it says on each, before it
+says nothing more, is its kind.
 """
 
+import errno
+import itertools
 import multiprocessing
 import resource
+import select
 import signal
 import socket
 import ssl
@@ -45,7 +49,7 @@ class Crowd:
             raise AssertionError("the crowd did not come")
 
     def stop(self):
-        """How many came, and for how many the backend had no place any more."""
+        """How many came, for how many of them the backend had no place any more, and how many came a second after the first ones."""
         self.there.send("stop")
         counts = self.there.recv() if self.there.poll(60) else None
         self.process.join(10)
@@ -59,13 +63,22 @@ def run(address, hello, source, first, rate, pipe):
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    connections = []
+    connections = {}  # by descriptor
+    hung_up = select.epoll()
+    closed = 0
+    # Where the kernel chooses, it tries one after the other: with many in use that is slower than the rate that is wanted.
+    ports = itertools.cycle(range(2000, 65000))
 
     def come():
         one = socket.socket()
-        # A port is chosen when it connects: the same one may be used towards others.
-        one.setsockopt(socket.IPPROTO_IP, 24, 1)  # IP_BIND_ADDRESS_NO_PORT
-        one.bind((source, 0))
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        while True:
+            try:
+                one.bind((source, next(ports)))
+                break
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
         one.settimeout(10)
         try:
             one.connect(address)
@@ -74,7 +87,15 @@ def run(address, hello, source, first, rate, pipe):
             one.setblocking(False)
         except OSError:
             pass  # turned away already
-        connections.append(one)
+        connections[one.fileno()] = one
+        hung_up.register(one, select.EPOLLRDHUP)
+
+    def leave():
+        """Those that were turned away; how many."""
+        gone = hung_up.poll(0, MOST)
+        for number, _ in gone:
+            connections.pop(number).close()
+        return len(gone)
 
     most = min(MOST, hard - 500)
     for _ in range(min(first, most)):
@@ -84,18 +105,15 @@ def run(address, hello, source, first, rate, pipe):
     came = 0
     while not pipe.poll(0.01):
         due = int((time.monotonic() - begun) * rate)
-        while came < due and len(connections) < most:
+        while came < due:
+            if len(connections) >= most:
+                closed += leave()
+            if len(connections) >= most:
+                break
             come()
             came += 1
-    closed = 0
-    for one in connections:
-        try:
-            while one.recv(65536):
-                pass
-            closed += 1
-        except BlockingIOError:
-            pass
-        except OSError:
-            closed += 1
+    seconds = time.monotonic() - begun
+    closed += leave()
+    for one in connections.values():
         one.close()
-    pipe.send((len(connections), closed))
+    pipe.send((min(first, most) + came, closed, came / seconds))
