@@ -97,11 +97,14 @@ TEST_CASE(
   };
   {
     const SmallFiles small(8 * 1024 * 1024);
-    // The first keeps the writer until the others are queued: they are one batch.
+    // The first is a batch of its own, and keeps the writer until the others are queued: they are one batch.
+    std::promise<void> begun;
     write(0, [&](store::Store&) -> base::Result<int> {
+      begun.set_value();
       bench.going.wait();
       return 1;
     });
+    begun.get_future().wait();
     write(1, [&](store::Store& store) { return push(store, "before", 10); });
     write(2, [&](store::Store& store) -> base::Result<int> {
       // More than the cache holds, so that it is written before the commit.

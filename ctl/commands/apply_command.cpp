@@ -23,10 +23,6 @@ using base::ErrorCode;
 using base::Result;
 using base::Value;
 
-// `apply --dry-run` alone: there is something to change. As of doctor: 0 nothing, 1 it could not be found
-// out.
-constexpr int kWouldChange = 2;
-
 struct ApplyCall {
   std::string set;
   const ApplyItems& items;
@@ -183,7 +179,7 @@ Result<int> apply_command(Session& session) {
         show_nothing(session, answer);
     }
     show_notices(session, answer);
-    return has_changes ? kWouldChange : kOk;
+    return options.exit_code && has_changes ? kChanges : kOk;
   }
   if (options.yes) {
     auto done = send(session, {.set = *set, .items = *items});

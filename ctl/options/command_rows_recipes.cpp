@@ -143,7 +143,7 @@ constexpr std::array kRecipeCommands{
                .run = with_server<assign_remove_command>},
     CommandRow{
         .name = "apply",
-        .options = "file set prune dry-run yes wait timeout json",
+        .options = "file set prune dry-run exit-code yes wait timeout json",
         .summary = "change recipes, assignments and apps together, as files describe them",
         .description =
             "All or nothing, and placed as one: each machine gets one new version with the whole change, "
@@ -152,9 +152,8 @@ constexpr std::array kRecipeCommands{
             "done; if something has changed by then, it is refused. The same files again change nothing. "
             "--prune removes assignments that an earlier apply of the same set has made and that are in no "
             "file any more; what was made in another way stays, and so do recipes and apps. "
-            "docs/backend.md, \"Several changes as one\", has the format of the files.\n"
-            "Exit status with --dry-run: 0 nothing to change, 2 something, 1 it would be refused.",
-        .examples = "opsctl apply -f site --dry-run\n"
+            "docs/backend.md, \"Several changes as one\", has the format of the files.",
+        .examples = "opsctl apply -f site --dry-run --exit-code\n"
                     "opsctl apply -f site --prune --wait\n"
                     "opsctl apply -f web.yaml -f db.yaml --set site --yes",
         .run = run_apply},

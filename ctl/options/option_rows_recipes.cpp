@@ -88,7 +88,7 @@ constexpr std::array kRecipeOptions{
               .doc = "also remove assignments that this set has made and does not describe any more",
               .store = store_flag<&Options::prune>},
     OptionRow{.name = "dry-run",
-              .doc = "show what would change, and change nothing; exit status 2 when something would",
+              .doc = "show what would change, and change nothing",
               .store = store_flag<&Options::dry_run>},
     OptionRow{.name = "yes", .letter = 'y', .doc = "do not ask", .store = store_flag<&Options::yes>},
 };
