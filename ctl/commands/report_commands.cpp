@@ -89,7 +89,7 @@ void show_verbose(Session& session, const Listing& results, Instant at) {
     session.console.out.line(
         paint(Style::dim, age_text(either(each, "received", "at"), at)) + "  " +
         paint(Style::bold, printable(machine_text(each))) + "  " + paint(*outcome.style, outcome.text) +
-        "  " + printable(text_of(either(each, "state_id", "id"))) + cause_text(each) + ": " +
+        cause_text(each) + "  " + printable(text_of(either(each, "state_id", "id"))) + ": " +
         printable(terminal::join_lines(text_of(either(each, "comment", "state_comment")), "; ")));
     session.console.out.write(details(each, paint));
   }
