@@ -41,12 +41,23 @@ class Loader {
       loaded.problems = shown(problems_, lines());
       loaded.warnings = shown(warnings_, lines());
     }
-    if (problems_.empty()) loaded.recipe = std::move(recipe_);
+    if (problems_.empty()) {
+      introduce_states();
+      loaded.recipe = std::move(recipe_);
+    }
     return loaded;
   }
 
  private:
   static constexpr std::size_t kMostProblems = 200;
+
+  // To each other.
+  void introduce_states() {
+    for (const State& state : recipe_->states_)
+      recipe_->parts_.push_back({state.type, state.params});
+    for (State& state : recipe_->states_)
+      state.recipe = recipe_->parts_;
+  }
 
   Document& document() { return *recipe_->document_; }
   const LineIndex& lines() { return lines_ ? *lines_ : lines_.emplace(document()); }

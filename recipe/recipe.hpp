@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,7 @@ struct State {
   std::optional<When> when;
   bool sensitive = false;  // contents and diffs never leave the host
   base::Value parameter;   // as written
+  std::span<const states::RecipePart> recipe{};  // all states of the recipe that it is in, in order
 };
 
 class Recipe {
@@ -41,10 +43,15 @@ class Recipe {
   // SHA-256 of the text, computed when first asked for. One thread.
   const std::string& digest() const;
 
+  Recipe() = default;
+  Recipe(const Recipe&) = delete;
+  Recipe& operator=(const Recipe&) = delete;
+
  private:
   friend class Loader;
   std::string name_;
   std::vector<State> states_;
+  std::vector<states::RecipePart> parts_;  // of states_, which look at it
   std::unique_ptr<Document> document_;
   mutable std::string digest_;
 };

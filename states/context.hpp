@@ -53,6 +53,15 @@ class Cache {
   std::unordered_map<std::type_index, std::shared_ptr<void>> slots_;
 };
 
+class StateType;
+struct ParamValues;
+
+// A state of a recipe, as its type has read it.
+struct RecipePart {
+  const StateType* type = nullptr;
+  const ParamValues* params = nullptr;
+};
+
 // What meta.wait needs of the engine.
 class Waits {
  public:
@@ -87,6 +96,9 @@ struct Context {
   // (files/marking.hpp). Empty: there is none.
   std::string_view plan_salt{};
   const base::Redactor* redactor = nullptr;  // null: there are no secrets
+  // All states of the recipe, this one included. For states that take something over or away by a rule of
+  // theirs: what another state asks for is not theirs to take.
+  std::span<const RecipePart> recipe{};
 
   // The engine takes secrets out of all that it is told. A state that shows only the beginning of a text does
   // so itself, before it cuts it: of half a secret nobody knows that it is one.

@@ -83,7 +83,8 @@ states::ApplyContext ManagedHost::context(const Parts& parts) {
            .sensitive = parts.sensitive,
            .wants_diffs = parts.wants_diffs,
            .plan_salt = parts.plan_salt,
-           .redactor = parts.redactor},
+           .redactor = parts.redactor,
+           .recipe = parts.recipe},
           writer_};
 }
 

@@ -47,6 +47,7 @@ class ManagedHost {
     bool wants_diffs = true;
     std::string_view plan_salt{};
     const base::Redactor* redactor = nullptr;
+    std::span<const states::RecipePart> recipe{};
   };
   states::ApplyContext context(const Parts& parts);
 

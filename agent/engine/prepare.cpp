@@ -138,7 +138,8 @@ StateSession::StateSession(Parts parts)
                                       .sensitive = parts.state.sensitive,
                                       .wants_diffs = parts.wants_diffs && !parts.state.sensitive,
                                       .plan_salt = parts.plan_salt,
-                                      .redactor = parts.redactor})) {}
+                                      .redactor = parts.redactor,
+                                      .recipe = parts.state.recipe})) {}
 
 states::Plan StateSession::plan() {
   states::Plan plan =

@@ -123,7 +123,7 @@ Crontab::Crontab(std::string_view text) {
   above_ = text;
 }
 
-Crontab::Put Crontab::put(std::string_view times, std::string_view command) {
+Crontab::Put Crontab::put(std::string_view times, std::string_view command, const IsWanted& is_wanted) {
   const auto says_the_same = [&](std::string_view line) {
     const auto job = parse(line);
     return job && job->command == command && job->times == times;
@@ -136,7 +136,7 @@ Crontab::Put Crontab::put(std::string_view times, std::string_view command) {
   std::string line = std::string(times) + " " + std::string(command);
   const auto known = std::ranges::find_if(managed_, [&](const std::string& candidate) {
     const auto job = parse(candidate);
-    return job && squeezed(job->command) == key;
+    return job && squeezed(job->command) == key && !(is_wanted && is_wanted(job->times, job->command));
   });
   if (known == managed_.end()) {
     managed_.push_back(std::move(line));

@@ -1,9 +1,10 @@
 // The text of a crontab, and the jobs that we manage in it. Text only; nothing is read or written here.
 //
 // What is above the marker line belongs to people and is kept byte for byte. Jobs below it are known by their
-// command.
+// command; jobs with the same command, by their times.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,10 +33,12 @@ class Crontab {
     JobState state = JobState::present;
     std::string before;  // updated: the line as it was
   };
+  // Whether somebody asks for just this job: his line is not another's to rewrite.
+  using IsWanted = std::function<bool(std::string_view times, std::string_view command)>;
   // Makes sure that the command (as one_line() has it) runs at these times ("*/5 * * * *", lower case). Below
-  // the marker the line of this command is rewritten or a new one appended; a line above it that says just
-  // the same will do.
-  Put put(std::string_view times, std::string_view command);
+  // the marker a line of this command is rewritten, if it has one that is not wanted as it is, or a new one
+  // appended; a line above it that says just the same will do.
+  Put put(std::string_view times, std::string_view command, const IsWanted& is_wanted = {});
 
   // As it should be installed: with our marker, every line ended.
   std::string text() const;

@@ -131,6 +131,17 @@ std::variant<std::optional<std::string>, Plan> account_of(std::string_view user,
   return Plan::fail(message);
 }
 
+// Whether a state asks for this job, of whomever.
+bool asks_for(const Params& params, std::string_view times, std::string_view command) {
+  return times_of(params) == times &&
+         std::ranges::any_of(params.cmd, [&](std::string_view given) { return one_line(given) == command; });
+}
+
+std::string account_name(std::string_view user, Context& context) {
+  const base::User* account = context.accounts.user(user);
+  return account ? account->name : std::string(user);
+}
+
 // What to say of a job, before or after it was put there; an empty `line`: nothing of what it does.
 std::string describe(JobState state, bool done, const std::string& user, const std::string& line) {
   const std::string_view what = state == JobState::present ? "Job already present for "
@@ -150,11 +161,19 @@ PlanWith<Steps> Cronjob::plan(const Params& params, Context& context) const {
 
   Crontab crontab(*present);
   const std::string times = times_of(params);
+  const auto is_wanted = [&](std::string_view at, std::string_view command) {
+    return asks_for(params, at, command) ||
+           std::ranges::any_of(context.recipe, [&](const RecipePart& other) {
+             if (other.type != this) return false;
+             const Params& its = values(*other.params);
+             return asks_for(its, at, command) && account_name(its.user, context) == steps.user;
+           });
+  };
   Plan plan;
   for (std::string_view given : params.cmd) {
     const std::string command = one_line(given);
     const std::string line = times + " " + command;
-    const Crontab::Put put = crontab.put(times, command);
+    const Crontab::Put put = crontab.put(times, command, is_wanted);
     const std::string shown = context.sensitive ? std::string() : line;
     steps.comments.push_back(describe(put.state, true, steps.user, shown));
     plan.message += (plan.message.empty() ? "" : "; ") + describe(put.state, false, steps.user, shown);

@@ -11,6 +11,9 @@
 namespace states::linux_cronjob {
 extern const StateType& kState;
 }
+namespace states::linux_cmd {
+extern const StateType& kState;
+}
 
 namespace {
 
@@ -204,7 +207,50 @@ TEST_CASE("a crontab's job that an earlier version wrote with other blanks is re
   CHECK(crontab.put("0 1 * * *", "rm 'old  name'").state == JobState::present);
 }
 
+TEST_CASE("a crontab's line that somebody else asks for is not rewritten, a stale one is") {
+  const auto noon_is_wanted = [](std::string_view times, std::string_view command) {
+    return times == "0 12 * * *" && command == "backup";
+  };
+  Crontab crontab(kMarker + "0 12 * * * backup\n");
+  CHECK(crontab.put("0 2 * * *", "backup", noon_is_wanted).state == JobState::added);
+  CHECK(crontab.put("0 3 * * *", "backup", noon_is_wanted).state == JobState::updated);
+  CHECK(crontab.text() == kMarker + "0 12 * * * backup\n0 3 * * * backup\n");
+}
+
 TEST_SUITE("system") {
+  TEST_CASE("linux.cronjob keeps a line for each state, where several have the same command") {
+    StateHarness machine{StateHarness::RunningSystem{}};
+    const auto installed = [&] {
+      const auto said = machine.converge(states::linux_cmd::kState, R"({"cmd": "crontab -u root -l"})");
+      return said.output.substr(said.output.find(kMarker));
+    };
+    constexpr const char* kStates[] = {
+        R"({"cmd": ["/bin/backup --all"], "minute": "0", "hour": "2"})",
+        R"({"cmd": "/bin/backup --all", "minute": "0", "hour": "12"})",
+        // Not the same command: what is quoted counts.
+        R"({"cmd": ["echo 'a b'", "echo 'a  b'"], "minute": "5"})"};
+    for (const char* json : kStates)
+      machine.add_to_recipe(kState, json);
+    // As the version before has left it: the last state that ran had its way.
+    CHECK(machine
+              .converge(states::linux_cmd::kState,
+                        R"({"cmd": "printf '%s\\n' '# Managed by the agent below this line, do not edit' )"
+                        R"('0 12 * * * /bin/backup --all' | crontab -u root -"})")
+              .ok);
+    for (int round = 0; round < 3; ++round)
+      for (const char* json : kStates) {
+        const auto outcome = machine.converge(kState, json);
+        CAPTURE(json);
+        CHECK(outcome.ok);
+        const bool is_there = json == kStates[1];
+        CHECK(outcome.first == (round > 0 || is_there ? Verdict::kept : Verdict::change));
+      }
+    CHECK(installed() == kMarker +
+                             "0 12 * * * /bin/backup --all\n0 2 * * * /bin/backup --all\n"
+                             "5 * * * * echo 'a b'\n5 * * * * echo 'a  b'\n");
+    CHECK(machine.converge(states::linux_cmd::kState, R"({"cmd": "crontab -u root -r"})").ok);
+  }
+
   TEST_CASE("linux.cronjob installs jobs with crontab, updates them, and leaves the rest alone") {
     StateHarness machine{StateHarness::RunningSystem{}};
     std::filesystem::remove(kSpool);

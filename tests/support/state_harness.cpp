@@ -55,7 +55,8 @@ struct StateHarness::Session {
                  .watch_changed = harness.watch_changed,
                  .watch_reacted = harness.watch_reacted,
                  .sensitive = harness.sensitive,
-                 .redactor = harness.redactor},
+                 .redactor = harness.redactor,
+                 .recipe = harness.recipe_},
                 harness.writer_} {}
   base::NoInterrupt none;
   base::Interrupt& interrupt;
@@ -97,6 +98,13 @@ std::string StateHarness::problems(const states::StateType& type, std::string_vi
   std::string found;
   (void)read(type, json, found);
   return found;
+}
+
+void StateHarness::add_to_recipe(const states::StateType& type, std::string_view json) {
+  std::string found;
+  const states::ParamValues* params = read(type, json, found);
+  if (!params) throw std::runtime_error("bad parameters in test: " + found);
+  recipe_.push_back({&type, params});
 }
 
 states::Plan StateHarness::plan(const states::StateType& type, std::string_view json) {

@@ -46,6 +46,9 @@ class StateHarness {
   // What the engine does with one state.
   Outcome converge(const states::StateType& type, std::string_view json);
 
+  // Another state of the recipe.
+  void add_to_recipe(const states::StateType& type, std::string_view json);
+
   // For states with watches: what the next plans and applies see.
   bool watch_triggered = false;
   std::vector<std::string> watch_changed;
@@ -81,6 +84,7 @@ class StateHarness {
   states::Overlay overlay_;
   states::Cache facts_;
   states::Cache notes_;
+  std::vector<states::RecipePart> recipe_;
 };
 
 }  // namespace tests
