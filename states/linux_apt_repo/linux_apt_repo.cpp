@@ -44,7 +44,10 @@ struct Steps {
   base::Seen seen;
   std::string content;
   bool has_new_content = true;               // else only owner or mode differ
+  bool write = false;                        // else the file is as wanted
   std::vector<std::string> missing_folders;  // outermost first
+  std::string leftover;                      // to be removed; "": none
+  base::Seen seen_leftover;
 };
 
 class AptRepo final : public State<Params, Steps> {
@@ -62,6 +65,10 @@ class AptRepo final : public State<Params, Steps> {
   Applied apply(const Params& params, const Plan& plan, const Steps& steps,
                 ApplyContext& context) const override;
   std::vector<Effect> touched(const Params& params) const override;
+
+  base::Result<void> plan_file(const Params& params, Steps& steps, Plan& plan, Context& context) const;
+  base::Result<void> plan_leftover(const Params& params, Steps& steps, Plan& plan, Context& context) const;
+  bool is_wanted(const std::string& path, const Params& params, const Context& context) const;
 };
 
 // Apt ignores files with other characters in their names.
@@ -96,8 +103,19 @@ std::string path_of(const Params& params) {
   return path + (is_deb822(params.content) ? ".sources" : ".list");
 }
 
+// The same name with the suffix of the other form, where the name leaves that to us: the file of an earlier
+// text. Apt would read both. "" where the suffix was given.
+std::string other_form_of(const Params& params) {
+  if (params.name.ends_with(".list") || params.name.ends_with(".sources")) return {};
+  return std::string(debian::kAptSourcesFolder) + "/" + std::string(params.name) +
+         (is_deb822(params.content) ? ".list" : ".sources");
+}
+
 std::vector<Effect> AptRepo::touched(const Params& params) const {
-  return {{.kind = EffectKind::file, .name = path_of(params)}};
+  std::vector<Effect> touched{{.kind = EffectKind::file, .name = path_of(params)}};
+  if (std::string other = other_form_of(params); !other.empty())
+    touched.push_back({.kind = EffectKind::file, .name = std::move(other)});
+  return touched;
 }
 
 std::string content_of(const Params& params) {
@@ -122,21 +140,17 @@ std::string diff_for(std::string_view before, std::string_view after) {
   return base::unified_diff(before, after);
 }
 
-PlanWith<Steps> AptRepo::plan(const Params& params, Context& context) const {
-  Steps steps{.path = path_of(params), .content = content_of(params)};
+// Adds what the file itself needs. An error is why it cannot be done.
+base::Result<void> AptRepo::plan_file(const Params& params, Steps& steps, Plan& plan,
+                                      Context& context) const {
   const std::string& path = steps.path;
-  if (const Overlay::Entry* earlier = context.overlay.path(path))
-    return Plan::unknown(earlier->state_id, path + " depends on what an earlier state does to it");
   auto looked = context.tree.look(path);
-  if (!looked) return Plan::fail(looked.error());
-
+  if (!looked) return std::move(looked).error();
   steps.seen = base::Seen(*looked);
-
-  Plan plan;
   files::Differences differences;
   if (!*looked) {
     auto missing = files::missing_folders(path, context);
-    if (!missing) return Plan::fail(missing.error());
+    if (!missing) return std::move(missing).error();
     steps.missing_folders = std::move(*missing);
     plan.changes.push_back({.what = path,
                             .before = "absent",
@@ -145,10 +159,11 @@ PlanWith<Steps> AptRepo::plan(const Params& params, Context& context) const {
   } else if (S_ISLNK((*looked)->st_mode)) {
     differences.add(files::Aspect::content, path, "a symlink", "a regular file");
   } else if (!S_ISREG((*looked)->st_mode)) {
-    return Plan::fail(path + " is " + std::string(files::file_type_name((*looked)->st_mode)));
+    return base::Error(base::ErrorCode::exists,
+                       path + " is " + std::string(files::file_type_name((*looked)->st_mode)));
   } else {
     auto same = context.tree.has_content(path, steps.content);
-    if (!same) return Plan::fail(same.error());
+    if (!same) return std::move(same).error();
     steps.has_new_content = !*same;
     if (!*same) {
       const auto before = context.tree.read(path, kLargestDiffed);
@@ -159,44 +174,101 @@ PlanWith<Steps> AptRepo::plan(const Params& params, Context& context) const {
     files::compare_attributes(**looked, kAttributes, path, context.accounts, differences);
   }
   std::ranges::move(differences.changes, std::back_inserter(plan.changes));
-  if (plan.changes.empty()) return Plan::kept("Repository file " + path + " is up to date");
+  steps.write = !plan.changes.empty();
+  if (!steps.write) return {};
+  if (std::string why = files::why_locked(path, base::Changing::name, context); !why.empty())
+    return base::Error(base::ErrorCode::permission, std::move(why));
   if (*looked) {
-    if (std::string why = files::why_locked(path, base::Changing::name, context); !why.empty())
-      return Plan::fail(std::move(why));
     if (auto shown = files::show_lost_by_replacing(path, **looked, kAttributes, context, plan.changes);
         !shown)
-      return Plan::fail(shown.error());
-    if (auto marked = files::mark_content(path, **looked, context, plan); !marked)
-      return Plan::fail(marked.error());
+      return shown;
+    if (auto marked = files::mark_content(path, **looked, context, plan); !marked) return marked;
   }
-
   if (steps.has_new_content)
-    if (auto planned = files::plan_validation(path, params.validate, context, plan); !planned)
-      return Plan::fail(planned.error());
-  plan.verdict = Verdict::change;
+    if (auto planned = files::plan_validation(path, params.validate, context, plan); !planned) return planned;
   plan.message = "Write repository file " + path;
   for (const std::string& folder : steps.missing_folders)
     plan.effects.push_back({.kind = EffectKind::directory, .name = folder});
   plan.effects.push_back({.kind = EffectKind::file, .name = path});
   plan.written = {path};
+  return {};
+}
+
+// Whether another state of the recipe says what is at this path.
+bool AptRepo::is_wanted(const std::string& path, const Params& params, const Context& context) const {
+  return std::ranges::any_of(context.recipe, [&](const RecipePart& other) {
+    if (other.type == this && &values(*other.params) == &params) return false;
+    return std::ranges::any_of(other.type->possible_effects(*other.params), [&](const Effect& effect) {
+      return (effect.kind == EffectKind::file || effect.kind == EffectKind::link) && effect.name == path;
+    });
+  });
+}
+
+// Adds the removal of a file that an earlier text of this state was in, if there is one.
+base::Result<void> AptRepo::plan_leftover(const Params& params, Steps& steps, Plan& plan,
+                                          Context& context) const {
+  const std::string path = other_form_of(params);
+  if (path.empty()) return {};
+  auto looked = context.tree.look(path);
+  if (!looked) return std::move(looked).error();
+  if (!*looked || S_ISDIR((*looked)->st_mode) || is_wanted(path, params, context)) return {};
+  if (std::string why = files::why_locked(path, base::Changing::name, context); !why.empty())
+    return base::Error(base::ErrorCode::permission, std::move(why));
+  const auto before =
+      S_ISREG((*looked)->st_mode) ? context.tree.read(path, kLargestDiffed) : base::Result<std::string>("");
+  plan.changes.push_back({.what = path,
+                          .before = std::string(files::file_type_name((*looked)->st_mode)),
+                          .after = "absent: the repository is in " + steps.path + ", and apt would read both",
+                          .diff = before ? diff_for(*before, {}) : std::string()});
+  if (auto marked = files::mark_content(path, **looked, context, plan); !marked) return marked;
+  plan.message += (plan.message.empty() ? "Remove " : "; remove ") + path + ", which has its older form";
+  plan.effects.push_back({.kind = EffectKind::file, .name = path, .present = false});
+  steps.leftover = path;
+  steps.seen_leftover = base::Seen(*looked);
+  return {};
+}
+
+PlanWith<Steps> AptRepo::plan(const Params& params, Context& context) const {
+  Steps steps{.path = path_of(params), .content = content_of(params)};
+  for (const std::string& path : {steps.path, other_form_of(params)})
+    if (const Overlay::Entry* earlier = path.empty() ? nullptr : context.overlay.path(path))
+      return Plan::unknown(earlier->state_id, path + " depends on what an earlier state does to it");
+  Plan plan;
+  if (auto planned = plan_file(params, steps, plan, context); !planned) return Plan::fail(planned.error());
+  if (auto planned = plan_leftover(params, steps, plan, context); !planned)
+    return Plan::fail(planned.error());
+  if (plan.changes.empty()) return Plan::kept("Repository file " + steps.path + " is up to date");
+  plan.verdict = Verdict::change;
   return {std::move(plan), std::move(steps)};
 }
 
+base::Result<void> write(const Steps& steps, ApplyContext& context) {
+  for (const std::string& folder : steps.missing_folders)
+    if (auto made = context.files.make_folder(folder, {.uid = 0, .gid = 0, .mode = 0755}); !made) return made;
+  return context.files.write_file(steps.path, steps.seen, steps.content, kAttributes);
+}
+
+// The new file first: a run that is killed in between leaves both, and the next one goes on.
 Applied AptRepo::apply(const Params& params, const Plan& plan, const Steps& steps,
                        ApplyContext& context) const {
-  if (steps.has_new_content)
-    if (auto refused = files::refused_by_validator(steps.path, steps.content, params.validate, context))
-      return std::move(*refused);
-  for (const std::string& folder : steps.missing_folders)
-    if (auto made = context.files.make_folder(folder, {.uid = 0, .gid = 0, .mode = 0755}); !made)
-      return Applied::failed(made.error());
-  if (auto written = context.files.write_file(steps.path, steps.seen, steps.content, kAttributes); !written)
-    return Applied::failed(written.error());
+  std::string comment;
+  if (steps.write) {
+    if (steps.has_new_content)
+      if (auto refused = files::refused_by_validator(steps.path, steps.content, params.validate, context))
+        return std::move(*refused);
+    if (auto written = write(steps, context); !written) return Applied::failed(written.error());
+    comment = "Repository file " + steps.path + " written";
+  }
+  if (!steps.leftover.empty()) {
+    if (auto removed = context.files.remove(steps.leftover, steps.seen_leftover); !removed)
+      return Applied::failed(removed.error());
+    comment.append(comment.empty() ? "" : "\n\n").append("Removed " + steps.leftover);
+  }
   debian::mark_lists_stale(context);
   std::string diffs;
   for (const Change& change : plan.changes)
     diffs += change.diff;
-  return Applied::done("Repository file " + steps.path + " written", std::move(diffs));
+  return Applied::done(std::move(comment), std::move(diffs));
 }
 
 constexpr AptRepo kType;

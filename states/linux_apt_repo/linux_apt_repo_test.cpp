@@ -11,6 +11,9 @@
 namespace states::linux_apt_repo {
 extern const StateType& kState;
 }
+namespace states::linux_file {
+extern const StateType& kState;
+}
 
 namespace {
 
@@ -44,6 +47,65 @@ TEST_CASE("linux.apt.repo keeps a file that is as wanted, and writes nothing" * 
   CHECK(again.first == Verdict::kept);
   CHECK(again.message == "Repository file /etc/apt/sources.list.d/local.list is up to date");
   CHECK(machine.snapshot() == before);
+}
+
+namespace {
+
+constexpr auto kOldForm = R"({"name": "web", "content": "deb [trusted=yes] file:/srv/repo ./"})";
+constexpr auto kNewForm =
+    R"({"name": "web", "content": "Types: deb\nURIs: file:/srv/repo\nSuites: ./\nTrusted: yes\n"})";
+
+}  // namespace
+
+TEST_CASE("linux.apt.repo leaves no file of the other form behind, so that apt has a source once" *
+          doctest::skip(!kIsRoot)) {
+  StateHarness machine;
+  CHECK(machine.converge(kState, kOldForm).changed);
+  const auto plan = machine.plan(kState, kNewForm);
+  REQUIRE(plan.changes.size() == 2);
+  CHECK(plan.message ==
+        "Write repository file /etc/apt/sources.list.d/web.sources; remove "
+        "/etc/apt/sources.list.d/web.list, which has its older form");
+  CHECK(plan.changes[1].what == kFolder + "web.list");
+  CHECK(plan.changes[1].diff == "@@ -1 +0,0 @@\n-deb [trusted=yes] file:/srv/repo ./\n");
+  CHECK(plan.effects.back().name == kFolder + "web.list");
+  CHECK_FALSE(plan.effects.back().present);
+  CHECK(machine.converge(kState, kNewForm).ok);
+  CHECK(machine.exists(kFolder + "web.sources"));
+  CHECK_FALSE(machine.exists(kFolder + "web.list"));
+  CHECK(machine.converge(kState, kNewForm).first == Verdict::kept);
+
+  // A run that was killed between the two leaves both.
+  machine.write(kFolder + "web.list", "deb [trusted=yes] file:/srv/repo ./\n");
+  const auto goes_on = machine.converge(kState, kNewForm);
+  CHECK(goes_on.ok);
+  CHECK(goes_on.message == "Removed /etc/apt/sources.list.d/web.list");
+  // And back.
+  CHECK(machine.converge(kState, kOldForm).ok);
+  CHECK_FALSE(machine.exists(kFolder + "web.sources"));
+}
+
+TEST_CASE("linux.apt.repo leaves a file that another state names, and all others where a suffix is given" *
+          doctest::skip(!kIsRoot)) {
+  StateHarness machine;
+  machine.write(kFolder + "web.list", "# somebody's\n");
+  machine.add_to_recipe(states::linux_file::kState,
+                        R"({"path": "/etc/apt/sources.list.d/web.list", "content": "# somebody's\n"})");
+  CHECK(machine.converge(kState, kNewForm).ok);
+  CHECK(machine.read(kFolder + "web.list") == "# somebody's\n");
+
+  StateHarness suffix;
+  suffix.write(kFolder + "web.list", "# somebody's\n");
+  CHECK(suffix.converge(kState, R"({"name": "web.sources", "content": "Types: deb\n"})").ok);
+  CHECK(suffix.exists(kFolder + "web.list"));
+
+  // Two states that share a name keep what they have.
+  StateHarness both;
+  for (const char* json : {kOldForm, kNewForm})
+    both.add_to_recipe(kState, json);
+  for (int round = 0; round < 2; ++round)
+    for (const char* json : {kOldForm, kNewForm})
+      CHECK(both.converge(kState, json).first == (round == 0 ? Verdict::change : Verdict::kept));
 }
 
 TEST_CASE("linux.apt.repo plans without writing anything") {
