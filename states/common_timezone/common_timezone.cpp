@@ -118,12 +118,14 @@ PlanWith<Steps> Timezone::plan(const Params& params, Context& context) const {
   Steps steps;
   steps.before = !present->name.empty() ? present->name : has_note && !noted->empty() ? *noted : "unknown";
   steps.note = *noted != name;
-  // Zones with the same rules have the same bytes. Where a name is kept beside them, the link must agree with
-  // it.
-  steps.link = present->bytes != **zone || (steps.note && !present->name.empty() && present->name != name);
+  // Zones with the same rules have the same bytes. A link says by which name the zone is called (timedatectl
+  // shows it, programs read it), a copy of the bytes does not.
+  steps.link = present->bytes != **zone || (!present->name.empty() && present->name != name);
 
   Plan plan{.verdict = Verdict::change, .message = "Set the time zone to " + name};
   if (steps.link) {
+    if (std::string why = files::why_locked(kLocaltime, base::Changing::name, context); !why.empty())
+      return Plan::fail(std::move(why));
     steps.seen_link = present->seen;
     plan.changes.push_back({.what = "time zone", .before = steps.before, .after = name});
     plan.effects.push_back({.kind = EffectKind::link, .name = std::string(kLocaltime)});
@@ -132,6 +134,8 @@ PlanWith<Steps> Timezone::plan(const Params& params, Context& context) const {
   if (steps.note) {
     auto seen = context.tree.look(kTimezone);
     if (!seen) return Plan::fail(seen.error());
+    if (std::string why = files::why_locked(kTimezone, base::Changing::name, context); !why.empty())
+      return Plan::fail(std::move(why));
     steps.seen_note = base::Seen(*seen);
     plan.changes.push_back({.what = "content of " + std::string(kTimezone), .before = *noted, .after = name});
     if (*seen)
@@ -150,6 +154,8 @@ PlanWith<Steps> Timezone::plan(const Params& params, Context& context) const {
     if (!utc) return Plan::fail(utc.error());
     steps.clock = *utc != *params.use_utc;
     if (steps.clock) {
+      if (std::string why = files::why_locked(kAdjtime, base::Changing::name, context); !why.empty())
+        return Plan::fail(std::move(why));
       plan.changes.push_back(
           {.what = "hardware clock", .before = clock_text(*utc), .after = clock_text(*params.use_utc)});
       plan.effects.push_back({.kind = EffectKind::file, .name = std::string(kAdjtime)});

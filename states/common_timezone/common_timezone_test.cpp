@@ -2,12 +2,16 @@
 
 #include <doctest/doctest.h>
 
+#include "base/text.hpp"
 #include "states/common_timezone/hardware_clock.hpp"
 #include "states/common_timezone/zone.hpp"
 #include "states/state.hpp"
 #include "tests/support/state_harness.hpp"
 
 namespace states::common_timezone {
+extern const StateType& kState;
+}
+namespace states::linux_cmd {
 extern const StateType& kState;
 }
 
@@ -114,6 +118,28 @@ TEST_CASE("common.timezone repairs a name that does not agree with the link") {
   CHECK(machine.converge(kState, kUtc).changed);  // the same bytes by another name
   CHECK(machine.link() == "/usr/share/zoneinfo/Etc/UTC");
   CHECK(machine.read("/etc/timezone") == "Etc/UTC\n");
+}
+
+TEST_CASE("common.timezone goes by the name that the link shows, where zones share their rules") {
+  for (const auto family : {base::OsRelease::Family::debian, base::OsRelease::Family::rhel}) {
+    Machine machine(family);
+    fs::create_symlink("/usr/share/zoneinfo/UTC", machine.root() + "/etc/localtime");
+    if (family == base::OsRelease::Family::debian) machine.write("/etc/timezone", "Etc/UTC\n");
+    const auto plan = machine.plan(kState, kUtc);
+    REQUIRE(plan.changes.size() == 1);
+    CHECK(plan.changes[0].before == "UTC");
+    CHECK(machine.converge(kState, kUtc).ok);
+    CHECK(machine.link() == "/usr/share/zoneinfo/Etc/UTC");
+    CHECK(machine.converge(kState, kUtc).first == Verdict::kept);
+    // And the other way round.
+    CHECK(machine.converge(kState, R"({"name": "UTC"})").changed);
+    CHECK(machine.link() == "/usr/share/zoneinfo/UTC");
+    // A link that names no zone says nothing else.
+    fs::remove(machine.root() + "/etc/localtime");
+    fs::create_symlink("/usr/share/zoneinfo/UTC", machine.root() + "/etc/zone");
+    fs::create_symlink("zone", machine.root() + "/etc/localtime");
+    CHECK(machine.converge(kState, R"({"name": "UTC"})").first == Verdict::kept);
+  }
 }
 
 TEST_CASE("common.timezone replaces links that lead nowhere, in circles or to another file") {
@@ -235,5 +261,21 @@ TEST_SUITE("system") {
     CHECK(machine.converge(kState, R"({"name": "Asia/Tokyo", "use-utc": false})").first == Verdict::kept);
     CHECK(machine.converge(kState, R"({"name": "Etc/UTC", "use-utc": true})").changed);
     CHECK(machine.converge(kState, R"({"name": "Etc/UTC", "use-utc": true})").first == Verdict::kept);
+  }
+
+  TEST_CASE("common.timezone sets the name that timedatectl shows, also when another has the same rules") {
+    StateHarness machine{StateHarness::RunningSystem{}};
+    const auto shown = [&] {
+      const auto said = machine.converge(states::linux_cmd::kState,
+                                         // The service that answers has read it when it was started.
+                                         R"({"cmd": "systemctl stop systemd-timedated && )"
+                                         R"(timedatectl show --property=Timezone --value"})");
+      return std::string(base::trim(said.output));
+    };
+    CHECK(machine.converge(kState, R"({"name": "Asia/Calcutta"})").ok);
+    CHECK(shown() == "Asia/Calcutta");
+    CHECK(machine.converge(kState, R"({"name": "Asia/Kolkata"})").changed);
+    CHECK(shown() == "Asia/Kolkata");
+    CHECK(machine.converge(kState, R"({"name": "Etc/UTC"})").changed);
   }
 }
