@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/text.hpp"
+#include "states/linux_service/install_section.hpp"
 #include "states/linux_service/service_params.hpp"
 #include "states/linux_service/services.hpp"
 #include "states/linux_service/steps.hpp"
@@ -89,14 +90,13 @@ WatchRequest Service::watch(const Params& params) const {
 const Overlay::Entry* planned_definition(std::string_view name, const Overlay& overlay) {
   if (overlay.empty()) return nullptr;
   const std::string unit = unit_name(name);
-  std::vector<std::string> files = {unit};
-  // web@1.service is made from web@.service.
-  if (const std::size_t at = unit.find('@'); at != std::string::npos)
-    files.push_back(unit.substr(0, at + 1) + unit.substr(unit.rfind('.')));
-  for (const char* folder : {"/etc/systemd/system/", "/run/systemd/system/", "/usr/local/lib/systemd/system/",
-                             "/lib/systemd/system/", "/usr/lib/systemd/system/"})
-    for (const std::string& file : files)
-      if (const Overlay::Entry* entry = overlay.path(folder + file)) return entry;
+  for (const std::string_view folder : kUnitFolders)
+    for (const std::string& file : {unit, template_of(unit)}) {
+      if (file.empty()) continue;
+      const std::string path = std::string(folder) + "/" + file;
+      if (const Overlay::Entry* entry = overlay.path(path)) return entry;
+      if (const Overlay::Entry* entry = overlay.below(path + ".d")) return entry;
+    }
   return nullptr;
 }
 
@@ -224,6 +224,9 @@ std::string plan_boot(Planning& planning, std::string_view name, const Services:
     if (!enable && (boot.shown == "static" || boot.shown == "absent")) return {};
     return service + " cannot be " + (enable ? "enabled" : "disabled") + ": " + boot.why_fixed;
   }
+  if (const std::string& why = enable ? boot.why_not_enabled : boot.why_not_disabled;
+      !why.empty() && !step.unmask)
+    return service + " cannot be " + (enable ? "enabled" : "disabled") + ": " + why;
   if (enable == boot.is_enabled && !boot.is_leftover && !step.unmask) return {};
   step.enable = enable;
   change_boot(planning, name, boot.shown, enable ? "Enable " : "Disable ", enable ? "enabled" : "disabled");
@@ -286,6 +289,11 @@ base::Result<void> plan_service(Planning& planning, const Pair& service) {
     std::string problem =
         looked ? plan_boot(planning, service.key, *found, looked->status, step) : looked.error().message();
     if (looked) boot = std::move(looked->status);
+    // What its files say now is not what counts when an earlier state writes them.
+    if (const Overlay::Entry* entry = planned_definition(service.key, overlay); entry && !problem.empty()) {
+      planning.pending = Plan::unknown(entry->state_id, problem + "; an earlier state may change that");
+      return {};
+    }
     if (!problem.empty()) planning.steps.problems.push_back(std::move(problem));
   }
   plan_running(planning, service, status, step);

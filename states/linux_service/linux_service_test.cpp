@@ -4,6 +4,7 @@
 #include "base/values/json.hpp"
 #include "states/linux_service/service_params.hpp"
 #include "states/linux_service/steps.hpp"
+#include "states/linux_service/install_section.hpp"
 #include "states/state.hpp"
 #include "tests/support/state_harness.hpp"
 
@@ -142,4 +143,17 @@ TEST_CASE("linux.service plans without writing anything") {
   const std::string before = machine.snapshot();
   (void)machine.plan(kState, R"({"name": "web", "watch": "/etc/web.conf"})");
   CHECK(machine.snapshot() == before);
+}
+
+TEST_CASE("a unit file can be enabled when it says how") {
+  using states::linux_service::has_install_section;
+  CHECK(has_install_section("[Unit]\n[Service]\nExecStart=/a\n[Install]\nWantedBy=multi-user.target\n"));
+  CHECK(has_install_section("[Install]\n# for all\n Alias = other.service\n"));
+  CHECK(has_install_section("[Service]\n[Install]\nDefaultInstance=1\nAlso=b.socket"));
+  CHECK_FALSE(has_install_section(""));
+  CHECK_FALSE(has_install_section("[Service]\nExecStart=/a\n"));
+  CHECK_FALSE(has_install_section("[Install]\n"));
+  CHECK_FALSE(has_install_section("[Install]\nWantedBy=\n;Also=x\nDefaultInstance=1\n"));
+  CHECK_FALSE(has_install_section("[Install]\n[Service]\nWantedBy=multi-user.target\n"));
+  CHECK_FALSE(has_install_section("[Service]\nExecStart=/bin/a \\\n[Install]\nWantedBy=b\n"));
 }

@@ -39,6 +39,8 @@ struct BootStatus {
   bool is_masked = false;
   bool is_masked_for_now = false;  // until the next boot only
   std::string why_fixed;           // why it can be neither enabled nor disabled; empty when it can
+  std::string why_not_enabled;     // why one of the two alone cannot be; empty when it can, or is so already
+  std::string why_not_disabled;
 };
 
 struct Performed {

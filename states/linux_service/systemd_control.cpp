@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/text.hpp"
+#include "states/linux_service/install_section.hpp"
 
 namespace states::linux_service {
 
@@ -55,10 +56,13 @@ const char* method_of(BootVerb verb) {
   return "";
 }
 
+constexpr std::string_view kNothingToInstall =
+    "its unit has no [Install] section, so it starts only when another unit wants it. Give it one "
+    "(WantedBy=multi-user.target) in its file or in a drop-in";
+
 // Why a unit in this state can be neither enabled nor disabled; empty when it can.
 std::string why_fixed(std::string_view state) {
-  if (state == "static")
-    return "it is static: its unit has no [Install] section, so it starts only when another unit wants it";
+  if (state == "static") return "it is static: " + std::string(kNothingToInstall);
   if (state == "indirect")
     return "it is indirect: its own [Install] section enables other units (Also=, or another instance of its "
            "template). Name those";
@@ -119,6 +123,24 @@ base::Result<Performed> SystemdControl::perform(std::string_view name, Verb verb
   return Performed{.ok = false, .detail = status->detail.empty() ? "job failed" : status->detail};
 }
 
+// systemd takes all links to the unit's file away when it disables it: the one that makes it a unit, too, if
+// the file is not in one of systemd's folders.
+base::Result<std::string> SystemdControl::why_not_disabled(const std::string& unit) {
+  for (const std::string_view folder : {kUnitFolders[0], kUnitFolders[1]}) {
+    const std::string path = std::string(folder) + "/" + unit;
+    const auto found = context_.tree.look(path);
+    if (!found || !*found || !S_ISLNK((*found)->st_mode)) continue;
+    auto links = session().links_of(unit, folder == kUnitFolders[1], context_);
+    if (!links && links.error().code() != base::ErrorCode::io) return std::move(links).error();
+    if (!links || std::ranges::find(*links, path) == links->end()) continue;
+    const auto target = context_.tree.read_link(path);
+    return path + " is a link to its file" + (target ? ", " + *target : std::string()) +
+           ", and systemd would take that away, and the service with it. Put the file itself there "
+           "(linux.file), or stop and remove the service";
+  }
+  return std::string();
+}
+
 base::Result<BootStatus> SystemdControl::look_at_boot(std::string_view name) {
   const std::string unit = unit_name(name);
   auto state = session().unit_file_state(unit, context_);
@@ -132,6 +154,13 @@ base::Result<BootStatus> SystemdControl::look_at_boot(std::string_view name) {
                     .is_masked = state->starts_with("masked"),
                     .is_masked_for_now = *state == "masked-runtime",
                     .why_fixed = why_fixed(*state)};
+  if (state->starts_with("linked") && !may_be_enabled(unit, context_.tree))
+    status.why_not_enabled = "it is linked, and " + std::string(kNothingToInstall);
+  if (status.is_enabled || status.is_leftover) {
+    auto why = why_not_disabled(unit);
+    if (!why) return std::move(why).error().with_context(unit);
+    status.why_not_disabled = *std::move(why);
+  }
   if (*state != "alias") return status;
   auto found = session().properties(unit, context_);
   if (!found) return std::move(found).error().with_context(unit);
@@ -143,6 +172,8 @@ base::Result<Performed> SystemdControl::perform_for_boot(std::string_view name, 
   const std::string unit = unit_name(name);
   const bool takes_away = verb == BootVerb::disable || verb == BootVerb::unmask;
   auto changed = session().change_unit_file(method_of(verb), unit, false, context_);
+  if (changed && verb == BootVerb::enable && !*changed)
+    return Performed{.ok = false, .detail = std::string(kNothingToInstall)};
   // What holds until the next boot only is in a folder of its own.
   if (changed && takes_away) changed = session().change_unit_file(method_of(verb), unit, true, context_);
   if (!changed && changed.error().code() == base::ErrorCode::io)

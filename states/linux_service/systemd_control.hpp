@@ -26,6 +26,7 @@ class SystemdControl final : public ServiceControl {
  private:
   systemd::SystemdSession& session() { return context_.facts.get<systemd::SystemdSession>(); }
   std::string why_not_running(const std::string& unit, const std::string& active_state);
+  base::Result<std::string> why_not_disabled(const std::string& unit);
 
   Context& context_;
 };

@@ -485,8 +485,16 @@ TEST_SUITE("system") {
     CHECK(
         converge(R"({"name": "fixed", "enabled": true})").message ==
         "fixed started\n\nService fixed cannot be enabled: it is static: its unit has no [Install] section, "
-        "so it starts only when another unit wants it");
+        "so it starts only when another unit wants it. Give it one (WantedBy=multi-user.target) in its file "
+        "or in a drop-in");
     CHECK(fixed.runs());
+    // An earlier state of the recipe may do so.
+    StateHarness machine{StateHarness::RunningSystem{}};
+    machine.overlay().add("unit", {{.kind = states::EffectKind::file,
+                                    .name = "/etc/systemd/system/fixed.service.d/install.conf"}});
+    const auto later = machine.plan(kState, R"({"name": "fixed", "enabled": true})");
+    CHECK(later.verdict == Verdict::unknown);
+    CHECK(later.depends_on == "unit");
     CHECK(converge(R"({"name": "fixed", "enabled": false})").message == "fixed is running, static");
 
     const Unit other("other.service", std::string(kPlain) + "[Install]\nWantedBy=multi-user.target\n");
@@ -504,6 +512,39 @@ TEST_SUITE("system") {
     CHECK(contains(converge(R"({"name": "passing", "enabled": true})").message,
                    "it is transient: it is gone at the next boot"));
     REQUIRE(shell("systemctl stop passing"));
+  }
+
+  TEST_CASE("linux.service enables a linked unit if there is a way, and does not disable away its link") {
+    shell("mkdir -p /opt/units");
+    const std::string plain = "[Service]\n" + std::string(kPlain);
+    std::ofstream("/opt/units/able.service") << plain + "[Install]\nWantedBy=multi-user.target\n";
+    std::ofstream("/opt/units/unable.service") << plain;
+    REQUIRE(shell("systemctl link /opt/units/able.service /opt/units/unable.service"));
+    const auto plan = [](const std::string& json) {
+      StateHarness machine{StateHarness::RunningSystem{}};
+      return machine.plan(kState, json);
+    };
+    const std::string unable = R"({"name": "unable", "running": false, "enabled": true})";
+    CHECK(plan(unable).verdict == Verdict::fail);
+    CHECK(contains(plan(unable).message,
+                   "Service unable cannot be enabled: it is linked, and its unit has no [Install] section"));
+    CHECK(converge(R"({"name": "unable", "running": false, "enabled": false})").first == Verdict::kept);
+    // As advised.
+    shell("mkdir -p /etc/systemd/system/unable.service.d");
+    std::ofstream("/etc/systemd/system/unable.service.d/a.conf") << "[Install]\nWantedBy=multi-user.target\n";
+    CHECK(converge(unable).message == "unable enabled");
+
+    const std::string able = R"({"name": "able", "running": false, "enabled": true})";
+    CHECK(converge(able).message == "able enabled");
+    CHECK(converge(able).first == Verdict::kept);
+    const std::string off = R"({"name": "able", "running": false, "enabled": false})";
+    CHECK(plan(off).verdict == Verdict::fail);
+    CHECK(contains(plan(off).message,
+                   "Service able cannot be disabled: /etc/systemd/system/able.service is a link to its file, "
+                   "/opt/units/able.service, and systemd would take that away"));
+    CHECK(shell("systemctl is-enabled --quiet able"));
+    REQUIRE(shell("systemctl disable able unable; rm -r /etc/systemd/system/unable.service.d /opt/units; "
+                  "systemctl daemon-reload"));
   }
 
   TEST_CASE("linux.service enables an instance of a template, and init scripts beside systemd") {

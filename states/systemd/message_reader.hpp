@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "states/systemd/sd_bus_library.hpp"
 
@@ -36,14 +37,24 @@ class MessageReader {
     const char* value = nullptr;
     return basic(type, &value) && value ? value : std::string();
   }
+  bool flag() {
+    int value = 0;
+    return basic(SD_BUS_TYPE_BOOLEAN, &value) && value != 0;
+  }
+  std::vector<std::string> texts() {
+    std::vector<std::string> all;
+    if (!enter(SD_BUS_TYPE_ARRAY, "s")) return all;
+    const char* value = nullptr;
+    while (ok_ && library_.message_read_basic(message_, SD_BUS_TYPE_STRING, &value) > 0)
+      all.emplace_back(value);
+    leave();
+    return all;
+  }
   std::string text_variant() {
     return in_variant("s", [&] { return text(); });
   }
   bool flag_variant() {
-    return in_variant("b", [&] {
-      int value = 0;
-      return basic(SD_BUS_TYPE_BOOLEAN, &value) && value != 0;
-    });
+    return in_variant("b", [&] { return flag(); });
   }
   std::uint64_t number_variant() {
     return in_variant("t", [&] {

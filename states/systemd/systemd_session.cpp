@@ -178,7 +178,23 @@ base::Result<std::string> SystemdSession::unit_file_state(const std::string& uni
   return MessageReader(bus.library(), reply->get()).text();
 }
 
-base::Result<void> SystemdSession::change_unit_file(const char* method, const std::string& unit, bool runtime,
+base::Result<std::vector<std::string>> SystemdSession::links_of(const std::string& unit, bool runtime,
+                                                                Context& context) {
+  auto connected = bus();
+  if (!connected) return std::move(connected).error();
+  Bus& bus = **connected;
+  auto request = bus.new_call(kManagerPath, kManager, "GetUnitFileLinks", {unit.c_str()});
+  if (!request) return std::move(request).error();
+  MessageWriter writer(bus.library(), request->get());
+  writer.flag(runtime);
+  if (auto written = writer.result("GetUnitFileLinks"); !written) return std::move(written).error();
+  auto reply = bus.call(*std::move(request), "systemd", context);
+  if (!reply) return std::move(reply).error();
+  MessageReader reader(bus.library(), reply->get());
+  return reader.texts();
+}
+
+base::Result<bool> SystemdSession::change_unit_file(const char* method, const std::string& unit, bool runtime,
                                                     Context& context) {
   auto connected = bus();
   if (!connected) return std::move(connected).error();
@@ -191,10 +207,11 @@ base::Result<void> SystemdSession::change_unit_file(const char* method, const st
   writer.list_of_one(unit);
   writer.flag(runtime);
   if (takes_force) writer.flag(false);
-  if (auto written = writer.result(method); !written) return written;
+  if (auto written = writer.result(method); !written) return std::move(written).error();
   auto reply = bus.call(*std::move(request), unit, context);
   if (!reply) return std::move(reply).error();
-  return {};
+  if (method != std::string_view("EnableUnitFiles")) return true;
+  return MessageReader(bus.library(), reply->get()).flag();
 }
 
 base::Result<void> SystemdSession::start_scope(const std::string& scope, const std::string& description,

@@ -43,9 +43,13 @@ class SystemdSession {
   // Refused by systemd (no such unit, an invalid file): ErrorCode::io with its text.
   base::Result<std::string> unit_file_state(const std::string& unit, Context& context);
 
+  // The links that disabling the unit would take away. `runtime`: of those that last until the next boot only.
+  base::Result<std::vector<std::string>> links_of(const std::string& unit, bool runtime, Context& context);
+
   // EnableUnitFiles, DisableUnitFiles, MaskUnitFiles or UnmaskUnitFiles. `runtime`: until the next boot only.
+  // Answers whether there was anything to do; false only when a unit is enabled that says nothing of how.
   // Refused by systemd: ErrorCode::io with its text.
-  base::Result<void> change_unit_file(const char* method, const std::string& unit, bool runtime,
+  base::Result<bool> change_unit_file(const char* method, const std::string& unit, bool runtime,
                                       Context& context);
 
   // Queues a job by one of the methods StartUnit, StopUnit, RestartUnit, ReloadUnit, and waits for its end,
