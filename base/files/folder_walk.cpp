@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,24 +13,13 @@
 #include <optional>
 #include <vector>
 
-#include "base/files/file_read.hpp"
-#include "base/text.hpp"
+#include "base/files/mount_id.hpp"
 
 namespace base {
 
 namespace {
 
 constexpr int kReadFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-
-// The kernel's number of the mount that a descriptor is on; bind mounts have one of their own.
-std::optional<std::int64_t> mount_id(int fd) {
-  constexpr std::string_view kRow = "mnt_id:";
-  const auto text = read_file("/proc/self/fdinfo/" + std::to_string(fd), 64 * 1024);
-  if (!text) return std::nullopt;
-  for (std::string_view line : split(*text, '\n'))
-    if (line.starts_with(kRow)) return parse_integer(trim(line.substr(kRow.size())));
-  return std::nullopt;
-}
 
 // For kernels (and sandboxes) without openat2.
 UniqueFd open_and_compare_mounts(int folder, const char* name) {
@@ -40,6 +30,38 @@ UniqueFd open_and_compare_mounts(int folder, const char* name) {
   opened.reset();
   errno = EXDEV;
   return opened;
+}
+
+struct Found {
+  struct stat info {};
+  bool is_mount = false;  // as far as the kernel says so: since 5.8
+};
+
+timespec time_of(const struct statx_timestamp& time) {
+  return {.tv_sec = time.tv_sec, .tv_nsec = static_cast<long>(time.tv_nsec)};
+}
+
+// lstat, and whether it is a mount point: files can be that, too. 0, or -1 with errno.
+int look_at(int folder, const char* name, Found& found) {
+  struct statx is {};
+  if (::statx(folder, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &is) != 0)
+    return errno == ENOSYS || errno == EPERM ? ::fstatat(folder, name, &found.info, AT_SYMLINK_NOFOLLOW) : -1;
+  struct stat& info = found.info;
+  info.st_dev = ::gnu_dev_makedev(is.stx_dev_major, is.stx_dev_minor);
+  info.st_rdev = ::gnu_dev_makedev(is.stx_rdev_major, is.stx_rdev_minor);
+  info.st_ino = is.stx_ino;
+  info.st_nlink = is.stx_nlink;
+  info.st_mode = is.stx_mode;
+  info.st_uid = is.stx_uid;
+  info.st_gid = is.stx_gid;
+  info.st_size = static_cast<off_t>(is.stx_size);
+  info.st_blksize = static_cast<blksize_t>(is.stx_blksize);
+  info.st_blocks = static_cast<blkcnt_t>(is.stx_blocks);
+  info.st_atim = time_of(is.stx_atime);
+  info.st_mtim = time_of(is.stx_mtime);
+  info.st_ctim = time_of(is.stx_ctime);
+  found.is_mount = (is.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+  return 0;
 }
 
 struct CloseFolder {
@@ -181,9 +203,14 @@ class FolderWalk {
       entry.info.st_mode = S_IFLNK;
       return visit_(entry);
     }
-    if (::fstatat(folder, next.d_name, &entry.info, AT_SYMLINK_NOFOLLOW) != 0)
+    Found found;
+    if (look_at(folder, next.d_name, found) != 0)
       return errno == ENOENT ? Result<void>() : os_error(errno, "cannot look at " + entry.path());
-    if (!S_ISDIR(entry.info.st_mode)) return visit_(entry);
+    entry.info = found.info;
+    if (!S_ISDIR(entry.info.st_mode)) {
+      entry.is_mount = found.is_mount;
+      return visit_(entry);
+    }
 
     UniqueFd below = open_subfolder(folder, next.d_name);
     if (!below && (errno == ENOENT || errno == ELOOP || errno == ENOTDIR)) return {};  // replaced just now

@@ -24,7 +24,9 @@ class WalkEntry {
   int folder = -1;             // descriptor of the folder that it is in …
   const char* name = nullptr;  // … and its name there
   struct stat info {};         // lstat; of symlinks only the type is filled in
-  bool is_mount = false;       // another mount begins here: `info` is that of what is mounted; not entered
+  // Another mount begins here: `info` is that of what is mounted; not entered. Of files kernels since 5.8 say
+  // so.
+  bool is_mount = false;
 
   // Put together when asked for: most visits do not need it.
   std::string path() const { return path_of_ ? path_of_(walk_, name) : std::string(name); }

@@ -72,7 +72,8 @@ class Removal {
   }
 
   static Error not_removed(int why, int folder, const char* name, const std::string& path) {
-    const std::string locked = why == EPERM ? why_locked(folder, name, path, Changing::name) : std::string();
+    const std::string locked =
+        why == EPERM || why == EBUSY ? why_locked(folder, name, path, Changing::name) : std::string();
     if (!locked.empty()) return {ErrorCode::permission, "cannot remove " + path + ": " + locked};
     return os_error(why, "cannot remove " + path);
   }

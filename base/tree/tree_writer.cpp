@@ -68,7 +68,8 @@ Result<void> own_new_link(int folder, const char* name, const std::string& desti
 }  // namespace
 
 Error TreeWriter::explained(Error why, std::string_view path, Changing what) {
-  if (why.code() != ErrorCode::permission) return why;
+  // A mount point answers EBUSY.
+  if (why.code() != ErrorCode::permission && why.code() != ErrorCode::io) return why;
   const SplitPath parts = split_path(path);
   const auto folder = tree_.folder(parts.folder);
   std::string locked = folder ? why_locked(*folder, std::string(parts.name), path, what) : std::string();

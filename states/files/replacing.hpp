@@ -16,7 +16,8 @@
 
 namespace states::files {
 
-// Why nobody can change what is at this path, and what to do (chattr); "" when it is not so.
+// Why nobody can change what is at this path, or put something there, and what to do (chattr, umount); ""
+// when it is not so. Folders that are missing yet keep nobody.
 std::string why_locked(std::string_view path, base::Changing what, Context& context);
 
 // Adds a change for each thing that the regular file at this path has, and the one that takes its place will

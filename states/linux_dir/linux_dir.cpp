@@ -7,6 +7,7 @@
 #include "base/files/folder_walk.hpp"
 #include "states/files/missing_folders.hpp"
 #include "states/files/ownership.hpp"
+#include "states/files/replacing.hpp"
 #include "states/linux_dir/attributes_below.hpp"
 #include "states/linux_dir/protected_folders.hpp"
 #include "states/state.hpp"
@@ -124,6 +125,8 @@ base::Result<std::optional<struct stat>> look_at_directory(const std::string& pa
 Item plan_create(const std::string& path, Planning& planning) {
   auto missing = files::missing_folders(path, planning.context);
   if (!missing) return impossible(path, missing.error().message());
+  if (std::string why = files::why_locked(path, base::Changing::name, planning.context); !why.empty())
+    return impossible(path, std::move(why));
   missing->push_back(path);
   std::erase_if(*missing, [&](const std::string& folder) { return planning.created.contains(folder); });
   planning.created.insert(missing->begin(), missing->end());
@@ -245,6 +248,8 @@ ItemOrStop plan_absent(const std::string& path, Planning& planning) {
     change.before = "directory, " + entries_text(below->entries);
     if (is_marked) planning.plan.mark += std::to_string(below->mark) + " ";
   }
+  if (std::string why = files::why_locked(path, base::Changing::name, context); !why.empty())
+    return impossible(path, std::move(why));
   planning.plan.changes.push_back(std::move(change));
   planning.plan.effects.push_back({.kind = EffectKind::directory, .name = path, .present = false});
   return Item{.path = path,

@@ -120,6 +120,8 @@ PlanWith<Steps> plan_new(const Params& params, const std::string& path, base::At
                          Context& context) {
   auto missing = files::missing_folders(path, context);
   if (!missing) return Plan::fail(missing.error());
+  if (std::string why = files::why_locked(path, base::Changing::name, context); !why.empty())
+    return Plan::fail(std::move(why));
   static const uid_t our_uid = ::geteuid();
   static const gid_t our_gid = ::getegid();
   if (!wanted.uid) wanted.uid = our_uid;

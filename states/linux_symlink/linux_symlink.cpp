@@ -6,6 +6,7 @@
 #include <climits>
 
 #include "states/files/ownership.hpp"
+#include "states/files/replacing.hpp"
 #include "states/state.hpp"
 
 namespace states::linux_symlink {
@@ -89,6 +90,8 @@ PlanWith<Steps> plan_absent(const std::string& path, Context& context) {
   if (!S_ISLNK((*found)->st_mode)) return Plan::fail(not_a_link(path));
   auto destination = context.tree.read_link(path);
   if (!destination) return Plan::fail(destination.error());
+  if (std::string why = files::why_locked(path, base::Changing::name, context); !why.empty())
+    return Plan::fail(std::move(why));
   Plan plan{.verdict = Verdict::change, .message = "Remove " + path};
   plan.changes = {{.what = path, .before = "link to " + *destination, .after = "absent"}};
   plan.effects = {{.kind = EffectKind::link, .name = path, .present = false}};
@@ -120,6 +123,8 @@ std::string wanted_owner(const Params& params, const base::Attributes& wanted, C
 PlanWith<Steps> plan_new(const Params& params, const std::string& path, base::Attributes wanted,
                          Context& context) {
   if (auto stop = missing_folder(path, context)) return std::move(*stop);
+  if (std::string why = files::why_locked(path, base::Changing::name, context); !why.empty())
+    return Plan::fail(std::move(why));
   if (!wanted.uid) wanted.uid = ::geteuid();
   if (!wanted.gid) wanted.gid = ::getegid();
   Plan plan{.verdict = Verdict::change, .message = "Create " + path + " -> " + std::string(*params.source)};
@@ -156,6 +161,8 @@ PlanWith<Steps> Symlink::plan(const Params& params, Context& context) const {
     differences.add(files::Aspect::destination, path, *destination, std::string(*params.source));
   files::compare_attributes(found, wanted, path, context.accounts, differences, params.user, params.group);
   if (differences.changes.empty()) return Plan::kept(path + " is as wanted");
+  if (std::string why = files::why_locked(path, base::Changing::name, context); !why.empty())
+    return Plan::fail(std::move(why));
 
   Plan plan{.verdict = Verdict::change,
             .message = "Update " + path + " (" + differences.summary + ")",
