@@ -39,11 +39,14 @@ void print(const Value& status, terminal::Console& console) {
   if (const Value* last = status.find("last_round"); last && !last->is_null())
     row("last round", text_at(*last, "text") + ", ended " + text_at(*last, "ended"));
   if (const std::string next = text_at(status, "next_round"); !next.empty()) row("next round", next);
-  if (const Value* spool = status.find("spool"))
-    row("reports",
-        text_at(*spool, "waiting") + " wait for the backend, " + text_at(*spool, "bytes") + " bytes" +
-            (text_at(*spool, "dropped", "0") != "0" ? ", " + text_at(*spool, "dropped") + " were dropped"
-                                                    : ""));
+  if (const Value* spool = status.find("spool")) {
+    std::string text =
+        text_at(*spool, "waiting") + " wait for the backend, " + text_at(*spool, "bytes") + " bytes";
+    for (const auto& [key, words] :
+         {std::pair("dropped", " were dropped"), std::pair("damaged", " were damaged on disk, and are lost")})
+      if (const std::string count = text_at(*spool, key, "0"); count != "0") text += ", " + count + words;
+    row("reports", text);
+  }
 }
 
 }  // namespace

@@ -295,7 +295,9 @@ void Connector::refresh_facts() {
   if (is_gathering_ || is_ending_) return;
   // The thread outlives this object, and what is posted to a loop that has ended never runs.
   is_gathering_ = live_.background.submit([this, &live = live_, &loop = loop_](base::Interrupt&) {
-    facts::Facts now = facts::gather(live.own_facts);
+    facts::AgentFacts own = live.own_facts;
+    own.lost_reports = live.spool->dropped().all();
+    facts::Facts now = facts::gather(own);
     transport::asio::post(loop, [this, now = std::move(now)]() mutable {
       is_gathering_ = false;
       live_.facts = std::move(now);

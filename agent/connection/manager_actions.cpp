@@ -147,6 +147,8 @@ void Manager::perform(at::ReadReports& action) {
     else
       log(Level::warning, body.error().message());
   }
+  for (const std::string& problem : parts_.spool.take_problems())
+    log(Level::warning, problem);
   feed(std::move(read));
 }
 

@@ -45,6 +45,7 @@ void add_backend(JsonText& json, const runtime::DaemonState& live, const runtime
       .member("waiting", live.spool->last_seq() - live.spool->acknowledged())
       .member("bytes", live.spool->bytes())
       .member("dropped", dropped.kept + dropped.others)
+      .member("damaged", dropped.damaged)
       .member("last_seq", live.spool->last_seq())
       .end_object();
 }

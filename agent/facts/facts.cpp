@@ -24,11 +24,18 @@ std::string tags_json(const std::map<std::string, std::string>& tags) {
   return json.end_object().take();
 }
 
+std::string agent_json(const AgentFacts& own) {
+  base::JsonText json;
+  json.begin_object();
+  if (own.lost_reports > 0) json.member("lost_reports", own.lost_reports);
+  return json.member("version", own.version).end_object().take();
+}
+
 }  // namespace
 
 Facts gather(const AgentFacts& own) {
   const std::map<std::string, std::string> kinds{
-      {"agent", base::JsonText().begin_object().member("version", own.version).end_object().take()},
+      {"agent", agent_json(own)},
       {"cloud", cloud()},
       {"cpu", cpu()},
       {"disks", disks()},

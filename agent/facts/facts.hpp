@@ -4,6 +4,7 @@
 // sent when they change, and a fleet at rest is quiet. One file per kind.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -18,6 +19,7 @@ struct Facts {
 struct AgentFacts {
   std::string version;
   std::map<std::string, std::string> tags;
+  std::uint64_t lost_reports = 0;  // that no backend will ever see: dropped for want of room, or damaged
 };
 
 Facts gather(const AgentFacts& own);

@@ -45,3 +45,10 @@ TEST_CASE("a patch holds what changed, came and went, and nothing else") {
   CHECK(!merge_patch("[]", "{}"));
   CHECK(!merge_patch("{}", R"({"a":null})"));
 }
+
+TEST_CASE("facts say how many reports no backend will ever see") {
+  CHECK(gather({.version = "1"}).json.find("lost_reports") == std::string::npos);
+  CHECK(
+      gather({.version = "1", .lost_reports = 3}).json.find(R"("agent":{"lost_reports":3,"version":"1"})") !=
+      std::string::npos);
+}

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "base/files/durable_file.hpp"
 #include "base/files/file_read.hpp"
@@ -29,6 +30,7 @@ using Item = SpoolSegment::Item;
 constexpr std::size_t kNewestSegments = 2;
 constexpr std::size_t kLargestSmallFile = 4096;
 constexpr std::size_t kUidBytes = 16;
+constexpr std::size_t kMostProblems = 100;  // until somebody asks
 constexpr const char* kMarks = "marks";
 constexpr const char* kUid = "uid";
 
@@ -102,30 +104,72 @@ Result<void> Spool::load() {
     if (!segment->items().empty()) last_seq_ = std::max(last_seq_, segment->items().back().seq);
     segments_.push_back(std::move(*segment));
   }
-  const SpoolSegment& newest = segments_.back();
-  if (newest.size() == 0 && newest.torn() == 0) {
+  if (segments_.back().size() == 0 && segments_.back().torn() == 0) {
     segments_.pop_back();  // killed while it was made
     if (auto started = start_segment(last_seq_ + 1); !started) return started;
-  } else if (newest.torn() > 0) {
+  } else if (const std::uint64_t torn = segments_.back().torn(); torn > 0) {
     // What is not whole was most likely never read by anybody; if it was, its numbers are used.
-    problems_.push_back(std::to_string(newest.torn()) + " bytes at the end of the report spool are damaged");
-    last_seq_ += most_records_in(newest.torn());
+    problems_.push_back(std::to_string(torn) + " bytes at the end of the report spool are damaged");
+    last_seq_ += most_records_in(torn);
     if (auto started = start_segment(last_seq_ + 1); !started) return started;
-  } else if (::fdatasync(newest.file()->get()) != 0) {
+  } else if (::fdatasync(segments_.back().file()->get()) != 0) {
     // Written before we were killed, perhaps not synced: it must be on disk before it is sent.
     return base::os_error(errno, "cannot sync the report spool");
   }
   offered_seq_ = last_seq_;
   marks_.acknowledged = std::min(marks_.acknowledged, last_seq_);
+  for (std::size_t number = 0; number < segments_.size(); ++number)
+    mend(number);
   remove_acknowledged();
   return {};
+}
+
+// Says what is damaged in a file, counts it, and takes it out, so that it is said once.
+void Spool::mend(std::size_t number) {
+  const SpoolSegment& segment = segments_[number];
+  const bool has_next = number + 1 < segments_.size();
+  const bool is_empty = segment.size() == 0 && segment.torn() == 0;
+  if (segment.damage().empty() && segment.torn() == 0 && !(is_empty && has_next)) return;
+  for (const SpoolSegment::Damage& damage : segment.damage())
+    note_lost(std::to_string(damage.bytes) + " bytes of " + folder_ + "/" + segment.name() + ", from byte " +
+                  std::to_string(damage.offset) + " on,",
+              damage.from_seq, damage.before_seq, damage.bytes);
+  // What is torn in the newest was said above. Before the last start it was the newest that was torn: then it
+  // was cut off, unless we were killed just before that.
+  const bool was_newest = number + 2 == segments_.size() && segments_.back().items().empty();
+  if (has_next && (segment.torn() > 0 || is_empty) && !was_newest)
+    note_lost((is_empty ? "all" : std::to_string(segment.torn()) + " bytes at the end") + " of " + folder_ +
+                  "/" + segment.name(),
+              segment.next_seq(), segments_[number + 1].first_seq(),
+              is_empty ? limits_.segment_bytes : segment.torn());
+  // First the count, as when something is dropped.
+  (void)store_marks();
+  auto whole = segment.rewritten(folder_fd_.get(), segment.items());
+  if (whole)
+    segments_[number] = std::move(*whole);
+  else
+    problems_.push_back(whole.error().message());
+}
+
+void Spool::note_lost(const std::string& what, std::uint64_t from_seq, std::uint64_t before_seq,
+                      std::uint64_t bytes) {
+  const std::uint64_t first = std::max({from_seq, marks_.acknowledged + 1, marks_.all_dropped_through + 1});
+  const std::uint64_t lost = first < before_seq ? std::min(before_seq - first, most_records_in(bytes)) : 0;
+  marks_.dropped.damaged += lost;
+  const std::string numbers = lost == 0 ? "no report that the backend does not have is lost"
+                              : lost == 1
+                                  ? "a report is lost, number " + std::to_string(first)
+                                  : "up to " + std::to_string(lost) + " reports are lost, numbers " +
+                                        std::to_string(first) + " to " + std::to_string(before_seq - 1);
+  problems_.push_back("the report spool is damaged: " + what + " cannot be read; " + numbers +
+                      ". Look at the disk (dmesg, smartctl)");
 }
 
 Result<void> Spool::load_marks() {
   auto text = base::read_file(folder_ + "/" + kMarks, kLargestSmallFile);
   if (!text && text.error().code() == base::ErrorCode::not_found) return {};
-  if (!text) return std::move(text).error();
-  if (const auto marks = parse_marks(*text))
+  if (!text && text.error().code() != base::ErrorCode::io) return std::move(text).error();
+  if (const auto marks = text ? parse_marks(*text) : std::nullopt)
     marks_ = *marks;
   else
     problems_.push_back(folder_ + "/" + kMarks + " is damaged: some reports may be sent again");
@@ -134,7 +178,9 @@ Result<void> Spool::load_marks() {
 
 Result<void> Spool::load_uid() {
   auto text = base::read_file(folder_ + "/" + kUid, kLargestSmallFile);
-  if (!text && text.error().code() != base::ErrorCode::not_found) return std::move(text).error();
+  if (!text && text.error().code() != base::ErrorCode::not_found &&
+      text.error().code() != base::ErrorCode::io)
+    return std::move(text).error();
   const std::string_view uid = text ? base::trim(*text) : std::string_view();
   if (uid.empty()) return renew_uid();
   uid_ = uid;
@@ -266,6 +312,10 @@ Result<bool> Spool::drop_oldest_kept() {
   auto rewritten = segments_[at].rewritten(folder_fd_.get(), rest);
   if (!rewritten) return std::move(rewritten).error();
   const std::lock_guard guard(mutex_);
+  for (const Item& item : rest)
+    if (!marks_.hides(item) &&
+        std::ranges::find(rewritten->items(), item.seq, &Item::seq) == rewritten->items().end())
+      note_unreadable({segments_[at].file(), item, segments_[at].first_seq()});
   segments_[at] = std::move(*rewritten);
   return true;
 }
@@ -318,13 +368,34 @@ std::vector<SpoolRecord> Spool::read_after(std::uint64_t seq, std::size_t most_r
     const std::vector<Place> places = places_after(seq, most_records, most_bytes);
     if (places.empty()) break;
     seq = places.back().item.seq;
-    for (const Place& place : places)  // outside the lock
-      if (auto record = read(place.file, place.item)) records.push_back(std::move(*record));
+    for (const Place& place : places) {  // outside the lock
+      if (auto record = read(place.file, place.item)) {
+        records.push_back(std::move(*record));
+        continue;
+      }
+      const std::lock_guard guard(mutex_);
+      note_unreadable(place);
+    }
   }
   if (records.empty()) return records;
   const std::lock_guard guard(mutex_);
   offered_seq_ = std::max(offered_seq_, records.back().seq);
   return records;
+}
+
+// With mutex_ held. Once for each: the backend is not told of it a second time.
+void Spool::note_unreadable(const Place& place) {
+  if (!unreadable_.insert(place.item.seq).second) return;
+  ++marks_.dropped.damaged;
+  if (problems_.size() < kMostProblems)
+    problems_.push_back("report " + std::to_string(place.item.seq) + " is lost: " + folder_ + "/" +
+                        SpoolSegment::name_of(place.segment) +
+                        " cannot be read any more where it is. Look at the disk (dmesg, smartctl)");
+}
+
+std::vector<std::string> Spool::take_problems() {
+  const std::lock_guard guard(mutex_);
+  return std::exchange(problems_, {});
 }
 
 std::vector<Spool::Place> Spool::places_after(std::uint64_t seq, std::size_t most_records,
@@ -335,10 +406,10 @@ std::vector<Spool::Place> Spool::places_after(std::uint64_t seq, std::size_t mos
   for (const SpoolSegment& segment : segments_) {
     const std::vector<Item>& items = segment.items();
     for (auto item = std::ranges::upper_bound(items, seq, {}, &Item::seq); item != items.end(); ++item) {
-      if (marks_.hides(*item)) continue;
+      if (marks_.hides(*item) || unreadable_.contains(item->seq)) continue;
       size += item->size;
       if (places.size() == most_records || (!places.empty() && size > most_bytes)) return places;
-      places.push_back({segment.file(), *item});
+      places.push_back({segment.file(), *item, segment.first_seq()});
     }
   }
   return places;

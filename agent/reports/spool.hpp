@@ -17,6 +17,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -55,7 +56,7 @@ class Spool {
   bool knows(const std::string& key) const;
 
   // The records after this one, in order: at least one if there is any, no more than so many and so large.
-  // One that cannot be read any more is left out.
+  // One that cannot be read any more is left out, counted and a problem.
   std::vector<SpoolRecord> read_after(std::uint64_t seq, std::size_t most_records, std::size_t most_bytes);
   // All up to this one are safe with the backend and are removed. Survives a restart sooner or later: who is
   // killed before may send some again.
@@ -77,19 +78,24 @@ class Spool {
   // numbers have been used. They get a new owner.
   base::Result<void> renew_uid();
 
-  // What was found damaged when it was opened, for the log. The rest is used.
-  const std::vector<std::string>& problems() const { return problems_; }
+  // What was found damaged since this was asked last, for the log. The rest is used.
+  std::vector<std::string> take_problems();
 
  private:
   struct Place {
     SpoolSegment::File file;
     SpoolSegment::Item item;
+    std::uint64_t segment = 0;  // its first number
   };
 
   Spool(std::string folder, SpoolLimits limits, base::UniqueFd folder_fd);
   base::Result<void> load();
   base::Result<void> load_marks();
   base::Result<void> load_uid();
+  void mend(std::size_t number);
+  void note_lost(const std::string& what, std::uint64_t from_seq, std::uint64_t before_seq,
+                 std::uint64_t bytes);
+  void note_unreadable(const Place& place);
   base::Result<void> store(const char* name, std::string_view text) const;
   base::Result<void> store_marks();
   std::vector<Place> places_after(std::uint64_t seq, std::size_t most_records, std::size_t most_bytes) const;
@@ -105,15 +111,16 @@ class Spool {
   const SpoolLimits limits_;
   const base::UniqueFd folder_fd_;
   const base::UniqueFd appended_;
-  std::vector<std::string> problems_;
 
-  std::mutex append_mutex_;            // held while files are written or removed; taken before mutex_
-  mutable std::mutex mutex_;           // held for moments
-  std::deque<SpoolSegment> segments_;  // changed with both held, so read with either; oldest first
-  std::uint64_t last_seq_ = 0;         // as segments_
-  std::uint64_t offered_seq_ = 0;      // guarded by mutex_
-  SpoolMarks marks_;                   // guarded by mutex_
-  std::string uid_;                    // guarded by mutex_
+  std::mutex append_mutex_;             // held while files are written or removed; taken before mutex_
+  mutable std::mutex mutex_;            // held for moments
+  std::deque<SpoolSegment> segments_;   // changed with both held, so read with either; oldest first
+  std::uint64_t last_seq_ = 0;          // as segments_
+  std::uint64_t offered_seq_ = 0;       // guarded by mutex_
+  SpoolMarks marks_;                    // guarded by mutex_
+  std::string uid_;                     // guarded by mutex_
+  std::vector<std::string> problems_;   // guarded by mutex_; not yet asked for
+  std::set<std::uint64_t> unreadable_;  // guarded by mutex_: records that were whole when they were loaded
 };
 
 }  // namespace agent::reports

@@ -26,7 +26,7 @@ std::string to_text(const SpoolMarks& marks) {
          field("kept_dropped_through", marks.kept_dropped_through) + "," +
          field("all_dropped_through", marks.all_dropped_through) + "," +
          field("dropped_kept", marks.dropped.kept) + "," + field("dropped_others", marks.dropped.others) +
-         "}\n";
+         "," + field("damaged", marks.dropped.damaged) + "}\n";
 }
 
 std::optional<SpoolMarks> parse_marks(std::string_view text) {
@@ -38,7 +38,8 @@ std::optional<SpoolMarks> parse_marks(std::string_view text) {
                     .kept_dropped_through = number_at(*object, "kept_dropped_through"),
                     .all_dropped_through = number_at(*object, "all_dropped_through"),
                     .dropped = {.kept = number_at(*object, "dropped_kept"),
-                                .others = number_at(*object, "dropped_others")}};
+                                .others = number_at(*object, "dropped_others"),
+                                .damaged = number_at(*object, "damaged")}};
 }
 
 }  // namespace agent::reports

@@ -14,6 +14,8 @@ namespace agent::reports {
 struct SpoolDropped {  // since the spool was made
   std::uint64_t kept = 0;
   std::uint64_t others = 0;
+  std::uint64_t damaged = 0;  // could not be read any more; at most so many
+  std::uint64_t all() const { return kept + others + damaged; }
   bool operator==(const SpoolDropped&) const = default;
 };
 

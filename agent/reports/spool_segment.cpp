@@ -45,13 +45,6 @@ T get(std::string_view from, std::size_t at) {
   return static_cast<T>(number);
 }
 
-std::string name_of(std::uint64_t first_seq) {
-  char digits[kNameDigits + 1];
-  std::snprintf(digits, sizeof digits, "%0*llu", static_cast<int>(kNameDigits),
-                static_cast<unsigned long long>(first_seq));
-  return std::string(digits) + std::string(kSuffix);
-}
-
 Result<void> write_at(int fd, std::string_view bytes, std::uint64_t offset) {
   while (!bytes.empty()) {
     const ssize_t written = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
@@ -74,6 +67,48 @@ std::optional<std::string_view> first_record(std::string_view bytes) {
   const std::size_t body = get<std::uint32_t>(bytes, 0);
   if (body < kBodyStart || body > bytes.size() - kFrame) return {};
   return bytes.substr(0, kFrame + body);
+}
+
+// What can be read of a file with blocks that cannot: those are zeros.
+Result<std::string> read_around_bad_blocks(int fd, const std::string& name) {
+  constexpr std::size_t kBlock = 4096;
+  const off_t size = ::lseek(fd, 0, SEEK_END);
+  if (size < 0) return base::os_error(errno, "cannot read the report spool's " + name);
+  if (static_cast<std::size_t>(size) > kLargestSegment)
+    return base::Error(base::ErrorCode::limit, "the report spool's " + name + " is too large");
+  std::string text(static_cast<std::size_t>(size), '\0');
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t wanted = std::min(kBlock - at % kBlock, text.size() - at);
+    const ssize_t got = ::pread(fd, text.data() + at, wanted, static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno != EIO) return base::os_error(errno, "cannot read the report spool's " + name);
+    if (got == 0) break;
+    at += got < 0 ? wanted : static_cast<std::size_t>(got);
+  }
+  return text;
+}
+
+struct FoundRecord {
+  std::size_t offset = 0;
+  std::size_t size = 0;
+  SpoolRecord record;
+};
+
+// The first whole record from here on, with this number or a later one. Mostly it is here. Where it is not,
+// the size that is said here may be the damage, so every place is tried. No part of a payload is taken for a
+// record: payloads are JSON, which has no control characters, and no record is without one (its importance).
+std::optional<FoundRecord> next_record(std::string_view text, std::size_t from, std::uint64_t least_seq) {
+  for (std::size_t at = from; at < text.size(); ++at) {
+    const auto bytes = first_record(text.substr(at));
+    if (!bytes) continue;
+    // Looked at before the checksum, which costs a pass over all of it.
+    const std::uint64_t seq = get<std::uint64_t>(*bytes, kFrame);
+    const auto importance = get<std::uint8_t>(*bytes, kFrame + 8);
+    if (seq < least_seq || importance > static_cast<std::uint8_t>(Importance::normal)) continue;
+    auto record = parse_record(*bytes);
+    if (record) return FoundRecord{at, bytes->size(), std::move(*record)};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -101,7 +136,8 @@ std::optional<SpoolRecord> parse_record(std::string_view bytes) {
   if (base::fnv1a(body) != get<std::uint64_t>(bytes, 4)) return {};
   const std::size_t key_size = get<std::uint16_t>(body, 9);
   const auto importance = get<std::uint8_t>(body, 8);
-  if (kBodyStart + key_size > body.size() || importance > static_cast<std::uint8_t>(Importance::normal))
+  if (key_size > kLongestKey || kBodyStart + key_size > body.size() ||
+      importance > static_cast<std::uint8_t>(Importance::normal))
     return {};
   return SpoolRecord{.seq = get<std::uint64_t>(body, 0),
                      .importance = static_cast<Importance>(importance),
@@ -114,6 +150,13 @@ std::uint64_t most_records_in(std::uint64_t bytes) {
   return (bytes + kSmallest - 1) / kSmallest;
 }
 
+std::string SpoolSegment::name_of(std::uint64_t first_seq) {
+  char digits[kNameDigits + 1];
+  std::snprintf(digits, sizeof digits, "%0*llu", static_cast<int>(kNameDigits),
+                static_cast<unsigned long long>(first_seq));
+  return std::string(digits) + std::string(kSuffix);
+}
+
 std::optional<std::uint64_t> SpoolSegment::first_seq_of(std::string_view file_name) {
   if (file_name.size() != kNameDigits + kSuffix.size() || !file_name.ends_with(kSuffix)) return {};
   const char* const end = file_name.data() + kNameDigits;
@@ -121,10 +164,6 @@ std::optional<std::uint64_t> SpoolSegment::first_seq_of(std::string_view file_na
   const auto [stopped, error] = std::from_chars(file_name.data(), end, seq);
   if (error != std::errc() || stopped != end) return {};
   return seq;
-}
-
-std::string SpoolSegment::name() const {
-  return name_of(first_seq_);
 }
 
 Result<SpoolSegment> SpoolSegment::create(int folder, std::uint64_t first_seq) {
@@ -147,24 +186,29 @@ Result<SpoolSegment> SpoolSegment::load(int folder, std::uint64_t first_seq) {
   const std::string name = name_of(first_seq);
   UniqueFd fd(::openat(folder, name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
   if (!fd) return base::os_error(errno, "cannot open the report spool's " + name);
-  const auto text = base::read_all(fd.get(), kLargestSegment, name);
+  auto text = base::read_all(fd.get(), kLargestSegment, name);
+  // A bad block costs what is in it, not the agent's start.
+  if (!text && text.error().code() == base::ErrorCode::io) text = read_around_bad_blocks(fd.get(), name);
   if (!text) return text.error();
   SpoolSegment segment(first_seq, std::move(fd));
-  if (text->starts_with(kHeader)) segment.size_ = kHeader.size();
-  std::uint64_t next_seq = first_seq;
-  while (segment.size_ > 0 && segment.size_ < text->size()) {
-    const auto bytes = first_record(std::string_view(*text).substr(segment.size_));
-    if (!bytes) break;
-    auto record = parse_record(*bytes);
-    if (!record || record->seq < next_seq) break;
-    next_seq = record->seq + 1;
-    segment.add({.seq = record->seq,
-                 .offset = segment.size_,
-                 .size = static_cast<std::uint32_t>(bytes->size()),
-                 .importance = record->importance},
-                std::move(record->key));
+  std::uint64_t at = text->starts_with(kHeader) ? kHeader.size() : 0;
+  segment.size_ = at;
+  while (at < text->size()) {
+    auto next = next_record(*text, at, segment.next_seq());
+    if (!next) break;
+    if (next->offset > at)
+      segment.damage_.push_back({.offset = at,
+                                 .bytes = next->offset - at,
+                                 .from_seq = segment.next_seq(),
+                                 .before_seq = next->record.seq});
+    at = next->offset + next->size;
+    segment.add({.seq = next->record.seq,
+                 .offset = next->offset,
+                 .size = static_cast<std::uint32_t>(next->size),
+                 .importance = next->record.importance},
+                std::move(next->record.key));
   }
-  segment.torn_ = text->size() - segment.size_;
+  segment.torn_ = text->size() - at;
   return segment;
 }
 
@@ -192,13 +236,18 @@ Result<SpoolSegment> SpoolSegment::rewritten(int folder, const std::vector<Item>
   copy.keys_ = keys_;
   std::string bytes(kHeader);
   for (const Item& item : items) {
-    copy.items_.push_back(item);
-    copy.items_.back().offset = bytes.size();
     const std::size_t at = bytes.size();
     bytes.resize(at + item.size);
+    errno = 0;
     if (::pread(file_->get(), bytes.data() + at, item.size, static_cast<off_t>(item.offset)) !=
-        static_cast<ssize_t>(item.size))
-      return base::os_error(errno, "cannot read the report spool's " + name());
+        static_cast<ssize_t>(item.size)) {
+      if (errno != EIO && errno != 0)
+        return base::os_error(errno, "cannot read the report spool's " + name());
+      bytes.resize(at);
+      continue;
+    }
+    copy.items_.push_back(item);
+    copy.items_.back().offset = at;
   }
   auto written = copy.write(bytes);
   if (written && ::renameat(folder, kScratch, folder, name().c_str()) != 0)

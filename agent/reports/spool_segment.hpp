@@ -40,7 +40,8 @@ class SpoolSegment {
 
   // A new one, empty and on disk, in the folder that this descriptor is of.
   static base::Result<SpoolSegment> create(int folder, std::uint64_t first_seq);
-  // One that is there. It ends before the first record that is not whole.
+  // One that is there. Damage costs the records that are damaged: those behind it are found again. What is
+  // not whole at the end is torn().
   static base::Result<SpoolSegment> load(int folder, std::uint64_t first_seq);
   // The sequence number that a file is named after; nothing for other files.
   static std::optional<std::uint64_t> first_seq_of(std::string_view file_name);
@@ -50,8 +51,8 @@ class SpoolSegment {
   base::Result<void> write(std::string_view bytes);
   // The next of the records that write() has put there.
   void add(const Item& item, std::string key);
-  // Writes the file anew with these of its records, and syncs it. What it was stays readable for who has it
-  // open.
+  // Writes the file anew with these of its records, and syncs it. Those that cannot be read (EIO) are left
+  // out. What it was stays readable for who has it open.
   base::Result<SpoolSegment> rewritten(int folder, const std::vector<Item>& items) const;
   base::Result<void> remove(int folder) const;
 
@@ -62,16 +63,29 @@ class SpoolSegment {
   bool knows(const std::string& key) const { return keys_.contains(key); }
   // Bytes after the last whole record, when it was loaded.
   std::uint64_t torn() const { return torn_; }
+  // What could not be read before that.
+  struct Damage {
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t from_seq = 0;    // the records that were there had this number, or a later one, …
+    std::uint64_t before_seq = 0;  // … and lower ones than this
+  };
+  const std::vector<Damage>& damage() const { return damage_; }
+  // The number that comes after all that is whole.
+  std::uint64_t next_seq() const { return items_.empty() ? first_seq_ : items_.back().seq + 1; }
+  std::string name() const { return name_of(first_seq_); }
+  // Of the file that begins with this number.
+  static std::string name_of(std::uint64_t first_seq);
 
  private:
   SpoolSegment(std::uint64_t first_seq, base::UniqueFd fd)
       : first_seq_(first_seq), file_(std::make_shared<const base::UniqueFd>(std::move(fd))) {}
-  std::string name() const;
 
   std::uint64_t first_seq_;
   File file_;
   std::uint64_t size_ = 0;  // of the whole records
   std::uint64_t torn_ = 0;
+  std::vector<Damage> damage_;
   bool tail_is_dirty_ = false;  // a failed write left something behind them
   std::vector<Item> items_;
   std::unordered_set<std::string> keys_;

@@ -5,7 +5,9 @@
 #include <sys/mount.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <atomic>
+#include <fstream>
 #include <map>
 #include <random>
 #include <set>
@@ -200,7 +202,7 @@ TEST_CASE("a tail that is torn at any byte costs the torn report only, and no nu
       torn.write(file, bytes.substr(0, length) + (zeros ? std::string(bytes.size() - length, '\0') : ""));
       auto spool = open(torn / "spool");
       CHECK(payloads(*spool) == Texts{"first", "second"});
-      CHECK(spool->problems().size() == (length > whole || zeros));
+      CHECK(spool->take_problems().size() == (length > whole || zeros));
       const std::uint64_t next = spool->last_seq() + 1;
       CHECK(next >= (length > whole || zeros ? 4U : 3U));
       REQUIRE(spool->append(reports({"fourth"})));
@@ -232,19 +234,148 @@ TEST_CASE("a spool that was killed while it made a file opens") {
   }
 }
 
-TEST_CASE("damage in the middle of a spool costs what is in that file behind it, and its numbers") {
+namespace {
+
+const char* const kFirstFile = "spool/00000000000000000001.spool";
+
+// As a disk does it.
+void flip_a_bit(const tests::ScratchFolder& scratch, const std::string& file, std::size_t at) {
+  std::string bytes = scratch.read(file);
+  bytes.at(at) ^= 1;
+  scratch.write(file, bytes);
+}
+
+bool says(const std::vector<std::string>& problems, std::string_view text) {
+  return problems.size() == 1 && problems[0].find(text) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("damage in the middle of a spool costs the record that it is in, is said and counted once") {
+  const tests::ScratchFolder whole;
+  const Texts all{"a", "b", "c, the third", "d", "e", "f"};
+  {
+    auto spool = open(whole / "spool", {.segment_bytes = 150});
+    for (const std::string& text : all)
+      REQUIRE(spool->append(std::vector<Entry>{{.key = "key of " + text, .payload = text}}));
+  }
+  REQUIRE(whole.count("spool") >= 4);  // two segments, uid and marks
+  const std::string bytes = whole.read(kFirstFile);
+  const std::size_t start = bytes.find("key of c, the third") - 23;
+  const std::size_t end = bytes.find("key of d") - 23;
+  for (std::size_t at = start; at < end; ++at) {
+    CAPTURE(at);
+    const tests::ScratchFolder scratch;
+    fs::copy(whole / "spool", scratch / "spool");
+    flip_a_bit(scratch, kFirstFile, at);
+    for (const bool is_first : {true, false}) {
+      auto spool = open(scratch / "spool");
+      CHECK(payloads(*spool) == Texts{"a", "b", "d", "e", "f"});
+      CHECK(spool->last_seq() == 6);
+      CHECK(spool->dropped().damaged == 1);
+      const auto problems = spool->take_problems();
+      if (is_first)
+        CHECK(says(problems, "a report is lost, number 3"));
+      else
+        CHECK(problems.empty());
+      // What was lost may be reported again, the others are known.
+      CHECK_FALSE(spool->knows("key of c, the third"));
+      CHECK(spool->knows("key of d"));
+      REQUIRE(spool->append(std::vector<Entry>{{.key = "key of d", .payload = "again"}}));
+      CHECK(spool->last_seq() == 6);
+    }
+  }
+}
+
+TEST_CASE("damage anywhere in a spool's older file is said, and loses no more than it touches") {
+  const tests::ScratchFolder whole;
+  {
+    auto spool = open(whole / "spool", {.segment_bytes = 1500});
+    for (int i = 1; i <= 100; ++i)
+      REQUIRE(spool->append(reports({("report " + std::to_string(i)).c_str()})));
+  }
+  const std::string bytes = whole.read(kFirstFile);
+  std::mt19937 random(15);
+  for (int run = 0; run < 200; ++run) {
+    const std::size_t from = random() % bytes.size();
+    const std::size_t size = std::min<std::size_t>(1 + random() % 200, bytes.size() - from);
+    CAPTURE(from);
+    CAPTURE(size);
+    const tests::ScratchFolder scratch;
+    fs::copy(whole / "spool", scratch / "spool");
+    std::string damaged = bytes;
+    const bool zeros = run % 2 == 0;
+    for (std::size_t at = from; at < from + size; ++at)
+      damaged[at] = zeros ? '\0' : static_cast<char>(random());
+    if (damaged == bytes) continue;
+    scratch.write(kFirstFile, damaged);
+    auto spool = open(scratch / "spool");
+    CHECK(spool->take_problems().size() >= 1);
+    std::set<std::string> expected;
+    for (int i = 1; i <= 100; ++i) {
+      const std::string text = "report " + std::to_string(i);
+      std::string record;
+      append_record(record, static_cast<std::uint64_t>(i), Importance::normal, "", text);
+      const std::size_t at = bytes.find(record);
+      const bool is_touched = at != std::string::npos && at < from + size && from < at + record.size();
+      if (!is_touched) expected.insert(text);
+    }
+    const Texts found = payloads(*spool);
+    for (const std::string& text : expected)
+      CHECK(std::ranges::find(found, text) != found.end());
+    CHECK(found.size() + spool->dropped().damaged >= 100);
+    CHECK(spool->dropped().damaged <= 100 - expected.size());
+    CHECK(spool->last_seq() == 100);
+  }
+}
+
+TEST_CASE("a spool's older file that is empty, or short, is said") {
+  for (const std::size_t size : {0U, 17U + 5U}) {
+    const tests::ScratchFolder scratch;
+    {
+      auto spool = open(scratch / "spool", {.segment_bytes = 1});
+      for (const char* text : {"a", "b", "c"})
+        REQUIRE(spool->append(reports({text})));
+    }
+    scratch.write(kFirstFile, scratch.read(kFirstFile).substr(0, size));
+    auto spool = open(scratch / "spool");
+    CHECK(payloads(*spool) == Texts{"b", "c"});
+    CHECK(says(spool->take_problems(), "a report is lost, number 1"));
+    CHECK(spool->dropped().damaged == 1);
+  }
+}
+
+TEST_CASE("damage to what was acknowledged loses nothing, and says so") {
   const tests::ScratchFolder scratch;
   {
     auto spool = open(scratch / "spool");
-    REQUIRE(spool->append(reports({"a", "bbbbbbbb", "c"})));
+    REQUIRE(spool->append(reports({"a", "b", "c"})));
+    spool->acknowledge(2);
   }
-  std::string bytes = scratch.read("spool/00000000000000000001.spool");
-  bytes[bytes.find("bbbb")] ^= 1;
-  scratch.write("spool/00000000000000000001.spool", bytes);
+  flip_a_bit(scratch, kFirstFile, scratch.read(kFirstFile).find("a", 30));
   auto spool = open(scratch / "spool");
-  CHECK(payloads(*spool) == Texts{"a"});
-  CHECK(spool->problems().size() == 1);
-  CHECK(spool->last_seq() >= 3);
+  CHECK(payloads(*spool) == Texts{"c"});
+  CHECK(says(spool->take_problems(), "no report that the backend does not have is lost"));
+  CHECK(spool->dropped().damaged == 0);
+}
+
+TEST_CASE("a report that cannot be read any more when it is to be sent is said and counted, once") {
+  const tests::ScratchFolder scratch;
+  auto spool = open(scratch / "spool");
+  REQUIRE(spool->append(reports({"a", "bbbb", "c"})));
+  // In place: the spool has the file open.
+  const std::size_t at = scratch.read(kFirstFile).find("bbbb");
+  std::fstream file(scratch / kFirstFile, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put('x').flush();
+  CHECK(payloads(*spool) == Texts{"a", "c"});
+  CHECK(payloads(*spool) == Texts{"a", "c"});
+  CHECK(says(spool->take_problems(), "report 2 is lost"));
+  CHECK(spool->dropped().damaged == 1);
+  spool->acknowledge(3);
+  spool.reset();
+  spool = open(scratch / "spool");
+  CHECK(spool->dropped().damaged == 1);
 }
 
 TEST_CASE("a full spool drops the oldest kept results first, and others only when no kept one is left") {

@@ -30,7 +30,7 @@ DaemonState::DaemonState(const runtime::DaemonSettings& from, identity::Identity
       announced(std::move(said)),
       identity(std::move(who)),
       membership(std::move(joined)),
-      own_facts{.version = from.version, .tags = from.backend->tags},
+      own_facts{.version = from.version, .tags = from.backend->tags, .lost_reports = spool->dropped().all()},
       facts(facts::gather(own_facts)),
       configured_addresses(rules_of(*from.backend)) {}
 
@@ -57,7 +57,7 @@ base::Result<std::unique_ptr<DaemonState>> DaemonState::open(const runtime::Daem
   from.redactor->add(identity->token);
   auto spool = reports::Spool::open(from.state_dir + "/spool");
   if (!spool) return std::move(spool).error().with_context("the report spool");
-  for (const std::string& problem : (*spool)->problems())
+  for (const std::string& problem : (*spool)->take_problems())
     from.log(Level::warning, problem);
   std::unique_ptr<DaemonState> parts(new DaemonState(from, std::move(*identity), std::move(*membership),
                                                      std::move(*spool), std::move(said)));

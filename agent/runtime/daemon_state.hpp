@@ -39,7 +39,7 @@ class DaemonState {
   identity::SourceIdentity announced;
   identity::Identity identity;
   std::unique_ptr<identity::Membership> membership;
-  facts::AgentFacts own_facts;
+  const facts::AgentFacts own_facts;  // but for what the spool has lost since the start
   facts::Facts facts;
   const AddressRules configured_addresses;
   base::BackgroundThread background;  // last: it may be using the others
