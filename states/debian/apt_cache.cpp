@@ -62,6 +62,13 @@ base::Result<AptCandidates> AptCache::candidates(std::span<const std::string> na
     const auto bare = found.find(std::string_view(name).substr(0, name.find(':')));
     if (bare != found.end()) found.emplace(name, bare->second);
   }
+  for (const std::string& name : names) {
+    if (found.contains(name)) continue;
+    auto all = versions(name);
+    // Some versions of apt call a name that they do not know an error.
+    if (!all && all.error().code() != base::ErrorCode::io) return std::move(all).error();
+    if (all && !all->empty()) found.emplace(name, "");
+  }
   return found;
 }
 

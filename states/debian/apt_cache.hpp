@@ -16,7 +16,8 @@
 
 namespace states::debian {
 
-// Package name to candidate version; packages that apt does not know, or cannot install, are not in it.
+// Package name to candidate version; packages that apt does not know are not in it. "": apt has versions of
+// it in its lists, and a pin (apt_preferences(5)) forbids them all, unless one is asked for by its number.
 using AptCandidates = std::map<std::string, std::string, std::less<>>;
 
 class AptCache {

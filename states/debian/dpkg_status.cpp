@@ -42,6 +42,7 @@ std::optional<std::string_view> field(std::string_view line, std::string_view na
 void read_state(DpkgPackage& package, std::string_view text) {
   const auto words = base::split_words(text);
   if (words.size() != 3) return;
+  package.is_held = words[0] == "hold";
   package.needs_reinstall = words[1] == "reinstreq";
   for (const StateName& known : kStateNames)
     if (known.name == words[2]) package.state = known.state;

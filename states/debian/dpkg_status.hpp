@@ -34,6 +34,7 @@ struct DpkgPackage {
   std::string_view version;
   DpkgState state = DpkgState::not_installed;
   bool needs_reinstall = false;
+  bool is_held = false;  // somebody wants it to stay as it is (apt-mark hold)
 
   // Its files are there and it is configured. Triggers that other packages still have to run do not count
   // against it.

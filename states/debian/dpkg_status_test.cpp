@@ -94,6 +94,7 @@ TEST_CASE("the dpkg database is read whatever the order of its fields") {
 TEST_CASE("only what is configured counts as installed") {
   CHECK(status().find("dpkg")->is_installed());
   CHECK(status().find("on-hold")->is_installed());
+  CHECK(status().find("on-hold")->is_held);
   CHECK(status().find("waiting")->is_installed());
   CHECK_FALSE(status().find("broken")->is_installed());
   CHECK(status().find("broken")->needs_reinstall);

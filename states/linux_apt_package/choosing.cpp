@@ -26,10 +26,16 @@ std::string not_available(const Entry& entry, const std::vector<std::string>& ve
 // The version to install for an entry with Want::version; empty if there is none. Versions are newest first.
 std::string pick(const Entry& entry, const std::string& candidate, const std::vector<std::string>& versions) {
   // Where several would do, the one that apt prefers: not a backport that nobody asked for.
-  if (entry.relation != Relation::matching && is_satisfied(entry, candidate)) return candidate;
+  if (entry.relation != Relation::matching && !candidate.empty() && is_satisfied(entry, candidate))
+    return candidate;
   const auto found = std::ranges::find_if(
       versions, [&](const std::string& version) { return is_satisfied(entry, version); });
   return found == versions.end() ? std::string() : *found;
+}
+
+std::string forbidden_text(const std::string& name) {
+  return "apt has versions of " + name + ", but a pin forbids them all: see 'apt-cache policy " + name +
+         "' and /etc/apt/preferences.d, or ask for one of them by its number";
 }
 
 bool is_downgrade(const Item& item, std::string_view version) {
@@ -59,8 +65,10 @@ Result<Chosen> choose(std::vector<Item>& items, const debian::AptCandidates& can
     if (entry.want == Want::file) {
       files.push_back(entry.file);
       chosen.downgrades = chosen.downgrades || is_downgrade(item, entry.version);
-    } else if (candidate.empty()) {
+    } else if (found == candidates.end()) {
       unknown.push_back(entry.name);
+    } else if (candidate.empty() && entry.want != Want::version) {
+      problems.push_back(forbidden_text(entry.name));
     } else if (entry.want == Want::version) {
       auto versions = cache.versions(entry.name);
       if (!versions) return std::move(versions).error();

@@ -444,16 +444,54 @@ TEST_SUITE("system") {
     CHECK(contains(outcome.message, "'nowhere' is invalid for APT::Default-Release"));
   }
 
-  TEST_CASE("apt: a package on hold is not changed, and apt's reason is told") {
+  TEST_CASE("apt: a package on hold is not changed, and the plan says so") {
     Machine machine;
     machine.offer({{"t-app", "1.0"}});
     CHECK(machine.have(R"("t-app")").ok);
     shell("apt-mark hold t-app");
     machine.offer({{"t-app", "2.0"}});
+    shell("apt-get update");
+    for (const char* wanted : {"2.0", "latest", "removed", "purged"}) {
+      CAPTURE(wanted);
+      StateHarness next_round(StateHarness::RunningSystem{});
+      const auto plan = next_round.plan(kState, R"({"name": {"t-app": ")" + std::string(wanted) + R"("}})");
+      CHECK(plan.verdict == Verdict::fail);
+      CHECK(plan.message == "t-app is on hold, so apt does not change it. To let it: apt-mark unhold t-app");
+    }
     StateHarness next_round(StateHarness::RunningSystem{});
-    const Outcome outcome = next_round.converge(kState, R"({"name": {"t-app": "2.0"}})");
-    CHECK_FALSE(outcome.ok);
-    CHECK(contains(outcome.message, "Held packages were changed"));
+    CHECK(next_round.converge(kState, R"({"name": {"t-app": "installed"}})").first == Verdict::kept);
+    CHECK(next_round.converge(kState, R"({"name": {"t-app": "1.0"}})").first == Verdict::kept);
     CHECK(Machine::found("t-app") == "installed 1.0");
+    shell("apt-mark unhold t-app");
+    CHECK(next_round.converge(kState, R"({"name": {"t-app": "latest"}})").ok);
+    CHECK(Machine::found("t-app") == "installed 2.0");
+  }
+
+  TEST_CASE("apt: pins decide which version is the latest, and may forbid a package") {
+    Machine machine;
+    const auto pin = [](const std::string& text) {
+      std::ofstream("/etc/apt/preferences.d/t-pins") << "Package: t-app\n" << text;
+    };
+    machine.offer({{"t-app", "1.0"}, {"t-app", "2.0"}});
+    pin("Pin: version 1.*\nPin-Priority: 990\n");
+    CHECK(machine.have(R"({"t-app": "latest"})").ok);
+    CHECK(Machine::found("t-app") == "installed 1.0");
+    CHECK(machine.have(R"({"t-app": "latest"})").first == Verdict::kept);
+    // Asked for by its number.
+    CHECK(machine.have(R"({"t-app": "2.0"})").ok);
+    CHECK(Machine::found("t-app") == "installed 2.0");
+    // What is newer than the candidate is no older than the latest.
+    CHECK(machine.have(R"({"t-app": "latest"})").first == Verdict::kept);
+    CHECK(machine.have(R"({"t-app": "purged"})").ok);
+
+    pin("Pin: version *\nPin-Priority: -1\n");
+    for (const char* wanted : {"installed", "latest"}) {
+      const Outcome outcome = machine.have(R"({"t-app": ")" + std::string(wanted) + R"("})");
+      CHECK_FALSE(outcome.ok);
+      CHECK(contains(outcome.message, "apt has versions of t-app, but a pin forbids them all"));
+    }
+    CHECK(machine.have(R"({"t-app": "1.0"})").ok);
+    CHECK(Machine::found("t-app") == "installed 1.0");
+    std::filesystem::remove("/etc/apt/preferences.d/t-pins");
   }
 }

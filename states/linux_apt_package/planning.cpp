@@ -53,6 +53,18 @@ std::variant<Entry, Plan> resolve_file(const Entry& entry, Context& context) {
   return std::move(*read);
 }
 
+// Why apt would not do what is to be done: a package is on hold. "" when none is.
+std::string why_held(const Steps& steps, const debian::DpkgStatus& status) {
+  std::vector<std::string> held;
+  for (const Item& item : steps.items)
+    if (const debian::DpkgPackage* package = find_package(status, item.entry);
+        item.action != Action::none && package && package->is_held)
+      held.push_back(item.entry.name);
+  if (held.empty()) return {};
+  return base::join(held, ", ") + (held.size() == 1 ? " is" : " are") + " on hold, so apt does not change " +
+         (held.size() == 1 ? "it" : "them") + ". To let it: apt-mark unhold " + base::join(held, " ");
+}
+
 // The answer of is_as_wanted() for a package that an earlier state of the recipe would install or remove;
 // nothing if it depends on the version that will be installed, or on whether its configuration stays.
 std::optional<bool> is_as_wanted_after(const Effect& earlier, Want want) {
@@ -265,6 +277,11 @@ PlanWith<Steps> plan_packages(const Params& params, Context& context) {
                             .after = "refreshed"});
   plan.is_refresh = refresh && plan.changes.size() == 1;
   if (plan.changes.empty()) return Plan::kept(kept_message(steps));
+  if (std::string why = why_held(steps, **status); !why.empty()) {
+    const Overlay::Entry* earlier =
+        context.overlay.provider(EffectKind::package, steps.items.front().entry.name);
+    return earlier ? Plan::unknown(earlier->state_id, std::move(why)) : Plan::fail(std::move(why));
+  }
   const bool installs = std::ranges::any_of(plan.effects, &Effect::present);
   if (installs)
     if (auto stop = check_debconf(params, context)) return std::move(*stop);
