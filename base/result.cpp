@@ -31,6 +31,7 @@ ErrorCode code_of(int errno_value) {
     case EFBIG:
       return ErrorCode::limit;
     case EINVAL:
+    case ELOOP:
       return ErrorCode::invalid;
     case ETIMEDOUT:
       return ErrorCode::timed_out;

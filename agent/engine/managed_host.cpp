@@ -18,6 +18,13 @@ std::string_view family_name(base::OsRelease::Family family) {
   return "other";
 }
 
+// A disk that cannot be read says nothing of what is on it. What an earlier state decides (`unsupported`) is
+// the overlay's to say.
+bool says_absent(const base::Error& error) {
+  return error.code() == base::ErrorCode::not_found || error.code() == base::ErrorCode::exists ||
+         error.code() == base::ErrorCode::unsupported;
+}
+
 }  // namespace
 
 ManagedHost::Condition ManagedHost::check(const recipe::When& when, const states::Overlay& overlay) {
@@ -30,7 +37,7 @@ ManagedHost::Condition ManagedHost::check(const recipe::When& when, const states
       // Follows links, as `test -e` does, but none that a user could point anywhere.
       const auto found = tree_.follow(clean);
       is_there = bool(found);
-      if (!found && found.error().code() == base::ErrorCode::permission)
+      if (!found && !says_absent(found.error()))
         condition.problem = "Its condition cannot be told: " + found.error().message();
     }
     const states::Overlay::Entry* provider = overlay.take_doubt();

@@ -26,7 +26,7 @@ constexpr auto kParams = states::param_table(states::param<&Params::watch>("watc
 struct SeenContext {
   explicit SeenContext(states::Context& context) {
     auto& [state_id, host, tree, accounts, overlay, commands, interrupt, facts, notes, waits, watch_triggered,
-           watch_changed, watch_reacted, sensitive, wants_diffs, plan_salt, redactor] = context;
+           watch_changed, watch_reacted, sensitive, wants_diffs, plan_salt, redactor, recipe] = context;
     id = state_id;
     root = host.root;
     os = host.os.id;
@@ -48,12 +48,14 @@ struct SeenContext {
     makes_diffs = wants_diffs;
     salt = plan_salt;
     knows_secrets = redactor != nullptr;
+    for (const states::RecipePart& part : recipe)
+      modules.emplace_back(part.type->name());
   }
   bool operator==(const SeenContext&) const = default;
 
   std::string id, root, os, state_dir, administrator, facts_kept, notes_kept, salt;
   std::chrono::seconds limit{};
-  std::vector<std::string> changed, reacted;
+  std::vector<std::string> changed, reacted, modules;
   unsigned programs = 0;
   bool sees_root = false, nothing_planned = false, interrupted = false, is_done = false, triggered = false,
        is_sensitive = false, makes_diffs = false, knows_secrets = false;
@@ -139,6 +141,7 @@ TEST_CASE("a module sees the same Context in a plan and in a run") {
   CHECK(plain.sees_root);
   CHECK(plain.nothing_planned);
   CHECK(plain.limit == 33s);
+  CHECK(plain.modules == std::vector<std::string>{"test.witness"});
   CHECK_FALSE(plain.triggered);
   CHECK_FALSE(plain.is_sensitive);
   CHECK(plain.makes_diffs);
@@ -162,4 +165,17 @@ TEST_CASE("what a module throws while a recipe is planned is a state that fails"
   REQUIRE(planned.states.size() == 1);
   CHECK(planned.states[0].verdict == states::Verdict::fail);
   CHECK(planned.states[0].message == "Internal error");
+}
+
+TEST_CASE("a condition that cannot be told does not count as met, nor as not met") {
+  Bench bench;
+  // As a disk or a server does that fails: what is on it is not known.
+  std::filesystem::create_symlink("circle", bench.path("/dir/circle"));
+  for (const char* when : {"path_absent", "path_exists"}) {
+    const PlanResult planned = plan(bench, "states: [{ id: s, module: test.witness, when: { " +
+                                               std::string(when) + ": /dir/circle/marker } }]");
+    REQUIRE(planned.states.size() == 1);
+    CHECK(planned.states[0].verdict == states::Verdict::fail);
+    CHECK(planned.states[0].message.starts_with("Its condition cannot be told: /dir/circle"));
+  }
 }

@@ -48,7 +48,8 @@ Result<std::optional<WatchedPath>> look(base::Tree& tree, std::string_view path)
     return std::move(end).error().with_context("watching");
   }
   WatchedPath found{.end = std::move(*end)};
-  if (::fstat(found.end.get(), &found.st) != 0) return std::optional<WatchedPath>();
+  if (::fstat(found.end.get(), &found.st) != 0)
+    return base::os_error(errno, std::string(path)).with_context("watching");
   return std::optional(std::move(found));
 }
 
@@ -64,8 +65,14 @@ std::string rough_digest(const struct stat& st) {
                           std::to_string(nanoseconds(st.st_mtim)));
 }
 
-// "" when it cannot be read. A file may grow while it is read, and for ever.
-Result<std::string> hash(int fd, const struct stat& st, base::Interrupt& interrupt) {
+// A disk or server that fails says nothing of the content: whoever took that for a change would restart
+// services now, and again when the file can be read.
+base::Error not_read(int why, const std::string& path) {
+  return base::os_error(why, "cannot read " + path).with_context("watching");
+}
+
+// A file may grow while it is read, and for ever.
+Result<std::string> hash(int fd, const struct stat& st, const std::string& path, base::Interrupt& interrupt) {
   if (st.st_size > kLargestHashed) return rough_digest(st);
   base::Sha256 sha;
   std::array<char, 64 * 1024> buffer;
@@ -74,7 +81,7 @@ Result<std::string> hash(int fd, const struct stat& st, base::Interrupt& interru
       return base::Error(base::ErrorCode::cancelled, "Cancelled while a watched file was read");
     const ssize_t got = ::read(fd, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return std::string();
+    if (got < 0) return not_read(errno, path);
     if (got == 0) return sha.finish();
     sha.add({buffer.data(), static_cast<std::size_t>(got)});
     done += got;
@@ -146,10 +153,12 @@ Result<std::string> WatchStore::digest_of(const WatchedPath& found, const std::s
   const UniqueFd fd = open_to_read(found);
   struct stat before {};
   struct stat after {};
-  if (!fd || ::fstat(fd.get(), &before) != 0) return std::string();
+  // Not for us to read, or gone since it was looked at.
+  if (!fd && (errno == EACCES || errno == EPERM || errno == ENOENT)) return std::string();
+  if (!fd || ::fstat(fd.get(), &before) != 0) return not_read(errno, key);
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
-  auto digest = hash(fd.get(), before, interrupt);
+  auto digest = hash(fd.get(), before, key, interrupt);
   if (!digest || digest->empty() || ::fstat(fd.get(), &after) != 0) return digest;
   const Fingerprint fingerprint = fingerprint_of(before);
   const bool settled =

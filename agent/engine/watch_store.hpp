@@ -7,7 +7,8 @@
 //
 // A regular file counts by its content, a folder by the names and contents of all that is below it
 // (watched_folder.hpp); symlinks are followed as far as the agent follows any (base/tree/tree.hpp). What is
-// missing, unreadable or of another kind is "absent", which equals an empty or missing record. Of a file that
+// missing, not for us to read, or of another kind is "absent", which equals an empty or missing record; a
+// disk or a server that fails (EIO, ESTALE) is an error, and no reason to act. Of a file that
 // is larger than 1 GiB the record holds the SHA-256 of its inode, size and time of change.
 //
 // That somebody has yet to react is on disk before anything is done that could hide it: before an earlier
@@ -69,7 +70,8 @@ class WatchStore {
       : folder_(std::move(folder)), limits_(limits) {}
 
   // Looks at what is watched, before the state runs. An Error: a record is there but cannot be read, a link
-  // on the way to a file is not to be followed, a folder is too large, or ErrorCode::cancelled.
+  // on the way to a file is not to be followed, a folder is too large, the disk fails, or
+  // ErrorCode::cancelled.
   base::Result<WatchState> evaluate(std::string_view sid, const states::WatchRequest& request,
                                     base::Tree& tree, base::Interrupt& interrupt);
 
@@ -109,7 +111,7 @@ class WatchStore {
   static constexpr std::size_t kMostKnown = 10'000;
 
   static Fingerprint fingerprint_of(const struct stat& st);
-  // "" when it cannot be read. `key`: of known_.
+  // "" when it is not for us to read. `key`: of known_.
   base::Result<std::string> digest_of(const WatchedPath& found, const std::string& key,
                                       base::Interrupt& interrupt);
   base::Result<std::string> digest_at(std::string_view path, const std::optional<WatchedPath>& found,

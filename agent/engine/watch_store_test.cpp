@@ -13,6 +13,7 @@
 #include <doctest/doctest.h>
 
 #include "base/sha256.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 namespace {
 
@@ -545,6 +546,25 @@ TEST_CASE("a record that is there but cannot be read is an error, not a reason t
   const auto state = store.evaluate("s", {.paths = paths}, tree, interrupt);
   REQUIRE_FALSE(state);
   CHECK(state.error().message().starts_with("reading a watch record: "));
+}
+
+TEST_CASE("a watched file that a failing disk does not give is an error, not a reason to act") {
+  // The kernel answers EIO to whoever reads this regular file from its beginning.
+  const char* const failing = "/proc/self/mem";
+  base::Tree whole_machine;
+  base::NoInterrupt never;
+  const tests::ScratchFolder scratch;
+  const std::string folder = scratch / "watched";
+  scratch.folder("watched");
+  scratch.link("watched/link", failing);
+  for (const std::string& path : {std::string(failing), folder}) {
+    WatchStore store(scratch / "watch");
+    const auto state = store.evaluate("web", request_of({path}), whole_machine, never);
+    CAPTURE(path);
+    REQUIRE_FALSE(state);
+    CHECK(state.error().code() == base::ErrorCode::io);
+    CHECK(state.error().message().find("Input/output error") != std::string::npos);
+  }
 }
 
 TEST_CASE("what a killed run left behind does not stop the next one") {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <optional>
 #include <vector>
 
@@ -89,9 +90,12 @@ class Digester {
     if (length < 0) return std::string("link");  // replaced just now
     std::string is = "link " + std::string(target.data(), static_cast<std::size_t>(length));
     auto end = tree_.follow(std::string(path_) + below);
-    if (!end) return is;  // dangling, or not to be followed: then it counts by where it points
+    // Dangling, in circles, or not to be followed: then it counts by where it points. A disk that cannot be
+    // read is another thing.
+    if (!end && end.error().code() == base::ErrorCode::io) return std::move(end).error();
+    if (!end) return is;
     WatchedPath file{.end = std::move(*end)};
-    if (::fstat(file.end.get(), &file.st) != 0) return is;
+    if (::fstat(file.end.get(), &file.st) != 0) return base::os_error(errno, std::string(path_) + below);
     auto digest = content(file, below);
     if (!digest) return digest;
     return is + " " + *digest;

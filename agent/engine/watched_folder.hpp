@@ -31,7 +31,7 @@ struct FolderLimits {
   off_t bytes = off_t{1024} * 1024 * 1024;
 };
 
-// The digest of a regular file; `path` is as the tree sees it. "" when it cannot be read.
+// The digest of a regular file; `path` is as the tree sees it. "" when it is not for us to read.
 using DigestOfFile =
     std::function<base::Result<std::string>(const WatchedPath& file, const std::string& path)>;
 

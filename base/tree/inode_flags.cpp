@@ -45,9 +45,12 @@ std::string advice(const std::string& flag, std::string_view path) {
 // Writing into the mounted file instead would show others half of it, and lose it when the disk is full.
 std::string mount_advice(std::string_view path) {
   const std::string name(path);
-  return name + " is a mount point, so nothing can take its place and it cannot be removed (container "
-         "runtimes mount /etc/hosts, /etc/hostname and /etc/resolv.conf). Change it where it is mounted from, "
-         "or unmount it first: umount " + name;
+  return name +
+         " is a mount point, so nothing can take its place and it cannot be removed (container "
+         "runtimes mount /etc/hosts, /etc/hostname and /etc/resolv.conf). Change it where it is mounted "
+         "from, "
+         "or unmount it first: umount " +
+         name;
 }
 
 }  // namespace

@@ -199,8 +199,18 @@ Result<std::optional<struct stat>> Tree::look(std::string_view path) {
   }
   struct stat st {};
   const std::string name(parts.name);
-  if (::fstatat(*in, name.c_str(), &st, AT_SYMLINK_NOFOLLOW | (name.empty() ? AT_EMPTY_PATH : 0)) == 0)
-    return std::optional(st);
+  const auto found = [&] {
+    return ::fstatat(*in, name.c_str(), &st, AT_SYMLINK_NOFOLLOW | (name.empty() ? AT_EMPTY_PATH : 0)) == 0;
+  };
+  if (found()) return std::optional(st);
+  // The folder that we kept open is another one on its server by now.
+  if (errno == ESTALE && parts.folder != "/") {
+    forget();
+    in = folder(parts.folder);
+    if (!in && in.error().code() == ErrorCode::not_found) return std::optional<struct stat>();
+    if (!in) return std::move(in).error();
+    if (found()) return std::optional(st);
+  }
   if (errno == ENOENT) return std::optional<struct stat>();
   return os_error(errno, std::string(path));
 }
@@ -227,7 +237,8 @@ Result<bool> Tree::has_content(std::string_view path, std::string_view content) 
     const auto size = static_cast<std::size_t>(got);
     if (size > content.size() || std::memcmp(buffer_.data(), content.data(), size) != 0) return false;
     content.remove_prefix(size);
-    if (size < kBuffer) return content.empty();  // the end of a regular file
+    // Less than was asked for is the end of a regular file; network file systems may give less before it.
+    if (size == 0 || (size < kBuffer && content.empty())) return content.empty();
   }
 }
 
