@@ -31,8 +31,8 @@ struct State {
   std::optional<std::chrono::seconds> timeout;
   unsigned retries = 0;
   std::optional<When> when;
-  bool sensitive = false;  // contents and diffs never leave the host
-  base::Value parameter;   // as written
+  bool sensitive = false;                        // contents and diffs never leave the host
+  base::Value parameter;                         // as written
   std::span<const states::RecipePart> recipe{};  // all states of the recipe that it is in, in order
 };
 

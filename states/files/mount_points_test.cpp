@@ -35,7 +35,8 @@ std::string mount_file(StateHarness& machine, const std::string& path, const std
   machine.write("/outside" + path, content);
   machine.write(path, "below the mount");
   const std::string from = machine.root() + "/outside" + path;
-  return ::mount(from.c_str(), (machine.root() + path).c_str(), nullptr, MS_BIND, nullptr) == 0 ? "" : "no mount";
+  return ::mount(from.c_str(), (machine.root() + path).c_str(), nullptr, MS_BIND, nullptr) == 0 ? ""
+                                                                                                : "no mount";
 }
 
 std::string is_refused(StateHarness& machine, const states::StateType& type, const std::string& json,
@@ -72,7 +73,8 @@ TEST_CASE("a file that is a mount point is refused by the plan of whoever would 
     if (machine.plan(states::linux_file::kState, R"({"path": "/etc/hosts", "content": "old\n"})").verdict !=
         Verdict::kept)
       return "not kept";
-    const auto outcome = machine.converge(states::linux_file::kState, R"({"path": "/etc/hosts", "mode": "0600"})");
+    const auto outcome =
+        machine.converge(states::linux_file::kState, R"({"path": "/etc/hosts", "mode": "0600"})");
     if (!outcome.ok || machine.mode("/outside/etc/hosts") != 0600) return "mode: " + outcome.message;
     return {};
   });
@@ -85,7 +87,8 @@ TEST_CASE("a file that becomes a mount point after the plan is not changed, and 
     StateHarness machine;
     machine.write("/etc/hosts", "old");
     machine.write("/outside", "old");
-    for (const char* json : {R"({"path": "/etc/hosts", "content": "new"})", R"({"path": "/etc/hosts", "absent": true})"}) {
+    for (const char* json :
+         {R"({"path": "/etc/hosts", "content": "new"})", R"({"path": "/etc/hosts", "absent": true})"}) {
       const auto plan = machine.plan(states::linux_file::kState, json);
       const std::string path = machine.root() + "/etc/hosts";
       // Mounted upon itself it is the same file.
@@ -100,8 +103,9 @@ TEST_CASE("a file that becomes a mount point after the plan is not changed, and 
   CHECK(wrong == "");
 }
 
-TEST_CASE("linux.dir neither removes a folder with a file that is a mount point, nor changes what is mounted" *
-          doctest::skip(kNotRoot)) {
+TEST_CASE(
+    "linux.dir neither removes a folder with a file that is a mount point, nor changes what is mounted" *
+    doctest::skip(kNotRoot)) {
   const std::string wrong = tests::in_own_mounts([]() -> std::string {
     StateHarness machine;
     machine.write("/d/first", "keep", 0600);

@@ -162,8 +162,7 @@ PlanWith<Steps> Cronjob::plan(const Params& params, Context& context) const {
   Crontab crontab(*present);
   const std::string times = times_of(params);
   const auto is_wanted = [&](std::string_view at, std::string_view command) {
-    return asks_for(params, at, command) ||
-           std::ranges::any_of(context.recipe, [&](const RecipePart& other) {
+    return asks_for(params, at, command) || std::ranges::any_of(context.recipe, [&](const RecipePart& other) {
              if (other.type != this) return false;
              const Params& its = values(*other.params);
              return asks_for(its, at, command) && account_name(its.user, context) == steps.user;

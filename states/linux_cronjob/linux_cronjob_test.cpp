@@ -224,11 +224,10 @@ TEST_SUITE("system") {
       const auto said = machine.converge(states::linux_cmd::kState, R"({"cmd": "crontab -u root -l"})");
       return said.output.substr(said.output.find(kMarker));
     };
-    constexpr const char* kStates[] = {
-        R"({"cmd": ["/bin/backup --all"], "minute": "0", "hour": "2"})",
-        R"({"cmd": "/bin/backup --all", "minute": "0", "hour": "12"})",
-        // Not the same command: what is quoted counts.
-        R"({"cmd": ["echo 'a b'", "echo 'a  b'"], "minute": "5"})"};
+    constexpr const char* kStates[] = {R"({"cmd": ["/bin/backup --all"], "minute": "0", "hour": "2"})",
+                                       R"({"cmd": "/bin/backup --all", "minute": "0", "hour": "12"})",
+                                       // Not the same command: what is quoted counts.
+                                       R"({"cmd": ["echo 'a b'", "echo 'a  b'"], "minute": "5"})"};
     for (const char* json : kStates)
       machine.add_to_recipe(kState, json);
     // As the version before has left it: the last state that ran had its way.

@@ -46,8 +46,7 @@ bool has_install_section(std::string_view text) {
     }
     const std::size_t sign = line.find('=');
     if (!is_inside || sign == std::string_view::npos) continue;
-    const bool is_known =
-        std::ranges::find(kKeys, base::trim(line.substr(0, sign))) != kKeys.end();
+    const bool is_known = std::ranges::find(kKeys, base::trim(line.substr(0, sign))) != kKeys.end();
     if (is_known && !base::trim(line.substr(sign + 1)).empty()) return true;
   }
   return false;

@@ -10,9 +10,9 @@
 namespace states::linux_service {
 
 // Where units are, what an administrator writes first.
-inline constexpr std::string_view kUnitFolders[] = {
-    "/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/lib/systemd/system",
-    "/usr/lib/systemd/system"};
+inline constexpr std::string_view kUnitFolders[] = {"/etc/systemd/system", "/run/systemd/system",
+                                                    "/usr/local/lib/systemd/system", "/lib/systemd/system",
+                                                    "/usr/lib/systemd/system"};
 
 // "web@.service" for "web@1.service", "" for what is no instance of a template.
 std::string template_of(std::string_view unit);

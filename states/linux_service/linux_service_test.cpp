@@ -2,9 +2,9 @@
 #include <doctest/doctest.h>
 
 #include "base/values/json.hpp"
+#include "states/linux_service/install_section.hpp"
 #include "states/linux_service/service_params.hpp"
 #include "states/linux_service/steps.hpp"
-#include "states/linux_service/install_section.hpp"
 #include "states/state.hpp"
 #include "tests/support/state_harness.hpp"
 

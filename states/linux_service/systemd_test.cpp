@@ -543,8 +543,9 @@ TEST_SUITE("system") {
                    "Service able cannot be disabled: /etc/systemd/system/able.service is a link to its file, "
                    "/opt/units/able.service, and systemd would take that away"));
     CHECK(shell("systemctl is-enabled --quiet able"));
-    REQUIRE(shell("systemctl disable able unable; rm -r /etc/systemd/system/unable.service.d /opt/units; "
-                  "systemctl daemon-reload"));
+    REQUIRE(
+        shell("systemctl disable able unable; rm -r /etc/systemd/system/unable.service.d /opt/units; "
+              "systemctl daemon-reload"));
   }
 
   TEST_CASE("linux.service enables an instance of a template, and init scripts beside systemd") {

@@ -43,7 +43,8 @@ class SystemdSession {
   // Refused by systemd (no such unit, an invalid file): ErrorCode::io with its text.
   base::Result<std::string> unit_file_state(const std::string& unit, Context& context);
 
-  // The links that disabling the unit would take away. `runtime`: of those that last until the next boot only.
+  // The links that disabling the unit would take away. `runtime`: of those that last until the next boot
+  // only.
   base::Result<std::vector<std::string>> links_of(const std::string& unit, bool runtime, Context& context);
 
   // EnableUnitFiles, DisableUnitFiles, MaskUnitFiles or UnmaskUnitFiles. `runtime`: until the next boot only.
