@@ -5,7 +5,7 @@
 #include "agent/cli/plan_file.hpp"
 #include "agent/cli/plan_text.hpp"
 #include "agent/cli/recipe_input.hpp"
-#include "agent/engine/planner.hpp"
+#include "agent/engine/execution/planner.hpp"
 #include "agent/engine/secrets.hpp"
 #include "base/host/accounts.hpp"
 #include "base/token.hpp"
