@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "backend/api/caller.hpp"
+#include "backend/api/callers/caller.hpp"
 #include "backend/domain/access/instants.hpp"
 #include "backend/fleet/delivery.hpp"
 #include "backend/store/audit.hpp"

@@ -6,9 +6,9 @@
 #include <string>
 #include <unordered_map>
 
+#include "backend/api/callers/token_cache.hpp"
+#include "backend/api/callers/token_use.hpp"
 #include "backend/api/installation.hpp"
-#include "backend/api/token_cache.hpp"
-#include "backend/api/token_use.hpp"
 #include "backend/domain/access/audit_rules.hpp"
 #include "backend/domain/limits/call_limits.hpp"
 #include "backend/domain/limits/rate_limit.hpp"

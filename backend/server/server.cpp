@@ -6,9 +6,9 @@
 #include <filesystem>
 
 #include "backend/api/access.hpp"
-#include "backend/api/reads.hpp"
 #include "backend/api/reply.hpp"
 #include "backend/api/route.hpp"
+#include "backend/api/routes/reads.hpp"
 #include "backend/domain/access/instants.hpp"
 #include "backend/server/version.hpp"
 #include "backend/store/housekeeping.hpp"
