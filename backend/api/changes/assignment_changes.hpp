@@ -1,5 +1,5 @@
 // Changes of assignments: what a caller may write. For the writer thread, inside the transaction of the
-// change; read_assignment() and describe() for any.
+// change; read_assignment() and describe() for any, find_visible_assignment() for a reader, too.
 #pragma once
 
 #include <string>
@@ -15,6 +15,10 @@ std::string describe(const domain::Assignment& assignment);
 
 // What a body says, narrowed to what the caller reaches.
 domain::Assignment read_assignment(Fields& fields, const Scope& scope);
+
+// One that reaches nobody in the scope is not there.
+base::Result<domain::Assignment> find_visible_assignment(store::Store& store, const Scope& scope,
+                                                         std::int64_t id);
 
 // The assignment, if the caller may change it. It belongs to the scope of whoever has written it last,
 // whatever its selector says.
