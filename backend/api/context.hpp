@@ -15,7 +15,7 @@
 #include "backend/domain/limits/recipe_quota.hpp"
 #include "backend/fleet/fleet.hpp"
 #include "backend/rollouts/rollouts.hpp"
-#include "backend/store/store_thread.hpp"
+#include "backend/store/threads/store_thread.hpp"
 #include "backend/telemetry/event_log.hpp"
 #include "backend/telemetry/metrics.hpp"
 #include "pki/seal.hpp"

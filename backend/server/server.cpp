@@ -11,7 +11,7 @@
 #include "backend/api/routes/reads.hpp"
 #include "backend/domain/access/instants.hpp"
 #include "backend/server/version.hpp"
-#include "backend/store/housekeeping.hpp"
+#include "backend/store/history/housekeeping.hpp"
 #include "backend/store/sqlite/sqlite_store.hpp"
 #include "base/text.hpp"
 #include "transport/uri.hpp"

@@ -2,7 +2,7 @@
 
 #include "backend/api/changes.hpp"
 #include "backend/api/names.hpp"
-#include "backend/store/apps.hpp"
+#include "backend/store/inventory/apps.hpp"
 
 namespace backend::api {
 

@@ -9,7 +9,7 @@
 #include "backend/api/callers/self_reports.hpp"
 #include "backend/api/changes/assignment_changes.hpp"
 #include "backend/domain/access/ownership.hpp"
-#include "backend/store/recipes.hpp"
+#include "backend/store/inventory/recipes.hpp"
 
 namespace backend::api {
 

@@ -5,7 +5,7 @@
 
 #include "backend/api/callers/scope.hpp"
 #include "backend/domain/access/ownership.hpp"
-#include "backend/store/recipes.hpp"
+#include "backend/store/inventory/recipes.hpp"
 
 namespace backend::api {
 

@@ -5,7 +5,7 @@
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/routes/visible_pages.hpp"
-#include "backend/store/recipes.hpp"
+#include "backend/store/inventory/recipes.hpp"
 #include "base/text.hpp"
 
 namespace backend::api {

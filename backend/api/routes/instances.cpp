@@ -1,4 +1,4 @@
-#include "backend/store/instances.hpp"
+#include "backend/store/inventory/instances.hpp"
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@
 #include "backend/api/names.hpp"
 #include "backend/api/routes/failures.hpp"
 #include "backend/domain/access/name_rules.hpp"
-#include "backend/store/certificates.hpp"
+#include "backend/store/identity/certificates.hpp"
 #include "base/sha256.hpp"
 
 namespace backend::api {

@@ -5,7 +5,7 @@
 #include "backend/api/names.hpp"
 #include "backend/domain/access/enrolment_rules.hpp"
 #include "backend/domain/access/name_rules.hpp"
-#include "backend/store/enrolment.hpp"
+#include "backend/store/identity/enrolment.hpp"
 #include "pki/join_token.hpp"
 
 namespace backend::api {

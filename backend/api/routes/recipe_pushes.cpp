@@ -10,7 +10,7 @@
 #include "backend/api/routes/recipe_json.hpp"
 #include "backend/api/routes/visible_pages.hpp"
 #include "backend/domain/placement/recipe_check.hpp"
-#include "backend/store/recipes.hpp"
+#include "backend/store/inventory/recipes.hpp"
 
 namespace backend::api {
 

@@ -6,7 +6,7 @@
 #include "backend/api/names.hpp"
 #include "backend/domain/access/operator_token.hpp"
 #include "backend/domain/access/token_rules.hpp"
-#include "backend/store/operator_tokens.hpp"
+#include "backend/store/identity/operator_tokens.hpp"
 #include "base/sha256.hpp"
 
 namespace backend::api {

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "backend/store/housekeeping.hpp"
+#include "backend/store/history/housekeeping.hpp"
 #include "backend/store/sqlite/schema.hpp"
 #include "backend/store/sqlite/sqlite_store.hpp"
 #include "tests/support/store_bench.hpp"

@@ -1,7 +1,7 @@
 // Recipes in a file from before their sizes were noted.
 #include <doctest/doctest.h>
 
-#include "backend/store/recipes.hpp"
+#include "backend/store/inventory/recipes.hpp"
 #include "backend/store/sqlite/schema.hpp"
 #include "backend/store/sqlite/sqlite_store.hpp"
 #include "tests/support/store_bench.hpp"

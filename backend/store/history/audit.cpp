@@ -1,4 +1,4 @@
-#include "backend/store/audit.hpp"
+#include "backend/store/history/audit.hpp"
 
 #include "backend/store/transaction.hpp"
 

@@ -1,4 +1,4 @@
-#include "backend/store/turns.hpp"
+#include "backend/store/threads/turns.hpp"
 
 #include <doctest/doctest.h>
 

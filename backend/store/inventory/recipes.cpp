@@ -1,4 +1,4 @@
-#include "backend/store/recipes.hpp"
+#include "backend/store/inventory/recipes.hpp"
 
 #include "backend/domain/access/name_rules.hpp"
 #include "backend/domain/selectors/selector.hpp"

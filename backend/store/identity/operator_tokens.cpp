@@ -1,7 +1,7 @@
-#include "backend/store/operator_tokens.hpp"
+#include "backend/store/identity/operator_tokens.hpp"
 
 #include "backend/domain/access/token_rules.hpp"
-#include "backend/store/audit.hpp"
+#include "backend/store/history/audit.hpp"
 #include "backend/store/transaction.hpp"
 
 namespace backend::store {

@@ -4,7 +4,7 @@
 #include "backend/api/access.hpp"
 #include "backend/api/route.hpp"
 #include "backend/domain/access/instants.hpp"
-#include "backend/store/enrolment.hpp"
+#include "backend/store/identity/enrolment.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "tests/support/live_backend.hpp"

@@ -1,10 +1,10 @@
-#include "backend/store/enrolment.hpp"
+#include "backend/store/identity/enrolment.hpp"
 
 #include "backend/domain/access/certificate_rules.hpp"
 #include "backend/domain/access/enrolment_rules.hpp"
 #include "backend/domain/access/token_rules.hpp"
-#include "backend/store/audit.hpp"
-#include "backend/store/instances.hpp"
+#include "backend/store/history/audit.hpp"
+#include "backend/store/inventory/instances.hpp"
 #include "backend/store/transaction.hpp"
 #include "base/token.hpp"
 

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "backend/domain/access/operator_token.hpp"
-#include "backend/store/operator_tokens.hpp"
+#include "backend/store/identity/operator_tokens.hpp"
 #include "base/sha256.hpp"
 #include "tests/support/store_bench.hpp"
 

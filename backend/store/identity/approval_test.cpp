@@ -1,10 +1,10 @@
 // Machines that wait until an operator lets them in.
 #include <doctest/doctest.h>
 
-#include "backend/store/admission.hpp"
-#include "backend/store/certificates.hpp"
-#include "backend/store/housekeeping.hpp"
-#include "backend/store/instances.hpp"
+#include "backend/store/history/housekeeping.hpp"
+#include "backend/store/identity/admission.hpp"
+#include "backend/store/identity/certificates.hpp"
+#include "backend/store/inventory/instances.hpp"
 #include "base/sha256.hpp"
 #include "tests/support/store_bench.hpp"
 

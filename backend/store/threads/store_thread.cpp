@@ -1,4 +1,4 @@
-#include "backend/store/store_thread.hpp"
+#include "backend/store/threads/store_thread.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "backend/store/instances.hpp"
+#include "backend/store/inventory/instances.hpp"
 
 #include "backend/domain/access/certificate_rules.hpp"
 #include "backend/domain/access/ownership.hpp"

@@ -1,7 +1,7 @@
-#include "backend/store/history.hpp"
+#include "backend/store/history/history.hpp"
 
-#include "backend/store/apps.hpp"
-#include "backend/store/audit.hpp"
+#include "backend/store/history/audit.hpp"
+#include "backend/store/inventory/apps.hpp"
 #include "backend/store/transaction.hpp"
 #include "base/token.hpp"
 

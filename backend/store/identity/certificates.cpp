@@ -1,4 +1,4 @@
-#include "backend/store/certificates.hpp"
+#include "backend/store/identity/certificates.hpp"
 
 #include "backend/domain/access/certificate_rules.hpp"
 #include "backend/store/transaction.hpp"

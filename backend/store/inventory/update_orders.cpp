@@ -1,4 +1,4 @@
-#include "backend/store/update_orders.hpp"
+#include "backend/store/inventory/update_orders.hpp"
 
 #include "backend/domain/rollouts/update_rules.hpp"
 #include "backend/store/transaction.hpp"

@@ -1,5 +1,5 @@
 // Whose turn it is at the store's threads.
-#include "backend/store/store_thread.hpp"
+#include "backend/store/threads/store_thread.hpp"
 
 #include <sys/resource.h>
 
@@ -8,7 +8,7 @@
 
 #include <doctest/doctest.h>
 
-#include "backend/store/recipes.hpp"
+#include "backend/store/inventory/recipes.hpp"
 #include "backend/store/sqlite/sqlite_store.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/store_bench.hpp"

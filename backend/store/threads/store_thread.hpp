@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "backend/store/store.hpp"
-#include "backend/store/turns.hpp"
+#include "backend/store/threads/turns.hpp"
 #include "backend/telemetry/metrics.hpp"
 #include "transport/async.hpp"
 

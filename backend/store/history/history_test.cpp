@@ -1,12 +1,12 @@
 // A database that was put back from a backup, as its agents show it.
-#include "backend/store/history.hpp"
+#include "backend/store/history/history.hpp"
 
 #include <filesystem>
 
 #include <doctest/doctest.h>
 
-#include "backend/store/apps.hpp"
-#include "backend/store/audit.hpp"
+#include "backend/store/history/audit.hpp"
+#include "backend/store/inventory/apps.hpp"
 #include "tests/support/rollout_bench.hpp"
 
 using namespace backend;

@@ -1,11 +1,11 @@
 // The audit's chain, and what it takes.
 
-#include "backend/store/audit.hpp"
+#include "backend/store/history/audit.hpp"
 
 #include <doctest/doctest.h>
 
 #include "backend/domain/access/audit_chain.hpp"
-#include "backend/store/housekeeping.hpp"
+#include "backend/store/history/housekeeping.hpp"
 #include "base/sha256.hpp"
 #include "tests/support/store_bench.hpp"
 

@@ -1,5 +1,5 @@
 // The rules of enrolment, each as a test, in real files.
-#include "backend/store/enrolment.hpp"
+#include "backend/store/identity/enrolment.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -9,9 +9,9 @@
 
 #include "backend/domain/access/certificate_rules.hpp"
 #include "backend/domain/access/enrolment_rules.hpp"
-#include "backend/store/apps.hpp"
-#include "backend/store/certificates.hpp"
-#include "backend/store/instances.hpp"
+#include "backend/store/identity/certificates.hpp"
+#include "backend/store/inventory/apps.hpp"
+#include "backend/store/inventory/instances.hpp"
 #include "backend/store/store.hpp"
 #include "base/sha256.hpp"
 #include "base/token.hpp"

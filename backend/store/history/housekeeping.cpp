@@ -1,8 +1,8 @@
-#include "backend/store/housekeeping.hpp"
+#include "backend/store/history/housekeeping.hpp"
 
 #include "backend/domain/access/certificate_rules.hpp"
 #include "backend/domain/access/instants.hpp"
-#include "backend/store/audit.hpp"
+#include "backend/store/history/audit.hpp"
 
 namespace backend::store {
 

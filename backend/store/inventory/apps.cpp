@@ -1,4 +1,4 @@
-#include "backend/store/apps.hpp"
+#include "backend/store/inventory/apps.hpp"
 
 #include "backend/domain/access/name_rules.hpp"
 #include "backend/domain/rollouts/update_rules.hpp"

@@ -1,10 +1,10 @@
-#include "backend/store/admission.hpp"
+#include "backend/store/identity/admission.hpp"
 
 #include <span>
 
 #include "backend/domain/access/admission_rules.hpp"
 #include "backend/domain/json_text.hpp"
-#include "backend/store/certificates.hpp"
+#include "backend/store/identity/certificates.hpp"
 #include "backend/store/transaction.hpp"
 #include "base/sha256.hpp"
 
