@@ -12,8 +12,6 @@ namespace {
 
 using agent::cli::make_plan_file;
 using agent::cli::PlanFile;
-using agent::engine::PlannedState;
-using agent::engine::PlanResult;
 using states::Verdict;
 
 engine::PlanResult example() {

@@ -1,5 +1,6 @@
 #include "agent/cli/options/command_line.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 

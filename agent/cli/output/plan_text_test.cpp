@@ -9,7 +9,6 @@ using namespace agent;
 namespace {
 
 using agent::cli::plan_block;
-using agent::engine::PlannedState;
 using states::Verdict;
 
 const engine::PlannedState kFile{
