@@ -107,7 +107,7 @@ TEST_CASE("a damaged memory of what was right is an empty one") {
   tests::WorkerBench bench;
   const std::string recipe = "states: [" + file("one") + "]";
   causes(bench, recipe);
-  std::ofstream(bench.state_path("run.right"), std::ios::binary) << "\n\0 1\n 1 1 1";
+  std::ofstream(bench.state_path("run.right"), std::ios::binary) << std::string_view("\n\0 1\n 1 1 1", 11);
   fs::remove(bench.path("/dir/f"));
   CHECK(causes(bench, recipe) == std::vector{Cause::new_recipe});
 }

@@ -56,7 +56,7 @@ WorkerLoop::WorkerLoop(const WorkerSettings& settings, base::Redactor& redactor,
       right_(settings.state_dir + "/" + settings.journal_name + ".right"),
       default_delay_(settings.round_delay) {}
 
-void WorkerLoop::notice(Notice::Level level, std::string text) {
+void WorkerLoop::notice(Notice::Level level, const std::string& text) {
   committer_.submit(Notice{level, redactor_.redact(text)});
 }
 

@@ -53,7 +53,7 @@ class WorkerLoop final : private states::Waits {
   bool take_back_unsynced(RoundEnd& end);
   std::chrono::milliseconds back_off(const StateResult& failed);
   std::string rest_between_attempts();
-  void notice(Notice::Level level, std::string text);
+  void notice(Notice::Level level, const std::string& text);
 
   // Waits, for meta.wait.
   bool is_done(std::string_view state_id) override;
