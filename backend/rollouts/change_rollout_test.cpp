@@ -1,7 +1,7 @@
 // Rollouts of recipes and assignments over a real database, which is closed and opened again between steps.
 #include "backend/rollouts/change_rollout.hpp"
 
-#include "backend/store/instances.hpp"
+#include "backend/store/inventory/instances.hpp"
 #include "tests/support/change_bench.hpp"
 
 using namespace backend;

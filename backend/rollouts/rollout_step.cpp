@@ -11,7 +11,7 @@
 #include "backend/domain/placement/placement.hpp"
 #include "backend/domain/rollouts/change_rules.hpp"
 #include "backend/domain/rollouts/rollout_rules.hpp"
-#include "backend/store/audit.hpp"
+#include "backend/store/history/audit.hpp"
 
 namespace backend::rollouts {
 

@@ -107,8 +107,10 @@ class RecipeFleet {
     hello.instance_token = "token of " + agent.id;
     hello.protocol_max = 2;
     hello.agent_uid = "uid-" + agent.id;
-    hello.recipe_version = agent.version;
-    hello.recipe_digest = agent.digest;
+    if (agent.version > 0) {
+      hello.recipe_version = agent.version;
+      hello.recipe_digest = agent.digest;
+    }
     auto greeting = send(agent, hello);
     co_await std::move(greeting);
     bool is_welcome = false;
