@@ -54,6 +54,7 @@ constexpr std::array kAppKeys{
     Key{"report", "report"},
     Key{"agent_version", "agent_version"},
     Key{"trust_self_reported", "trust_self_reported"},
+    Key{"rings", "rings"},
 };
 
 struct Kind {

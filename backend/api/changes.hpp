@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "backend/api/callers/caller.hpp"
 #include "backend/domain/access/instants.hpp"
@@ -34,16 +35,19 @@ inline base::Error as_conflict(base::Error error) {
 
 // "rejected": how many machines that the change is for could not be given it; "rejections": the first of
 // them, with the reason. Others of the app may be out of the caller's scope.
-inline void add_rejected(base::JsonText& json, const fleet::Delivery& delivery) {
+inline void add_rejected(base::JsonText& json, const std::vector<fleet::RejectedInstance>& rejected) {
   constexpr std::size_t kMostNamed = 20;
   std::size_t count = 0;
   json.key("rejections").begin_list();
-  for (const fleet::RejectedInstance& each : delivery.rejected) {
+  for (const fleet::RejectedInstance& each : rejected) {
     if (!each.is_touched || ++count > kMostNamed) continue;
     json.begin_object().member("app_id", each.app_id).member("instance_id", each.instance_id);
     json.member("reason", each.reason).end_object();
   }
   json.end_list().member("rejected", count);
+}
+inline void add_rejected(base::JsonText& json, const fleet::Delivery& delivery) {
+  add_rejected(json, delivery.rejected);
 }
 
 }  // namespace backend::api

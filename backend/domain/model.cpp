@@ -20,6 +20,13 @@ std::optional<SelfTrust> self_trust_of(std::string_view name) {
   return std::nullopt;
 }
 
+std::string rings_text(const std::vector<int>& rings) {
+  std::string text;
+  for (const int part : rings)
+    text += (text.empty() ? "" : ",") + std::to_string(part);
+  return text.empty() ? "now" : text;
+}
+
 Tags Instance::tags_under(SelfTrust relied_on) const {
   Tags all = operator_tags;
   // Does not replace what is there.

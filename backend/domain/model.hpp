@@ -59,7 +59,14 @@ struct App {
   Millis created = 0;
   Edit edit = 0;
   SelfTrust trust = SelfTrust::off;
+  // Changes of recipes and assignments go to so many per cent of the machines that they reach, ring by ring;
+  // empty: to all at once.
+  std::vector<int> rings = {};
 };
+// Of apps that are made from now on.
+inline constexpr int kChangeRings[] = {10, 50, 100};
+// "10,50,100"; "now" without any.
+std::string rings_text(const std::vector<int>& rings);
 
 struct LastRound {
   std::uint64_t round = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "backend/domain/placement/placement.hpp"
 #include "backend/domain/placement/placement_rules.hpp"
@@ -17,11 +18,18 @@ using base::Result;
 
 namespace {
 
+// One of the two sides of a change that is being rolled out.
+struct Side {
+  std::size_t rollout = 0;  // among the held ones
+  bool is_after = false;    // for those who were told; else for those who were not
+};
+
 // An assignment, ready to be compared with instances.
 struct Rule {
   domain::Assignment assignment;
   domain::Selector selector;
-  std::int64_t revision = 0;  // the newest where the assignment names none
+  std::int64_t revision = 0;     // the newest where the assignment names none
+  std::vector<Side> sides = {};  // it is for those alone who are on all of these
 };
 
 // Something that an instance can be given: the same for all with the same rules.
@@ -34,17 +42,23 @@ class Placer {
  public:
   Placer(store::Store& store, std::string_view app_id) : store_(store), app_id_(app_id) {}
 
-  Result<void> load() {
+  // `only`: no other instance will be asked for.
+  Result<void> load(std::optional<domain::InstanceKey> only = {}) {
     auto assignments = store_.assignments_in_order(app_id_);
     if (!assignments) return std::move(assignments).error();
+    if (auto held = load_held(only); !held) return held;
     for (domain::Assignment& assignment : *assignments) {
-      auto selector = domain::Selector::parse(assignment.selector);
-      if (!selector) return std::move(selector).error();
-      auto revision = store_.find_revision_row(assignment.recipe, assignment.revision);
-      if (!revision) return std::move(revision).error();
-      uses_facts_ = uses_facts_ || selector->uses_facts();
-      rules_.push_back({std::move(assignment), selector->strict(), revision->revision});
+      std::vector<Side> sides;
+      for (std::size_t i = 0; i < held_.size(); ++i)
+        if (held_[i].change.assignment == assignment.id) sides.push_back({.rollout = i, .is_after = true});
+      if (auto added = add_rule(std::move(assignment), std::move(sides)); !added) return added;
     }
+    for (std::size_t i = 0; i < held_.size(); ++i)
+      if (const auto& before = held_[i].change.before)
+        if (auto added = add_rule(*before, {{.rollout = i, .is_after = false}}); !added) return added;
+    if (!held_.empty())
+      std::ranges::stable_sort(
+          rules_, {}, [](const Rule& rule) { return std::pair(rule.assignment.order, rule.assignment.id); });
     return {};
   }
   bool uses_facts() const { return uses_facts_; }
@@ -74,7 +88,7 @@ class Placer {
     }
     std::vector<std::size_t> found;
     for (std::size_t i = 0; i < rules_.size(); ++i)
-      if (rules_[i].selector.matches(subject)) found.push_back(i);
+      if (is_on_its_sides(rules_[i], instance.key) && rules_[i].selector.matches(subject)) found.push_back(i);
     return found;
   }
 
@@ -144,6 +158,46 @@ class Placer {
   }
 
  private:
+  Result<void> load_held(std::optional<domain::InstanceKey> only) {
+    auto held = store_.held_changes(app_id_);
+    if (!held) return std::move(held).error();
+    held_ = std::move(*held);
+    for (const domain::Rollout& rollout : held_) {
+      auto told = store_.told_machines(rollout, only);
+      if (!told) return std::move(told).error();
+      told_.emplace_back(told->begin(), told->end());
+    }
+    return {};
+  }
+
+  // An assignment that follows a recipe whose newest revision is being rolled out is two rules.
+  Result<void> add_rule(domain::Assignment assignment, std::vector<Side> sides) {
+    auto selector = domain::Selector::parse(assignment.selector);
+    if (!selector) return std::move(selector).error();
+    auto revision = store_.find_revision_row(assignment.recipe, assignment.revision);
+    if (!revision) return std::move(revision).error();
+    uses_facts_ = uses_facts_ || selector->uses_facts();
+    const auto held = std::ranges::find_if(held_, [&](const domain::Rollout& rollout) {
+      return !assignment.revision && rollout.change.assignment == 0 &&
+             rollout.change.recipe == assignment.recipe;
+    });
+    if (held != held_.end()) {
+      Rule before{assignment, selector->strict(), held->change.from_revision, sides};
+      const auto rollout = static_cast<std::size_t>(held - held_.begin());
+      before.sides.push_back({.rollout = rollout, .is_after = false});
+      rules_.push_back(std::move(before));
+      sides.push_back({.rollout = rollout, .is_after = true});
+    }
+    rules_.push_back({std::move(assignment), selector->strict(), revision->revision, std::move(sides)});
+    return {};
+  }
+
+  bool is_on_its_sides(const Rule& rule, domain::InstanceKey instance) const {
+    return std::ranges::all_of(rule.sides, [&](const Side& side) {
+      return told_[side.rollout].contains(instance) == side.is_after;
+    });
+  }
+
   void describe(const std::vector<std::size_t>& rules, domain::Placement& placement) const {
     for (const std::size_t i : rules) {
       const Rule& rule = rules_[i];
@@ -207,6 +261,8 @@ class Placer {
   store::Store& store_;
   const std::string app_id_;
   std::vector<Rule> rules_;
+  std::vector<domain::Rollout> held_;                          // changes that not all have
+  std::vector<std::unordered_set<domain::InstanceKey>> told_;  // of each: who has it
   bool uses_facts_ = false;
   std::map<std::vector<std::size_t>, Choice> choices_;
   std::map<std::vector<std::size_t>, Error> failures_;  // many machines may have the same
@@ -423,7 +479,7 @@ Result<Placed> place_instance(store::Store& store, domain::InstanceKey key) {
   Placed placed;
   if (instance->is_out()) return placed;
   Placer placer(store, instance->app_id);
-  if (auto loaded = placer.load(); !loaded) return std::move(loaded).error();
+  if (auto loaded = placer.load(key); !loaded) return std::move(loaded).error();
   const std::vector<std::size_t> rules = placer.matching(*instance);
   placed.matched = rules.empty() ? 0 : 1;
   if (is_untouched(*instance, rules)) {

@@ -1,5 +1,8 @@
 // Placing: assignments and recipes made into what each instance should run, in the store.
 //
+// While a change is rolled out (domain::Rollout::holds()) whoever was not told is given what there was
+// before; a machine that is new, or that is tagged otherwise, too.
+//
 // Called on the writer thread inside Store::transact(), after the change (assignment, revision, tags, facts,
 // handshake) was made there: an error undoes both.
 #pragma once

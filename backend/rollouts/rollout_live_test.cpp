@@ -67,8 +67,8 @@ TEST_CASE("200 machines are updated ring by ring") {
   CHECK(JsonView(again.body).number("already") == 200);
   CHECK(JsonView(again.body).text("state") == "done");
   transport::HttpClient client(backend.client_options(false));
-  CHECK(client.request({.target = "/metrics"})->body.find("opsbackend_rollouts{state=\"done\"}") !=
-        std::string::npos);
+  CHECK(client.request({.target = "/metrics"})
+            ->body.find("opsbackend_rollouts{state=\"done\",kind=\"version\"}") != std::string::npos);
 }
 
 TEST_CASE("with one of ten machines bad a rollout to 200 stops in the first rings") {

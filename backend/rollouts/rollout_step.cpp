@@ -1,8 +1,15 @@
 #include "backend/rollouts/rollout_step.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_map>
 
+#include "backend/domain/placement/placement.hpp"
+#include "backend/domain/rollouts/change_rules.hpp"
 #include "backend/domain/rollouts/rollout_rules.hpp"
 #include "backend/store/history/audit.hpp"
 
@@ -22,6 +29,55 @@ Result<void> note_stop(store::Store& store, const domain::Rollout& rollout, doma
   return store::add_audit(store, row);
 }
 
+Result<void> stop(store::Store& store, domain::Rollout& rollout, std::string reason, domain::Millis now) {
+  rollout.state = domain::RolloutState::stopped;
+  rollout.reason = std::move(reason);
+  rollout.ended = now;
+  return note_stop(store, rollout, now);
+}
+
+// Gives machines what the rows say now. Nothing: their waits can never come true in between; nothing was
+// changed, and `reason` says why.
+Result<std::optional<fleet::Placed>> place_or_undo(store::Store& store, const domain::Rollout& rollout,
+                                                   const std::function<Result<void>()>& change_rows,
+                                                   std::string& reason) {
+  std::optional<fleet::Placed> placed;
+  auto done = store.transact([&]() -> Result<void> {
+    if (auto changed = change_rows(); !changed) return changed;
+    auto given = fleet::place_app(store, rollout.app_id, std::span<const fleet::Change>());
+    if (!given) return std::move(given).error();
+    placed = std::move(*given);
+    return {};
+  });
+  if (done) return placed;
+  if (done.error().code() != ErrorCode::exists) return std::move(done).error();
+  reason = "the machines cannot be given it one after the other: " + done.error().message();
+  return std::optional<fleet::Placed>();
+}
+
+Result<void> deliver(store::Store& store, fleet::Placed placed, RolloutNews& news) {
+  if (placed.changed.empty() && placed.rejected.empty()) return {};
+  auto delivery = fleet::prepare_delivery(store, std::move(placed));
+  if (!delivery) return std::move(delivery).error();
+  news.deliveries.push_back(std::move(*delivery));
+  return {};
+}
+
+// From now on it is everybody's: also of those who could not be reached, or have come meanwhile.
+Result<void> finish_change(store::Store& store, domain::Rollout& rollout, domain::Millis now,
+                           RolloutNews& news) {
+  domain::Rollout done = rollout;
+  done.state = domain::RolloutState::done;
+  done.ended = now;
+  std::string reason;
+  auto placed = place_or_undo(
+      store, rollout, [&] { return store.set_rollout(done); }, reason);
+  if (!placed) return std::move(placed).error();
+  if (!*placed) return stop(store, rollout, std::move(reason), now);
+  rollout = std::move(done);
+  return deliver(store, std::move(**placed), news);
+}
+
 // Does what was decided; true: look again.
 Result<bool> carry_out(store::Store& store, domain::Rollout& rollout, const domain::Decision& decision,
                        domain::Millis now, RolloutNews& news) {
@@ -31,10 +87,8 @@ Result<bool> carry_out(store::Store& store, domain::Rollout& rollout, const doma
     case Kind::nothing:
       return false;
     case Kind::stop:
-      rollout.state = domain::RolloutState::stopped;
-      rollout.reason = decision.reason;
-      rollout.ended = now;
-      if (auto noted = note_stop(store, rollout, now); !noted) return std::move(noted).error();
+      if (auto stopped = stop(store, rollout, decision.reason, now); !stopped)
+        return std::move(stopped).error();
       break;
     case Kind::schedule:
       // Of a ring that is away as a whole somebody may still come: after a restart of the backend, say.
@@ -47,6 +101,11 @@ Result<bool> carry_out(store::Store& store, domain::Rollout& rollout, const doma
       if (auto begun = store.begin_ring(rollout, now); !begun) return std::move(begun).error();
       break;
     case Kind::finish:
+      if (rollout.is_change()) {
+        if (auto finished = finish_change(store, rollout, now, news); !finished)
+          return std::move(finished).error();
+        break;
+      }
       rollout.state = domain::RolloutState::done;
       rollout.ended = now;
       break;
@@ -70,6 +129,90 @@ Result<std::vector<domain::RolloutTarget>> mark_unresponsive(store::Store& store
   return store.mark_lost(rollout, before);
 }
 
+// The states that a change is about.
+Result<std::set<std::string, std::less<>>> states_of(store::Store& store, const domain::Rollout& rollout) {
+  std::set<std::string, std::less<>> ids;
+  std::string recipe = rollout.change.recipe;
+  std::optional<std::int64_t> revision = rollout.change.to_revision;
+  if (rollout.change.assignment != 0) {
+    auto assignment = store.find_assignment(rollout.change.assignment);
+    // One that was removed has none: what goes wrong then is whatever fails.
+    if (!assignment && assignment.error().code() == ErrorCode::not_found) return ids;
+    if (!assignment) return std::move(assignment).error();
+    recipe = assignment->recipe;
+    revision = assignment->revision;
+  }
+  auto found = store.find_revision(recipe, revision);
+  if (!found) return std::move(found).error();
+  auto states = domain::read_states(found->states);
+  if (!states) return std::move(states).error();
+  ids.insert((*states)->ids.begin(), (*states)->ids.end());
+  return ids;
+}
+
+// What machines have shown of a change since the last look.
+Result<void> judge(store::Store& store, const domain::Rollout& rollout, domain::Millis now) {
+  auto found = store.change_evidence(rollout);
+  if (!found) return std::move(found).error();
+  if (found->empty()) return {};
+  auto own = states_of(store, rollout);
+  if (!own) return std::move(own).error();
+  for (const domain::ChangeEvidence& evidence : *found) {
+    auto verdict = domain::judge_change(evidence, *own);
+    if (!verdict) continue;
+    if (verdict->phase == domain::kFailed)
+      if (auto failed = store.find_failed_state(evidence.instance);
+          failed && *failed && !(*failed)->comment.empty() && own->contains((*failed)->state_id))
+        verdict->error =
+            "state '" + (*failed)->state_id + "' " + (*failed)->outcome + ": " + (*failed)->comment;
+    if (auto closed = store.close_change(rollout.number, evidence.instance, *verdict, now); !closed)
+      return closed;
+  }
+  return {};
+}
+
+// The machines whose turn it is get the change: their rows say so first, then they are placed.
+Result<void> give_due(store::Store& store, domain::Rollout& rollout, domain::Millis now, RolloutNews& news) {
+  auto due = store.due_targets(rollout, now);
+  if (!due) return std::move(due).error();
+  if (due->empty()) return {};
+  std::string reason;
+  const auto tell_all = [&]() -> Result<void> {
+    for (const store::DueTarget& target : *due)
+      if (auto told = store.set_target_phase(rollout.number, target.order.instance, domain::kTold, now);
+          !told)
+        return told;
+    return {};
+  };
+  auto placed = place_or_undo(store, rollout, tell_all, reason);
+  if (!placed) return std::move(placed).error();
+  if (!*placed) {
+    if (auto stopped = stop(store, rollout, std::move(reason), now); !stopped) return stopped;
+    news.changed.push_back(rollout);
+    return store.set_rollout(rollout);
+  }
+  std::set<domain::InstanceKey> changed;
+  for (const fleet::PlacedVersion& each : (*placed)->changed)
+    changed.insert(each.instance);
+  std::unordered_map<std::string, std::string> rejected;
+  for (const fleet::RejectedInstance& each : (*placed)->rejected)
+    rejected.emplace(each.instance_id, each.reason);
+  for (const store::DueTarget& target : *due) {
+    auto instance = store.find_instance(target.order.instance);
+    if (!instance) return std::move(instance).error();
+    if (auto given = store.set_given_version(rollout.number, instance->key, instance->recipe_version); !given)
+      return given;
+    const auto refused = rejected.find(instance->instance_id);
+    domain::ChangeVerdict verdict{.phase = std::string(domain::kTold), .error = ""};
+    if (refused != rejected.end())
+      verdict = {std::string(domain::kRefused), refused->second};
+    else if (!changed.contains(instance->key) && instance->status == "converged")
+      verdict.phase = domain::kConfirmed;  // it runs the very same already
+    if (auto closed = store.close_change(rollout.number, instance->key, verdict, now); !closed) return closed;
+  }
+  return deliver(store, std::move(**placed), news);
+}
+
 // Those whose turn it is and who are connected; from now on they count as told.
 Result<std::vector<domain::UpdateOrder>> take_due(store::Store& store, const domain::Rollout& rollout,
                                                   domain::Millis now) {
@@ -87,10 +230,14 @@ Result<std::vector<domain::UpdateOrder>> take_due(store::Store& store, const dom
 
 Result<void> step(store::Store& store, domain::Rollout& rollout, domain::Millis now, const Watch& watch,
                   RolloutNews& news) {
+  if (rollout.is_change())
+    if (auto judged = judge(store, rollout, now); !judged) return judged;
   auto lost = mark_unresponsive(store, rollout, now, watch);
   if (!lost) return std::move(lost).error();
+  // Of a change there is no update to say anything about: its rows do.
   for (domain::RolloutTarget& target : *lost)
-    news.lost.push_back({rollout.app_id, std::move(target.instance_id), rollout.id, rollout.version});
+    if (!rollout.is_change())
+      news.lost.push_back({rollout.app_id, std::move(target.instance_id), rollout.id, rollout.version});
   if (watch.is_settling && rollout.created < watch.since) return {};
   // Rings that nobody can be reached in are passed at once, so there may be more than one step to take.
   for (std::size_t i = 0; i <= 2 * domain::kMostRings && rollout.state == domain::RolloutState::running;
@@ -102,6 +249,7 @@ Result<void> step(store::Store& store, domain::Rollout& rollout, domain::Millis 
     if (!*again) break;
   }
   if (rollout.state != domain::RolloutState::running) return {};
+  if (rollout.is_change()) return give_due(store, rollout, now, news);
   auto orders = take_due(store, rollout, now);
   if (!orders) return std::move(orders).error();
   std::ranges::move(*orders, std::back_inserter(news.orders));
@@ -110,6 +258,7 @@ Result<void> step(store::Store& store, domain::Rollout& rollout, domain::Millis 
 
 // As for one that begins: nobody is told two things at once.
 Result<void> may_resume(store::Store& store, const domain::Rollout& rollout) {
+  if (rollout.is_change()) return {};  // what takes its place ends it
   auto rival = store.conflicting_rollout(rollout);
   if (!rival) return std::move(rival).error();
   if (!rival->empty())
@@ -138,9 +287,9 @@ Result<RolloutNews> step_rollouts(store::Store& store, domain::Millis now, const
     news.any_active = news.any_active || rollout.is_active();
     news.any_pinned = news.any_pinned || rollout.state == domain::RolloutState::pinned;
   }
-  auto states = store.count_rollouts();
-  if (!states) return std::move(states).error();
-  news.states = std::move(*states);
+  auto counts = store.count_rollouts();
+  if (!counts) return std::move(counts).error();
+  news.counts = std::move(*counts);
   return news;
 }
 
@@ -172,13 +321,15 @@ Result<Commanded> command_rollout(store::Store& store, const std::string& id, Ro
       rollout.state = State::running;
       rollout.reason.clear();
       rollout.ended = 0;
+      if (rollout.is_change()) break;  // whoever comes gets what its row says
       if (auto silent = store.unacknowledged_targets(rollout); silent)
         done.orders = std::move(*silent);
       else
         return std::move(silent).error();
       break;
     case RolloutCommand::abort:
-      if (!rollout.is_active() && rollout.state != State::stopped && rollout.state != State::done)
+      if (!rollout.is_active() && rollout.state != State::stopped &&
+          (rollout.is_change() || rollout.state != State::done))
         return refuse("there is nothing to abort");
       rollout.state = State::aborted;
       rollout.reason = "by " + actor;

@@ -2,10 +2,10 @@
 // told and shown comes back: a row first, a frame second.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
+#include "backend/fleet/delivery.hpp"
 #include "backend/store/store.hpp"
 
 namespace backend::rollouts {
@@ -18,9 +18,10 @@ struct RolloutNews {
   std::vector<domain::UpdateOrder> orders;
   std::vector<domain::Rollout> changed;  // those whose state or ring is another one now
   std::vector<UnresponsiveMachine> lost;
-  bool any_active = false;                    // look again soon
-  bool any_pinned = false;                    // look again later
-  std::map<std::string, std::size_t> states;  // all rollouts, by state
+  std::vector<fleet::Delivery> deliveries;  // of changes
+  bool any_active = false;                  // look again soon
+  bool any_pinned = false;                  // look again later
+  domain::RolloutCounts counts;
 };
 
 // Since when this backend sees who is connected. At its start nobody is, which says nothing about them.

@@ -64,7 +64,7 @@ STORE_TEST_CASE("two canaries that roll back stop it; whoever resumes it has see
   REQUIRE(stopped.changed.size() == 1);
   CHECK(bench.state() == "stopped");
   CHECK(bench.rollout().reason == "2 canaries rolled back");
-  CHECK(stopped.states.at("stopped") == 1);
+  CHECK(stopped.counts.at({domain::RolloutKind::version, domain::RolloutState::stopped}) == 1);
   CHECK(must(bench->list_audit({})).items[0].action == "rollout.stop");
   CHECK(bench.step(1000).orders.empty());
 

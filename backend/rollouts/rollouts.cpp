@@ -67,6 +67,7 @@ void Rollouts::tell(const std::vector<domain::UpdateOrder>& orders) {
 void Rollouts::publish(const domain::Rollout& rollout) {
   base::JsonText json;
   json.begin_object().member("app_id", rollout.app_id).member("id", rollout.id);
+  json.member("kind", domain::name_of(rollout.kind));
   json.member("version", rollout.version).member("state", domain::name_of(rollout.state));
   json.member("ring", rollout.ring + 1)
       .member("rings", rollout.rings.size())
@@ -75,8 +76,10 @@ void Rollouts::publish(const domain::Rollout& rollout) {
 }
 
 void Rollouts::take(RolloutNews news) {
-  states_ = std::move(news.states);
+  counts_ = std::move(news.counts);
   tell(news.orders);
+  for (const fleet::Delivery& delivery : news.deliveries)
+    fleet_.deliver(delivery);
   for (const UnresponsiveMachine& lost : news.lost) {
     base::JsonText json;
     json.begin_object().member("app_id", lost.app_id).member("instance_id", lost.instance_id);
@@ -96,9 +99,9 @@ void Rollouts::take(RolloutNews news) {
   }
 }
 
-std::size_t Rollouts::count(domain::RolloutState state) const {
-  const auto found = states_.find(std::string(domain::name_of(state)));
-  return found == states_.end() ? 0 : found->second;
+std::size_t Rollouts::count(domain::RolloutKind kind, domain::RolloutState state) const {
+  const auto found = counts_.find(std::pair(kind, state));
+  return found == counts_.end() ? 0 : found->second;
 }
 
 }  // namespace backend::rollouts

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <chrono>
-#include <map>
 #include <string>
 
 #include "backend/fleet/fleet.hpp"
@@ -29,7 +28,7 @@ class Rollouts {
   void publish(const domain::Rollout& rollout);
 
   // All rollouts that there are, as of the last look.
-  std::size_t count(domain::RolloutState state) const;
+  std::size_t count(domain::RolloutKind kind, domain::RolloutState state) const;
 
  private:
   void take(RolloutNews news);
@@ -43,7 +42,7 @@ class Rollouts {
   domain::Millis clock_offset_;   // of the wall clock against the steady one
   domain::Millis clock_set_ = 0;  // when the wall clock was last seen to jump
   transport::Wake wake_;
-  std::map<std::string, std::size_t> states_;
+  domain::RolloutCounts counts_;
   bool is_stopping_ = false;
 };
 

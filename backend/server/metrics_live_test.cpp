@@ -57,7 +57,7 @@ TEST_CASE("the metrics tell how the machines are, what failed, and what ends whe
   CHECK(value(text, R"(opsbackend_results_total{outcome="failed"})") == 1);
   CHECK(value(text, R"(opsbackend_http_requests_total{code="201"})") == 2);
   CHECK(value(text, R"(opsbackend_http_request_seconds_count{handler="api"})") == 2);
-  CHECK(value(text, R"(opsbackend_rollouts{state="running"})") == 0);
+  CHECK(value(text, R"(opsbackend_rollouts{state="running",kind="version"})") == 0);
   CHECK(value(text, "opsbackend_release_timestamp_expiry_timestamp_seconds") == 1800172800);
   CHECK(value(text, R"(opsbackend_database_bytes{file="main"})") > 0);
   CHECK(value(text, "opsbackend_data_free_bytes") > 0);

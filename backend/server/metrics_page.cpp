@@ -142,12 +142,14 @@ void MetricsPage::add_store(std::vector<Gauge>& gauges) const {
 void MetricsPage::add_work(std::vector<Gauge>& gauges) const {
   using domain::RolloutState;
   const api::Context& context = sources_.context;
-  for (const RolloutState state : {RolloutState::running, RolloutState::paused, RolloutState::stopped,
-                                   RolloutState::done, RolloutState::aborted})
-    gauges.push_back({.name = "opsbackend_rollouts",
-                      .help = "Rollouts by state; stopped: by themselves.",
-                      .value = as_double(context.rollouts.count(state)),
-                      .labels = label("state", domain::name_of(state))});
+  for (const domain::RolloutKind kind : domain::kRolloutKinds)
+    for (const RolloutState state : {RolloutState::running, RolloutState::paused, RolloutState::stopped,
+                                     RolloutState::done, RolloutState::aborted})
+      gauges.push_back(
+          {.name = "opsbackend_rollouts",
+           .help = "Rollouts by state and by what is rolled out; stopped: by themselves.",
+           .value = as_double(context.rollouts.count(kind, state)),
+           .labels = label("state", domain::name_of(state)) + "," + label("kind", domain::name_of(kind))});
   gauges.push_back({.name = "opsbackend_connections",
                     .help = "Open connections of all kinds.",
                     .value = as_double(sources_.http.connections())});

@@ -1,5 +1,6 @@
 #include "base/values/json.hpp"
 #include "base/values/json_text.hpp"
+#include "ctl/commands/change_rollouts.hpp"
 #include "ctl/commands/commands.hpp"
 #include "ctl/fields.hpp"
 #include "ctl/output/show.hpp"
@@ -16,6 +17,14 @@ using base::Value;
 Cell trust_cell(const Value& app) {
   const std::string trust = text_field(app, "trust_self_reported");
   return trust.empty() || trust == "off" ? Cell{trust} : Cell{trust, terminal::Style::yellow};
+}
+
+// How changes go out: "10,50,100", or "at once".
+std::string pace_text(const Value& app) {
+  std::string text;
+  for (const Value& part : items_field(app, "rings"))
+    text += (text.empty() ? "" : ",") + text_of(part);
+  return text.empty() ? "at once" : text;
 }
 
 // "web1, web2"; of many the backend names the first.
@@ -35,12 +44,13 @@ base::Result<int> app_list_command(Session& session) {
   if (!apps) return std::move(apps).error();
   const Instant at = now();
   show_list(
-      session, *apps, Table({"APP", "REPORTS", "AGENT VERSION", "RELIES ON WORDS", "CREATED"}),
+      session, *apps, Table({"APP", "REPORTS", "AGENT VERSION", "RELIES ON WORDS", "CHANGES", "CREATED"}),
       [&](const base::Value& app) {
         return std::vector<Cell>{{text_field(app, "app_id")},
                                  {text_field(app, "report")},
                                  {text_field(app, "agent_version")},
                                  trust_cell(app),
+                                 {pace_text(app)},
                                  {age_text(field(app, "created"), at)}};
       },
       "there are no apps; 'opsctl app create NAME' makes one");
@@ -67,6 +77,11 @@ base::Result<int> app_create_command(Session& session) {
   if (!version.empty()) body.member("agent_version", version == "none" ? "" : version);
   if (!session.options.trust_self_reported.empty())
     body.member("trust_self_reported", session.options.trust_self_reported);
+  if (!session.options.rings.empty()) {
+    auto rings = rings_json(session.options.rings);
+    if (!rings) return std::move(rings).error();
+    body.key("rings").json(*rings);
+  }
   request.body = body.end_object().take();
   auto reply = session.api.send(request);
   if (!reply) return std::move(reply).error();
@@ -98,7 +113,8 @@ base::Result<int> app_show_command(Session& session) {
   }
   session.console.out.line(terminal::printable(
       "App '" + text_field(root, "app_id") + "' reports " + text_field(root, "report") +
-      "; what its machines say of themselves counts: " + text_field(root, "trust_self_reported") + "."));
+      "; what its machines say of themselves counts: " + text_field(root, "trust_self_reported") +
+      "; changes go out: " + pace_text(root) + "."));
   Table table({"WHAT", "RECIPE", "SELECTOR", ">NOW", ">IF OFF", "LOSES", "GAINS", "CLAIMED BY"});
   for (const Value& each : items_field(dependences, "items")) {
     table.add({{text_field(each, "kind") + " " + text_field(each, "assignment")},

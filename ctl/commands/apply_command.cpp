@@ -34,6 +34,7 @@ Result<Reply> send(Session& session, const ApplyCall& call) {
   base::JsonText body;
   body.begin_object().member("set", call.set).key("items").json(call.items.json);
   body.member("prune", session.options.prune).member("dry_run", call.dry_run);
+  if (session.options.at_once) body.member("now", true);
   body.optional("expected", call.expected);
   return session.api.send({.method = "POST", .path = "/apply", .body = body.end_object().take()});
 }
@@ -63,7 +64,8 @@ void show_changes(Session& session, const Value& answer) {
            "app " + text_field(each, "app_id") + ": report " + text_field(each, "report") +
                ", agent version " +
                (text_field(each, "agent_version").empty() ? "any" : text_field(each, "agent_version")) +
-               ", trust self-reported " + text_field(each, "trust_self_reported"));
+               ", trust self-reported " + text_field(each, "trust_self_reported") + ", changes " +
+               (items_field(each, "rings").empty() ? "at once" : "ring by ring"));
   for (const Value& each : items_field(answer, "recipes"))
     if (const std::string change = text_field(each, "change"); change != "none")
       line(change, "recipe " + text_field(each, "name") + ": revision " + text_field(each, "revision") +

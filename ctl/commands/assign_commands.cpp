@@ -1,6 +1,7 @@
 #include "base/text.hpp"
 #include "base/values/json.hpp"
 #include "base/values/json_text.hpp"
+#include "ctl/commands/change_rollouts.hpp"
 #include "ctl/commands/commands.hpp"
 #include "ctl/commands/convergence.hpp"
 #include "ctl/fields.hpp"
@@ -17,7 +18,7 @@ using base::Result;
 using base::Value;
 
 // The fields of an assignment: those that the options give, over those that it has.
-std::string body_of(const Options& options, const Value& current) {
+std::string body_of(const Options& options, const Value& current, const std::string& terms) {
   base::JsonText body;
   body.begin_object();
   const auto add_text = [&](std::string_view name, const std::string& given) {
@@ -41,6 +42,7 @@ std::string body_of(const Options& options, const Value& current) {
   add_number("order", options.order);
   add_text("on_change", options.on_change);
   add_number("round_delay_s", options.round_delay);
+  if (!terms.empty()) body.key("rollout").json(terms);
   return body.end_object().take();
 }
 
@@ -58,11 +60,15 @@ Result<int> show_placed(Session& session, const Value& assignment, std::string_v
         count_text(static_cast<std::size_t>(number_field(assignment, "matched")), "machine") + " matched, " +
         std::to_string(number_field(assignment, "changed")) + " changed."));
     session.console.out.flush();
+    show_rollouts(session, assignment);
   }
   if (const std::string notice = text_field(assignment, "notice"); !notice.empty())
     session.console.warn(terminal::printable(notice));
   show_warnings(session, assignment);
   if (!session.options.wait) return kOk;
+  auto followed = follow_rollouts(session, assignment);
+  if (!followed) return std::move(followed).error();
+  if (*followed) return **followed;
   return wait_for_convergence(
       session, {{.app = text_field(assignment, "app_id"), .selector = text_field(assignment, "selector")}});
 }
@@ -98,8 +104,10 @@ Result<int> assign_list_command(Session& session) {
 
 Result<int> assign_create_command(Session& session) {
   if (auto selector = required_selector(session.options); !selector) return std::move(selector).error();
-  auto reply =
-      session.api.send({.method = "POST", .path = "/assignments", .body = body_of(session.options, Value())});
+  auto terms = rollout_terms(session.options);
+  if (!terms) return std::move(terms).error();
+  auto reply = session.api.send(
+      {.method = "POST", .path = "/assignments", .body = body_of(session.options, Value(), *terms)});
   if (!reply) return std::move(reply).error();
   return show_placed(session, reply->document.root(), "Created");
 }
@@ -107,11 +115,13 @@ Result<int> assign_create_command(Session& session) {
 Result<int> assign_edit_command(Session& session) {
   auto path = path_of(session.options.arguments.front());
   if (!path) return std::move(path).error();
+  auto terms = rollout_terms(session.options);
+  if (!terms) return std::move(terms).error();
   auto current = session.api.send({.path = *path});
   if (!current) return std::move(current).error();
   auto reply = session.api.send({.method = "PUT",
                                  .path = *path,
-                                 .body = body_of(session.options, current->document.root()),
+                                 .body = body_of(session.options, current->document.root(), *terms),
                                  .if_match = current->etag});
   if (!reply) return std::move(reply).error();
   return show_placed(session, reply->document.root(), "Changed");
@@ -122,12 +132,22 @@ Result<int> assign_remove_command(Session& session) {
   if (!path) return std::move(path).error();
   auto current = session.api.send({.path = *path});
   if (!current) return std::move(current).error();
-  auto reply = session.api.send({.method = "DELETE", .path = *path, .if_match = current->etag});
+  auto terms = rollout_terms(session.options);
+  if (!terms) return std::move(terms).error();
+  Parameters parameters;
+  if (!terms->empty()) parameters.emplace_back("rollout", *terms);
+  auto reply = session.api.send(
+      {.method = "DELETE", .path = *path, .parameters = std::move(parameters), .if_match = current->etag});
   if (!reply) return std::move(reply).error();
   if (show_document(session, reply->document.root())) return kOk;
   const Value& changed = field(reply->document.root(), "changed");
   session.console.out.line("Removed assignment " + session.options.arguments.front() +
                            (changed.is_null() ? "." : "; " + text_of(changed) + " changed."));
+  show_rollouts(session, reply->document.root());
+  if (!session.options.wait) return kOk;
+  auto followed = follow_rollouts(session, reply->document.root());
+  if (!followed) return std::move(followed).error();
+  if (*followed) return **followed;
   return kOk;
 }
 

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "base/values/json.hpp"
 #include "base/values/json_text.hpp"
+#include "ctl/commands/change_rollouts.hpp"
 #include "ctl/commands/commands.hpp"
 #include "ctl/commands/convergence.hpp"
 #include "ctl/fields.hpp"
@@ -123,10 +124,14 @@ Result<int> show_pushed(Session& session, const std::string& name, const Reply& 
           ", " + count_text(static_cast<std::size_t>(number_field(root, "affected")), "machine") +
           " affected.");
     session.console.out.flush();
+    show_rollouts(session, root);
   }
   show_warnings(session, root);
   show_pinned(session, root);
   if (!session.options.wait) return kOk;
+  auto followed = follow_rollouts(session, root);
+  if (!followed) return std::move(followed).error();
+  if (*followed) return **followed;
   auto groups = followers(session, name);
   if (!groups) return std::move(groups).error();
   return wait_for_convergence(session, *groups);
@@ -145,6 +150,9 @@ Result<int> recipe_push_command(Session& session) {
   Parameters parameters;
   if (!session.options.owner.empty()) parameters.emplace_back("owner", session.options.owner);
   if (!session.options.message.empty()) parameters.emplace_back("message", session.options.message);
+  auto terms = rollout_terms(session.options);
+  if (!terms) return std::move(terms).error();
+  if (!terms->empty()) parameters.emplace_back("rollout", *terms);
   auto reply =
       session.api.send({.method = "POST",
                         .path = path_of(name) + "/revisions",
@@ -170,6 +178,9 @@ Result<int> recipe_rollback_command(Session& session) {
   }
   if (!options.owner.empty()) body.member("owner", options.owner);
   if (!options.message.empty()) body.member("message", options.message);
+  auto terms = rollout_terms(options);
+  if (!terms) return std::move(terms).error();
+  if (!terms->empty()) body.key("rollout").json(*terms);
   auto reply = session.api.send(
       {.method = "POST", .path = path_of(name) + "/rollback", .body = body.end_object().take()});
   if (!reply) return std::move(reply).error();

@@ -1,8 +1,9 @@
-// Updates of agents: rollouts, and how they go.
+// Updates of agents, and rollouts of all kinds: how they go.
 #include <thread>
 
 #include "base/text.hpp"
 #include "base/values/json_text.hpp"
+#include "ctl/commands/change_rollouts.hpp"
 #include "ctl/commands/commands.hpp"
 #include "ctl/fields.hpp"
 #include "ctl/output/show.hpp"
@@ -80,60 +81,6 @@ std::string hint(const std::string& id, std::string_view what) {
   return "'opsctl rollout show " + terminal::printable(id) + "' " + std::string(what);
 }
 
-// Follows it until it ends.
-Result<int> follow(Session& session, const std::string& id) {
-  const auto end = std::chrono::steady_clock::now() +
-                   std::chrono::seconds(session.options.timeout.value_or(kRolloutPatience));
-  std::string last;
-  while (true) {
-    auto reply = session.api.send({.path = path_of(id), .parameters = {{"limit", "1"}}});
-    if (!reply) return std::move(reply).error();
-    const Value& rollout = reply->document.root();
-    const std::string state = text_field(rollout, "state");
-    const std::string status = standing_text(rollout);
-    const std::string line = status.empty() ? state : state + ", " + status;
-    if (line != last && session.options.format == Format::table)
-      session.console.out.line(terminal::printable(line));
-    last = line;
-    if (state != "running" && state != "paused") {
-      const bool is_done = state == "done";
-      if (!show_document(session, rollout)) {
-        session.console.out.line(headline(rollout));
-        if (!is_done) session.console.out.line(hint(id, "says what each machine has reported."));
-      }
-      return is_done ? kOk : kFailed;
-    }
-    if (std::chrono::steady_clock::now() >= end) {
-      session.console.complain("the rollout is not done yet; it goes on, " + hint(id, "says how"));
-      return kFailed;
-    }
-    std::this_thread::sleep_for(kBetweenLooks);
-  }
-}
-
-Result<void> add_seconds(base::JsonText& body, std::string_view member, const std::string& text,
-                         std::string_view option) {
-  if (text.empty()) return {};
-  // Nothing at all is fine here.
-  auto time = text == "0" || text == "0s" ? Result<std::chrono::seconds>(std::chrono::seconds(0))
-                                          : parse_duration(text, option);
-  if (!time) return std::move(time).error();
-  body.member(member, time->count());
-  return {};
-}
-
-Result<void> add_rings(base::JsonText& body, const std::string& text) {
-  if (text.empty()) return {};
-  body.key("rings").begin_list();
-  for (const std::string_view part : base::split(text, ',')) {
-    const auto number = base::parse_integer(base::trim(part));
-    if (!number) return Error(ErrorCode::invalid, "--rings must be percentages with commas, like 10,50,100");
-    body.value(*number);
-  }
-  body.end_list();
-  return {};
-}
-
 // What made it stop: what machines have reported, for a person to judge.
 void show_evidence(Session& session, const Value& rollout, Instant at) {
   const auto evidence = items_field(rollout, "evidence");
@@ -150,6 +97,75 @@ void show_evidence(Session& session, const Value& rollout, Instant at) {
   const std::string id = text_field(rollout, "id");
   session.console.out.line(terminal::printable("If you do not believe them: 'opsctl rollout exclude " + id +
                                                names + "', then 'opsctl rollout resume " + id + "'."));
+}
+
+// How the machines that have it get back what they had.
+void show_way_back(Session& session, const Value& rollout) {
+  const std::string recipe = text_field(field(rollout, "change"), "recipe");
+  if (!recipe.empty())
+    session.console.out.line(terminal::printable("'opsctl recipe rollback " + recipe + "' gives revision " +
+                                                 text_field(field(rollout, "change"), "from_revision") +
+                                                 " back to those who have the new one."));
+}
+
+}  // namespace
+
+// Follows it until it ends.
+Result<int> follow_rollout(Session& session, const std::string& id, FollowedAs as) {
+  const auto end = std::chrono::steady_clock::now() +
+                   std::chrono::seconds(session.options.timeout.value_or(kRolloutPatience));
+  std::string last;
+  while (true) {
+    auto reply = session.api.send({.path = path_of(id), .parameters = {{"limit", "1"}}});
+    if (!reply) return std::move(reply).error();
+    const Value& rollout = reply->document.root();
+    const std::string state = text_field(rollout, "state");
+    const std::string status = standing_text(rollout);
+    const std::string line = status.empty() ? state : state + ", " + status;
+    if (line != last && session.options.format == Format::table)
+      session.console.out.line(terminal::printable(line));
+    last = line;
+    if (state != "running" && state != "paused") {
+      const bool is_done = state == "done";
+      if (as == FollowedAs::sequel && session.options.format != Format::table) {
+        session.console.err.line(headline(rollout));
+      } else if (!show_document(session, rollout)) {
+        session.console.out.line(headline(rollout));
+        show_evidence(session, rollout, now());
+        if (!is_done) {
+          session.console.out.line(hint(id, "says what each machine has reported."));
+          show_way_back(session, rollout);
+        }
+      }
+      return is_done ? kOk : kFailed;
+    }
+    if (std::chrono::steady_clock::now() >= end) {
+      session.console.complain("the rollout is not done yet; it goes on, " + hint(id, "says how"));
+      return kFailed;
+    }
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
+
+namespace {
+
+Result<void> add_seconds(base::JsonText& body, std::string_view member, const std::string& text,
+                         std::string_view option) {
+  if (text.empty()) return {};
+  // Nothing at all is fine here.
+  auto time = text == "0" || text == "0s" ? Result<std::chrono::seconds>(std::chrono::seconds(0))
+                                          : parse_duration(text, option);
+  if (!time) return std::move(time).error();
+  body.member(member, time->count());
+  return {};
+}
+
+Result<void> add_rings(base::JsonText& body, const std::string& text) {
+  if (text.empty()) return {};
+  auto rings = rings_json(text);
+  if (!rings) return std::move(rings).error();
+  body.key("rings").json(*rings);
+  return {};
 }
 
 Result<int> command(Session& session, std::string_view verb) {
@@ -196,7 +212,7 @@ Result<int> update_command(Session& session) {
     session.console.out.line(terminal::printable(text + "."));
     if (!options.wait && machines > 0) session.console.out.line(hint(id, "says how it goes."));
   }
-  if (options.wait) return follow(session, id);
+  if (options.wait) return follow_rollout(session, id);
   show_document(session, root);
   return kOk;
 }
@@ -209,7 +225,7 @@ Result<int> rollout_list_command(Session& session) {
   const Instant at = now();
   show_list(
       session, *rollouts,
-      Table({"ROLLOUT", "VERSION", "STATE", "RING", ">MACHINES", "APP", "TO", "STARTED", "WHY"}),
+      Table({"ROLLOUT", "WHAT", "STATE", "RING", ">MACHINES", "APP", "TO", "STARTED", "WHY"}),
       [&](const Value& each) {
         return std::vector<Cell>{{text_field(each, "id"), terminal::Style::bold},
                                  {text_field(each, "version")},
@@ -221,12 +237,13 @@ Result<int> rollout_list_command(Session& session) {
                                  {age_text(field(each, "created"), at)},
                                  {text_field(each, "reason")}};
       },
-      "there are no rollouts; 'opsctl update VERSION --to SELECTOR' makes one");
+      "there are no rollouts; 'opsctl update VERSION --to SELECTOR' and 'opsctl recipe push FILE --rings "
+      "10,50,100' make one");
   return kOk;
 }
 
 Result<int> rollout_show_command(Session& session) {
-  if (session.options.wait) return follow(session, session.options.arguments.front());
+  if (session.options.wait) return follow_rollout(session, session.options.arguments.front());
   // A page of the machines repeats what the rollout is.
   auto listing = session.api.list(path_of(session.options.arguments.front()), {},
                                   session.options.limit.value_or(kMostMachines));
@@ -256,6 +273,8 @@ Result<int> rollout_show_command(Session& session) {
   }
   if (!rings.empty()) session.console.out.write(rings.text(session.console.paint, output_width()));
   show_evidence(session, root, at);
+  if (text_field(root, "state") == "stopped" || text_field(root, "state") == "aborted")
+    show_way_back(session, root);
   Table table({"MACHINE", "RING", "PHASE", "HEARD", "ERROR"});
   for (const Value& each : listing->items)
     table.add({{text_field(each, "instance_id"), terminal::Style::bold},

@@ -17,38 +17,47 @@ int run_apply(const terminal::CommandLine& line, terminal::Console& console) {
 }
 
 constexpr std::array kRecipeCommands{
-    CommandRow{.name = "recipe push",
-               .arguments = "[NAME] FILE",
-               .least = 1,
-               .most = 2,
-               .argument_kind = ValueKind::file,
-               .options = "message owner wait timeout",
-               .summary = "upload a new revision of a recipe",
-               .description = "The backend checks the recipe as agents do and lists all problems with line "
-                              "and column. Machines that "
-                              "follow the newest revision get it at once. Without NAME the recipe is called "
-                              "as the file is. FILE may "
-                              "be - for standard input, with a NAME. A recipe that belongs to another scope "
-                              "than yours is pushed only with --owner, which says whose it is: all who have "
-                              "that scope read what you push. Assignments that are pinned to an earlier "
-                              "revision do not get it; they are named.",
-               .examples = "opsctl recipe push web.yaml\n"
-                           "opsctl recipe push web site/web.yaml --message 'more workers' --wait",
-               .run = with_server<recipe_push_command>},
-    CommandRow{.name = "recipe rollback",
-               .arguments = "NAME",
-               .least = 1,
-               .most = 1,
-               .argument_kind = ValueKind::text,
-               .options = "to message owner wait timeout",
-               .summary = "make an earlier revision the newest",
-               .description =
-                   "Pushes the content of an earlier revision once more: as a new revision, checked, noted "
-                   "and delivered as a push is. Without --to it is the revision before the newest, so a "
-                   "second rollback undoes the first. 'opsctl recipe list NAME' shows the revisions.",
-               .examples = "opsctl recipe rollback web --wait\n"
-                           "opsctl recipe rollback web --to 4 --message 'the new one leaks'",
-               .run = with_server<recipe_rollback_command>},
+    CommandRow{
+        .name = "recipe push",
+        .arguments = "[NAME] FILE",
+        .least = 1,
+        .most = 2,
+        .argument_kind = ValueKind::file,
+        .options = "message owner now rings canary canaries may-fail pause jitter silence wait timeout",
+        .summary = "upload a new revision of a recipe",
+        .description = "The backend checks the recipe as agents do and lists all problems with line "
+                       "and column. Machines that "
+                       "follow the newest revision get it: all at once, or ring by ring, as their app "
+                       "says ('opsctl app create --rings') or these options. A rollout stops by itself "
+                       "when machines fail with the new revision; with --wait it is followed, exit "
+                       "status 1 when it has stopped. Without NAME the recipe is called "
+                       "as the file is. FILE may "
+                       "be - for standard input, with a NAME. A recipe that belongs to another scope "
+                       "than yours is pushed only with --owner, which says whose it is: all who have "
+                       "that scope read what you push. Assignments that are pinned to an earlier "
+                       "revision do not get it; they are named.",
+        .examples = "opsctl recipe push web.yaml\n"
+                    "opsctl recipe push web site/web.yaml --message 'more workers' --wait\n"
+                    "opsctl recipe push web.yaml --rings 10,50,100 --canary zone=test --pause 15m --wait\n"
+                    "opsctl recipe push web.yaml --now",
+        .run = with_server<recipe_push_command>},
+    CommandRow{
+        .name = "recipe rollback",
+        .arguments = "NAME",
+        .least = 1,
+        .most = 1,
+        .argument_kind = ValueKind::text,
+        .options = "to message owner now rings canary canaries may-fail pause jitter silence wait timeout",
+        .summary = "make an earlier revision the newest",
+        .description =
+            "Pushes the content of an earlier revision once more: as a new revision, checked, noted "
+            "and delivered as a push is. Without --to it is the revision before the newest, so a "
+            "second rollback undoes the first. Of a revision that is being rolled out it is the one from "
+            "before: that takes the rollout's place, and the machines that have the new one go back at "
+            "once. Else it goes out as a push does. 'opsctl recipe list NAME' shows the revisions.",
+        .examples = "opsctl recipe rollback web --wait\n"
+                    "opsctl recipe rollback web --to 4 --message 'the new one leaks'",
+        .run = with_server<recipe_rollback_command>},
     CommandRow{.name = "recipe list",
                .arguments = "[NAME]",
                .most = 1,
@@ -106,27 +115,33 @@ constexpr std::array kRecipeCommands{
                .description = "",
                .examples = "opsctl assign list",
                .run = with_server<assign_list_command>},
-    CommandRow{.name = "assign create",
-               .arguments = "RECIPE",
-               .least = 1,
-               .most = 1,
-               .argument_kind = ValueKind::text,
-               .options = "app selector instance revision order on-change round-delay wait timeout",
-               .summary = "give a recipe to machines",
-               .description = "All machines that the selector matches, now or later, get the recipe. Says "
-                              "how many that is and how "
-                              "many of them change. Refused when a machine would wait for a state that "
-                              "nobody has, or when machines "
-                              "would wait for each other.",
-               .examples = "opsctl assign create base -l '*'\n"
-                           "opsctl assign create web -l role=web --order 10 --wait",
-               .run = with_server<assign_create_command>},
+    CommandRow{
+        .name = "assign create",
+        .arguments = "RECIPE",
+        .least = 1,
+        .most = 1,
+        .argument_kind = ValueKind::text,
+        .options = "app selector instance revision order on-change round-delay now rings canary canaries "
+                   "may-fail pause jitter silence wait timeout",
+        .summary = "give a recipe to machines",
+        .description = "All machines that the selector matches, now or later, get the recipe. Says "
+                       "how many that is and how "
+                       "many of them change. Refused when a machine would wait for a state that "
+                       "nobody has, or when machines "
+                       "would wait for each other. --rings, or the app, makes it go out ring by ring, as "
+                       "'opsctl recipe push' does.",
+        .examples = "opsctl assign create base -l '*'\n"
+                    "opsctl assign create base -l '*' --rings 10,50,100 --wait\n"
+                    "opsctl assign create web -l role=web --order 10 --wait",
+        .run = with_server<assign_create_command>},
     CommandRow{.name = "assign edit",
                .arguments = "ID",
                .least = 1,
                .most = 1,
                .argument_kind = ValueKind::text,
-               .options = "recipe selector instance revision order on-change round-delay wait timeout",
+               .options =
+                   "recipe selector instance revision order on-change round-delay now rings canary canaries "
+                   "may-fail pause jitter silence wait timeout",
                .summary = "change an assignment",
                .description = "What is not given stays as it is.",
                .examples = "opsctl assign edit 3 --revision 7\n"
@@ -137,13 +152,14 @@ constexpr std::array kRecipeCommands{
                .least = 1,
                .most = 1,
                .argument_kind = ValueKind::text,
+               .options = "now rings canary canaries may-fail pause jitter silence wait timeout",
                .summary = "take an assignment back",
                .description = "The machines no longer run the recipe; what it has done stays done.",
                .examples = "opsctl assign remove 3",
                .run = with_server<assign_remove_command>},
     CommandRow{
         .name = "apply",
-        .options = "file set prune dry-run exit-code yes wait timeout json",
+        .options = "file set prune dry-run exit-code yes now wait timeout json",
         .summary = "change recipes, assignments and apps together, as files describe them",
         .description =
             "All or nothing, and placed as one: each machine gets one new version with the whole change, "
@@ -152,6 +168,9 @@ constexpr std::array kRecipeCommands{
             "done; if something has changed by then, it is refused. The same files again change nothing. "
             "--prune removes assignments that an earlier apply of the same set has made and that are in no "
             "file any more; what was made in another way stays, and so do recipes and apps. "
+            "All machines get it at once; where the changes of an app go ring by ring, that is refused for "
+            "50 "
+            "machines or more without --now. "
             "docs/backend.md, \"Several changes as one\", has the format of the files.",
         .examples = "opsctl apply -f site --dry-run --exit-code\n"
                     "opsctl apply -f site --prune --wait\n"

@@ -30,7 +30,9 @@ constexpr std::array kUpdateCommands{
     CommandRow{.name = "rollout list",
                .options = "app limit",
                .summary = "list the rollouts, newest first",
-               .description = "What 'opsctl update' has started, and the pinned versions of apps.",
+               .description =
+                   "Updates of agents, changes of recipes and assignments that go out ring by ring, "
+                   "and the pinned versions of apps.",
                .examples = "opsctl rollout list",
                .run = with_server<rollout_list_command>},
     CommandRow{.name = "rollout show",

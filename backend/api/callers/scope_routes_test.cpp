@@ -334,7 +334,10 @@ const std::vector<Row>& rows() {
        kHidden, kHidden, kFine},
       {"POST /rollouts/{id}/resume",
        [](World& world, Side side) { return Made{"/rollouts/" + world.rollout(side, true) + "/resume"}; },
-       kNo, kNo, kHidden, kFine},
+       kNo,
+       {403, 404},
+       kHidden,
+       kFine},  // of a version: an admin's
       {"POST /rollouts/{id}/exclude",
        [](World& world, Side side) {
          const std::string id = world.rollout(side);
@@ -342,7 +345,10 @@ const std::vector<Row>& rows() {
          return Made{"/rollouts/" + id + "/exclude",
                      R"({"instances":[")" + shown.text("items.0.instance_id") + "\"]}"};
        },
-       kNo, kNo, kHidden, kFine},
+       kNo,
+       {403, 404},
+       kHidden,
+       kFine},
       {"POST /rollouts/{id}/abort",
        [](World& world, Side side) { return Made{"/rollouts/" + world.rollout(side) + "/abort"}; }, kNo,
        kHidden, kHidden, kFine},

@@ -1,6 +1,9 @@
 #include "backend/api/changes/app_changes.hpp"
 
+#include <iterator>
+
 #include "backend/api/changes.hpp"
+#include "backend/api/changes/change_terms.hpp"
 #include "backend/api/names.hpp"
 #include "backend/store/inventory/apps.hpp"
 
@@ -30,6 +33,10 @@ AppEdit read_app_edit(Fields& fields, std::string app_id) {
     app.trust = domain::self_trust_of(given);
     if (!app.trust) fields.complain("trust_self_reported", "must be one of: off named all");
   }
+  if (const base::Value* rings = fields.value("rings")) {
+    const bool is_at_once = rings->is_list() && rings->items().empty();
+    app.rings = is_at_once ? std::vector<int>() : read_per_cent(fields, "rings", *rings);
+  }
   check_name(fields, "app_id", app.app_id);
   return app;
 }
@@ -39,18 +46,21 @@ base::Result<PutApp> put_app(store::Store& store, const AppEdit& wanted, const s
   const auto before = store.find_app(wanted.app_id);
   if (!before && before.error().code() != base::ErrorCode::not_found) return before.error();
   domain::App app = before ? *before : domain::App{.app_id = wanted.app_id, .report = default_report};
+  if (!before) app.rings.assign(std::begin(domain::kChangeRings), std::end(domain::kChangeRings));
   app.report = wanted.report.value_or(app.report);
   app.agent_version = wanted.agent_version.value_or(app.agent_version);
   app.trust = wanted.trust.value_or(app.trust);
+  app.rings = wanted.rings.value_or(app.rings);
   const bool is_same = before && before->report == app.report && before->agent_version == app.agent_version &&
-                       before->trust == app.trust;
+                       before->trust == app.trust && before->rings == app.rings;
   if (is_same && always == PutAlways::no) return PutApp{.app = std::move(app)};
   auto put = store::put_app(store, app, edit, domain::now_millis());
   if (!put) return std::move(put).error();
   auto noted = audit(store, actor, before ? "app.edit" : "app.create", app.app_id,
                      "report=" + app.report +
                          (app.agent_version.empty() ? "" : " agent_version=" + app.agent_version) +
-                         " trust_self_reported=" + std::string(domain::name_of(app.trust)));
+                         " trust_self_reported=" + std::string(domain::name_of(app.trust)) +
+                         " rings=" + domain::rings_text(app.rings));
   if (!noted) return std::move(noted).error();
   return PutApp{.app = std::move(*put),
                 .is_new = !before,

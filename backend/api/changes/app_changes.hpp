@@ -18,7 +18,16 @@ struct AppEdit {
   std::string app_id;
   std::optional<std::string> report, agent_version;
   std::optional<domain::SelfTrust> trust;
+  std::optional<std::vector<int>> rings = {};
 };
+
+// "rings": the percentages by which changes of the app go out; none: to all at once.
+inline void add_app_rings(base::JsonText& json, const domain::App& app) {
+  json.key("rings").begin_list();
+  for (const int part : app.rings)
+    json.value(part);
+  json.end_list();
+}
 
 // Complains about what is wrong.
 AppEdit read_app_edit(Fields& fields, std::string app_id);

@@ -9,6 +9,7 @@
 #include "backend/api/callers/self_reports.hpp"
 #include "backend/api/changes/assignment_changes.hpp"
 #include "backend/domain/access/ownership.hpp"
+#include "backend/rollouts/change_rollout.hpp"
 #include "backend/store/inventory/recipes.hpp"
 
 namespace backend::api {
@@ -285,12 +286,15 @@ class Application {
     fleet::Placed all;
     std::vector<domain::InstanceKey> also;
     for (const auto& [app, changes] : changes_) {
+      if (auto ended = end_held(app, changes); !ended) return ended;
+      if (is_refused()) continue;
       auto placed = fleet::place_app(store_, app, std::span(changes));
       if (!placed) {
         const Error conflict = as_conflict(std::move(placed).error());
         if (auto noted = refuse(conflict, "in app " + app, ""); !noted) return noted;
         continue;
       }
+      if (auto paced = check_pace(app, placed->changed.size()); !paced) return paced;
       std::ranges::move(placed->changed, std::back_inserter(all.changed));
       std::ranges::move(placed->rejected, std::back_inserter(all.rejected));
       if (!replaced_.contains(app)) continue;
@@ -303,6 +307,43 @@ class Application {
     if (!delivery) return std::move(delivery).error();
     result_.delivery = std::move(*delivery);
     return warn();
+  }
+
+  // What is changed here takes the place of a rollout of the same that has stopped; one that runs is in the
+  // way.
+  Result<void> end_held(const std::string& app, const std::vector<fleet::Change>& changes) {
+    for (const fleet::Change& change : changes) {
+      if (!change.assignment && change.recipe.empty()) continue;
+      auto held = rollouts::find_held(store_, app, change.recipe, change.assignment.value_or(0));
+      if (!held) return std::move(held).error();
+      if (!*held) continue;
+      if ((*held)->is_active()) {
+        const Error busy(ErrorCode::exists, "rollout " + (*held)->id + " of " + (*held)->version + " is " +
+                                                std::string(domain::name_of((*held)->state)) +
+                                                ": wait until it is done, or abort it");
+        if (auto noted = refuse(busy, "in app " + app, ""); !noted) return noted;
+        continue;
+      }
+      if (auto ended = store_.end_change(**held, why() + " took its place", domain::now_millis()); !ended)
+        return ended;
+    }
+    return {};
+  }
+
+  // Several changes are one version for each machine, which no rollout can hold apart yet.
+  Result<void> check_pace(const std::string& app_id, std::size_t machines) {
+    auto app = store_.find_app(app_id);
+    if (!app) return std::move(app).error();
+    if (request_.now || !domain::goes_in_rings(domain::ChangePace::as_app, !app->rings.empty(), machines))
+      return {};
+    const std::string words = std::to_string(machines) +
+                              " machines would get this at once, and changes of the app go ring by ring: "
+                              "apply with --now, or push and assign one by one";
+    if (request_.dry_run) {
+      result_.warnings.push_back("in app " + app_id + ": " + words);
+      return {};
+    }
+    return refuse(Error(ErrorCode::unsupported, words), "in app " + app_id, "");
   }
 
   // What rests on the word of machines, as of single assignments.
@@ -340,7 +381,8 @@ class Application {
       if (each.change != Applied::unchanged)
         for (const std::string& part :
              {std::string("app"), each.app.app_id, std::to_string(each.app.edit), each.app.report,
-              each.app.agent_version, std::string(domain::name_of(each.app.trust))})
+              each.app.agent_version, std::string(domain::name_of(each.app.trust)),
+              domain::rings_text(each.app.rings)})
           shown.add(part);
     for (const AppliedRecipe& each : result_.recipes)
       if (each.change != Applied::unchanged)

@@ -43,6 +43,7 @@ struct ApplyRequest {
   std::string set;
   bool prune = false;
   bool dry_run = false;       // all of it is done, looked at, and undone
+  bool now = false;           // to all machines at once, also where an app's changes go ring by ring
   std::string expected = {};  // the fingerprint of what the caller was shown; "": any
   std::vector<AppItem> apps = {};
   std::vector<RecipeItem> recipes = {};

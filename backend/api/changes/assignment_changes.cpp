@@ -24,7 +24,7 @@ domain::Assignment read_assignment(Fields& fields, const Scope& scope) {
   // As they were read; not to be changed.
   assignment.owner = scope ? scope->text() : "";
   for (const std::string_view read_only : {"id", "created", "owner", "set", "matched", "changed", "pinned",
-                                           "notice", "rejected", "rejections", "warnings"})
+                                           "notice", "rejected", "rejections", "rollouts", "warnings"})
     fields.value(read_only);
   return assignment;
 }

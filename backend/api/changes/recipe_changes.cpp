@@ -1,7 +1,6 @@
 #include "backend/api/changes/recipe_changes.hpp"
 
-#include <algorithm>
-#include <iterator>
+#include <vector>
 
 #include "backend/api/callers/scope.hpp"
 #include "backend/domain/access/ownership.hpp"
@@ -56,18 +55,52 @@ Result<PushedRecipe> push_recipe(store::Store& store, const Scope& scope, const 
   return PushedRecipe{std::move(*put), std::move(*owner)};
 }
 
-Result<fleet::Delivery> place_followers(store::Store& store, const std::string& recipe) {
-  auto apps = store.apps_that_follow(recipe);
+namespace {
+
+// Whom a push reaches in an app: the machines of all assignments that follow the recipe.
+Result<std::string> followers_of(store::Store& store, const Scope& scope, const std::string& app,
+                                 const std::string& recipe) {
+  auto assignments = store.assignments_in_order(app);
+  if (!assignments) return std::move(assignments).error();
+  std::vector<std::string> selectors;
+  for (const domain::Assignment& each : *assignments)
+    if (each.recipe == recipe && !each.revision) selectors.push_back(each.selector);
+  std::string all;
+  for (const std::string& each : selectors)
+    all += (all.empty() ? "" : " or ") + (selectors.size() == 1 ? each : "(" + each + ")");
+  auto parsed = domain::Selector::parse(all);
+  auto own = parsed ? narrowed(scope, *parsed) : std::move(parsed);
+  // Too long to be said: everybody in the scope.
+  return own ? own->text() : scope ? scope->text() : "*";
+}
+
+}  // namespace
+
+Result<ChangeEffect> place_followers(store::Store& store, const Scope& scope, const Actor& actor,
+                                     const domain::Revision& pushed, const rollouts::ChangeTerms& terms) {
+  auto apps = store.apps_that_follow(pushed.name);
   if (!apps) return std::move(apps).error();
   fleet::Placed all;
+  ChangeEffect effect;
   for (const std::string& app : *apps) {
-    auto placed = fleet::place_app(store, app, {.assignment = {}, .recipe = recipe});
-    if (!placed) return as_conflict(std::move(placed).error());
-    all.matched += placed->matched;
-    std::ranges::move(placed->changed, std::back_inserter(all.changed));
-    std::ranges::move(placed->rejected, std::back_inserter(all.rejected));
+    auto selector = followers_of(store, scope, app, pushed.name);
+    if (!selector) return std::move(selector).error();
+    const rollouts::ChangeOrder order{.app_id = app,
+                                      .selector = std::move(*selector),
+                                      .change = {.recipe = pushed.name,
+                                                 .from_revision = pushed.revision - 1,
+                                                 .to_revision = pushed.revision},
+                                      .created_by = actor.name,
+                                      .owner = scope ? scope->text() : "",
+                                      .terms = terms,
+                                      .now = domain::now_millis()};
+    if (auto placed = place_noted(store, actor, order, all, effect); !placed)
+      return std::move(placed).error();
   }
-  return fleet::prepare_delivery(store, std::move(all));
+  auto delivery = fleet::prepare_delivery(store, std::move(all));
+  if (!delivery) return std::move(delivery).error();
+  effect.delivery = std::move(*delivery);
+  return effect;
 }
 
 }  // namespace backend::api

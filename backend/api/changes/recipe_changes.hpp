@@ -6,6 +6,7 @@
 
 #include "backend/api/callers/caller.hpp"
 #include "backend/api/changes.hpp"
+#include "backend/api/changes/change_terms.hpp"
 #include "backend/domain/limits/recipe_quota.hpp"
 #include "backend/store/store.hpp"
 
@@ -34,7 +35,10 @@ struct PushedRecipe {
 base::Result<PushedRecipe> push_recipe(store::Store& store, const Scope& scope, const Actor& actor,
                                        const RecipePush& push, const domain::RecipeQuota& quota);
 
-// All apps with an assignment that follows the recipe get it, or none.
-base::Result<fleet::Delivery> place_followers(store::Store& store, const std::string& recipe);
+// All apps with an assignment that follows the recipe get what was pushed, or none; each at once or ring by
+// ring.
+base::Result<ChangeEffect> place_followers(store::Store& store, const Scope& scope, const Actor& actor,
+                                           const domain::Revision& pushed,
+                                           const rollouts::ChangeTerms& terms);
 
 }  // namespace backend::api

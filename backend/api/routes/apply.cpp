@@ -12,6 +12,7 @@
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
 #include "backend/domain/placement/recipe_check.hpp"
+#include "base/text.hpp"
 
 namespace backend::api {
 
@@ -267,6 +268,7 @@ HttpResponse applied_reply(const ApplyRequest& request, const ApplyResult& resul
     json.begin_object().member("app_id", each.app.app_id).member("change", name_of(each.change));
     json.member("report", each.app.report).member("agent_version", each.app.agent_version);
     json.member("trust_self_reported", domain::name_of(each.app.trust));
+    add_app_rings(json, each.app);
     json.optional("source", each.source).end_object();
   }
   json.end_list();
@@ -295,6 +297,7 @@ std::variant<ApplyRequest, HttpResponse> read_request(const Call& call) {
   if (!request.set.empty()) check_name(fields, "set", request.set);
   request.prune = fields.flag_or("prune", false);
   request.dry_run = fields.flag_or("dry_run", false);
+  request.now = fields.flag_or("now", false);
   request.expected = fields.text_or("expected", "");
   const base::Value* items = fields.value("items");
   if (!items || !items->is_list())

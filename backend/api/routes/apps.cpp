@@ -16,6 +16,7 @@ void begin_app(base::JsonText& json, const domain::App& app) {
   json.begin_object().member("app_id", app.app_id).member("report", app.report);
   json.member("agent_version", app.agent_version);
   json.member("trust_self_reported", domain::name_of(app.trust));
+  add_app_rings(json, app);
   domain::add_instant(json, "created", app.created);
 }
 

@@ -2,6 +2,7 @@
 #include "backend/api/callers/self_reports.hpp"
 #include "backend/api/changes.hpp"
 #include "backend/api/changes/assignment_changes.hpp"
+#include "backend/api/changes/change_terms.hpp"
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/routes/visible_pages.hpp"
@@ -42,15 +43,42 @@ struct Assigned {
   domain::Assignment assignment;
   std::size_t matched = 0;
   std::vector<std::string> warnings;
-  fleet::Delivery delivery;
+  ChangeEffect effect;
   std::string notice = {};  // why it was pinned, if it was
 };
 
+// What is done to an assignment, by whom, and how it goes out.
+struct Deed {
+  std::string action;
+  std::optional<domain::Assignment> before = {};
+  rollouts::ChangeTerms terms = {};
+  std::string notice = {};
+};
+
+// Whom it reaches: also those whom it does not reach any more.
+base::Result<std::string> reach_of(const Scope& scope, const domain::Assignment& now,
+                                   const std::optional<domain::Assignment>& before) {
+  if (!before || before->selector == now.selector) return now.selector;
+  auto both = domain::Selector::parse("(" + before->selector + ") or (" + now.selector + ")");
+  if (both) both = narrowed(scope, *both);
+  return both ? both->text() : scope ? scope->text() : "*";
+}
+
 // The end of every change of an assignment, on the writer thread.
 base::Result<Assigned> place_and_note(store::Store& store, const Scope& scope, domain::Assignment assignment,
-                                      const Actor& actor, std::string action, std::string notice = {}) {
-  auto placed = fleet::place_app(store, assignment.app_id, {.assignment = assignment.id, .recipe = ""});
-  if (!placed) return as_conflict(std::move(placed).error());
+                                      const Actor& actor, Deed deed) {
+  auto reach = reach_of(scope, assignment, deed.before);
+  if (!reach) return std::move(reach).error();
+  const rollouts::ChangeOrder order{.app_id = assignment.app_id,
+                                    .selector = std::move(*reach),
+                                    .change = {.assignment = assignment.id, .before = deed.before},
+                                    .created_by = actor.name,
+                                    .owner = scope ? scope->text() : "",
+                                    .terms = deed.terms,
+                                    .now = domain::now_millis()};
+  fleet::Placed placed;
+  ChangeEffect change;
+  if (auto done = place_noted(store, actor, order, placed, change); !done) return std::move(done).error();
   auto selector = domain::Selector::parse(assignment.selector);
   if (!selector) return std::move(selector).error();
   auto app = store.find_app(assignment.app_id);
@@ -58,22 +86,27 @@ base::Result<Assigned> place_and_note(store::Store& store, const Scope& scope, d
   auto effect = study(store, scope, assignment.app_id, *selector);
   if (!effect) return std::move(effect).error();
   auto warnings = domain::self_report_warnings(*selector, *app, *effect);
-  auto delivery = fleet::prepare_delivery(store, std::move(*placed));
+  auto delivery = fleet::prepare_delivery(store, std::move(placed));
   if (!delivery) return std::move(delivery).error();
-  auto noted = audit(store, actor, std::move(action), assignment.app_id + "/" + std::to_string(assignment.id),
-                     describe(assignment));
+  change.delivery = std::move(*delivery);
+  auto noted = audit(store, actor, std::move(deed.action),
+                     assignment.app_id + "/" + std::to_string(assignment.id), describe(assignment));
   if (!noted) return std::move(noted).error();
-  return Assigned{std::move(assignment), effect->matched, std::move(warnings), std::move(*delivery),
-                  std::move(notice)};
+  return Assigned{std::move(assignment), effect->matched, std::move(warnings), std::move(change),
+                  std::move(deed.notice)};
 }
 
 HttpResponse assigned_reply(Context& context, unsigned status, const Assigned& assigned) {
-  context.fleet.deliver(assigned.delivery);
+  context.fleet.deliver(assigned.effect.delivery);
+  for (const domain::Rollout& rollout : assigned.effect.rollouts)
+    context.rollouts.publish(rollout);
+  if (!assigned.effect.rollouts.empty()) context.rollouts.wake();
   base::JsonText json;
   begin_assignment(json, assigned.assignment);
-  json.member("matched", assigned.matched).member("changed", assigned.delivery.changed.size());
+  json.member("matched", assigned.matched).member("changed", assigned.effect.affected);
   json.member("pinned", !assigned.notice.empty()).optional("notice", assigned.notice);
-  add_rejected(json, assigned.delivery);
+  add_rejected(json, assigned.effect.rejected);
+  add_rollouts(json, assigned.effect.rollouts);
   add_warnings(json, assigned.warnings);
   HttpResponse response = json_reply(status, json.end_object());
   response.headers.push_back({"ETag", etag(assigned.assignment.edit, response.body)});
@@ -152,17 +185,19 @@ Task<HttpResponse> add(Context& context, const Call& call) {
   if (const auto* refused = std::get_if<HttpResponse>(&body)) co_return *refused;
   Fields fields(std::get<JsonBody>(body).root());
   domain::Assignment wanted = read_assignment(fields, call.caller.scope);
+  rollouts::ChangeTerms terms = read_change_terms(fields, fields.value("rollout"), call.caller.scope);
   if (auto refused = fields.problems()) co_return std::move(*refused);
-  auto writing = context.store.write([wanted = std::move(wanted), actor = call.actor,
-                                      scope =
-                                          call.caller.scope](store::Store& store) -> base::Result<Assigned> {
-    domain::Assignment settled = wanted;
-    auto notice = settle_revision(store, scope, settled);
-    if (!notice) return std::move(notice).error();
-    auto added = store::add_assignment(store, settled, domain::now_millis());
-    if (!added) return std::move(added).error();
-    return place_and_note(store, scope, std::move(*added), actor, "assignment.create", std::move(*notice));
-  });
+  auto writing =
+      context.store.write([wanted = std::move(wanted), terms = std::move(terms), actor = call.actor,
+                           scope = call.caller.scope](store::Store& store) -> base::Result<Assigned> {
+        domain::Assignment settled = wanted;
+        auto notice = settle_revision(store, scope, settled);
+        if (!notice) return std::move(notice).error();
+        auto added = store::add_assignment(store, settled, domain::now_millis());
+        if (!added) return std::move(added).error();
+        return place_and_note(store, scope, std::move(*added), actor,
+                              {.action = "assignment.create", .terms = terms, .notice = std::move(*notice)});
+      });
   const auto assigned = co_await std::move(writing);
   if (!assigned) co_return refused_change(assigned.error(), false, true);
   HttpResponse response = assigned_reply(context, kCreated, *assigned);
@@ -181,10 +216,11 @@ Task<HttpResponse> edit(Context& context, const Call& call) {
   const auto seen = std::get<std::optional<domain::Edit>>(expected);
   Fields fields(std::get<JsonBody>(body).root());
   domain::Assignment wanted = read_assignment(fields, call.caller.scope);
+  rollouts::ChangeTerms terms = read_change_terms(fields, fields.value("rollout"), call.caller.scope);
   wanted.id = *id;
   if (auto refused = fields.problems()) co_return std::move(*refused);
   auto writing =
-      context.store.write([wanted = std::move(wanted), seen, actor = call.actor,
+      context.store.write([wanted = std::move(wanted), terms = std::move(terms), seen, actor = call.actor,
                            scope = call.caller.scope](store::Store& store) -> base::Result<Assigned> {
         auto before = find_own(store, scope, wanted.id);
         if (!before) return std::move(before).error();
@@ -195,7 +231,11 @@ Task<HttpResponse> edit(Context& context, const Call& call) {
         if (!notice) return std::move(notice).error();
         auto edited = store::edit_assignment(store, settled, seen);
         if (!edited) return std::move(edited).error();
-        return place_and_note(store, scope, std::move(*edited), actor, "assignment.edit", std::move(*notice));
+        return place_and_note(store, scope, std::move(*edited), actor,
+                              {.action = "assignment.edit",
+                               .before = std::move(*before),
+                               .terms = terms,
+                               .notice = std::move(*notice)});
       });
   const auto assigned = co_await std::move(writing);
   if (!assigned) co_return refused_change(assigned.error(), seen.has_value(), false);
@@ -208,14 +248,23 @@ Task<HttpResponse> remove(Context& context, const Call& call) {
   const auto expected = expected_edit(call);
   if (const auto* refused = std::get_if<HttpResponse>(&expected)) co_return *refused;
   const auto seen = std::get<std::optional<domain::Edit>>(expected);
-  auto writing = context.store.write([wanted = *id, seen, actor = call.actor, scope = call.caller.scope](
-                                         store::Store& store) -> base::Result<Assigned> {
-    auto before = find_own(store, scope, wanted);
-    if (!before) return std::move(before).error();
-    auto removed = store::remove_assignment(store, wanted, seen);
-    if (!removed) return std::move(removed).error();
-    return place_and_note(store, scope, std::move(*before), actor, "assignment.remove");
-  });
+  Fields fields{base::Value()};
+  const auto read = terms_of_query(fields, call);
+  if (auto refused = fields.problems()) co_return std::move(*refused);
+  auto writing =
+      context.store.write([wanted = *id, seen, asked = read, actor = call.actor,
+                           scope = call.caller.scope](store::Store& store) -> base::Result<Assigned> {
+        auto before = find_own(store, scope, wanted);
+        if (!before) return std::move(before).error();
+        auto removed = store::remove_assignment(store, wanted, seen);
+        if (!removed) return std::move(removed).error();
+        // Removing is the way back from making it: also while that is being rolled out.
+        rollouts::ChangeTerms terms = asked;
+        terms.supersedes = true;
+        const domain::Assignment removed_one = *before;
+        return place_and_note(store, scope, removed_one, actor,
+                              {.action = "assignment.remove", .before = std::move(*before), .terms = terms});
+      });
   const auto assigned = co_await std::move(writing);
   if (!assigned) co_return refused_change(assigned.error(), seen.has_value(), false);
   co_return assigned_reply(context, kOk, *assigned);
@@ -244,7 +293,8 @@ constexpr Route kRoutes[] = {
      .pattern = "/assignments/{id}",
      .summary = "Remove an assignment",
      .role = Role::operator_,
-     .handler = remove},
+     .handler = remove,
+     .queries = "rollout"},
 };
 
 }  // namespace

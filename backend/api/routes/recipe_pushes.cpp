@@ -55,16 +55,17 @@ struct Upload {
   std::string action = "recipe.push";
   std::string why = {};                  // in the audit
   std::optional<std::int64_t> expected;  // the newest revision that the caller has seen
+  rollouts::ChangeTerms terms = {};
 };
 
 struct Uploaded {
   PushedRecipe pushed;
-  fleet::Delivery delivery;
+  ChangeEffect effect;
 };
 
 base::Result<Uploaded> store_upload(store::Store& store, const Scope& scope, const Actor& actor,
                                     const RecipePush& push, std::optional<std::int64_t> expected,
-                                    const domain::RecipeQuota& quota) {
+                                    const rollouts::ChangeTerms& terms, const domain::RecipeQuota& quota) {
   if (expected) {
     auto newest = store.find_revision_row(push.revision.name, std::nullopt);
     if (!newest) return std::move(newest).error();
@@ -76,9 +77,9 @@ base::Result<Uploaded> store_upload(store::Store& store, const Scope& scope, con
   auto pushed = push_recipe(store, scope, actor, push, quota);
   if (!pushed) return std::move(pushed).error();
   if (!pushed->put.is_new) return Uploaded{std::move(*pushed), {}};
-  auto delivery = place_followers(store, push.revision.name);
-  if (!delivery) return std::move(delivery).error();
-  return Uploaded{std::move(*pushed), std::move(*delivery)};
+  auto effect = place_followers(store, scope, actor, pushed->put.revision, terms);
+  if (!effect) return std::move(effect).error();
+  return Uploaded{std::move(*pushed), std::move(*effect)};
 }
 
 // Checks it as agents do, stores it, and gives it to all who follow the recipe.
@@ -119,14 +120,18 @@ Task<HttpResponse> upload(Context& context, const Call& call, Upload wanted) {
                   .confirmed_owner = wanted.confirmed_owner,
                   .action = wanted.action,
                   .why = wanted.why};
-  auto writing = context.store.write(
-      [push = std::move(push), expected = wanted.expected, actor = call.actor, scope = call.caller.scope,
-       quota = context.recipe_quota](store::Store& store) -> base::Result<Uploaded> {
-        return store_upload(store, scope, actor, push, expected, quota);
+  auto writing =
+      context.store.write([push = std::move(push), expected = wanted.expected, terms = wanted.terms,
+                           actor = call.actor, scope = call.caller.scope,
+                           quota = context.recipe_quota](store::Store& store) -> base::Result<Uploaded> {
+        return store_upload(store, scope, actor, push, expected, terms, quota);
       });
   const auto uploaded = co_await std::move(writing);
   if (!uploaded) co_return problem_of(uploaded.error());
-  context.fleet.deliver(uploaded->delivery);
+  context.fleet.deliver(uploaded->effect.delivery);
+  for (const domain::Rollout& rollout : uploaded->effect.rollouts)
+    context.rollouts.publish(rollout);
+  if (!uploaded->effect.rollouts.empty()) context.rollouts.wake();
   const domain::Revision& stored = uploaded->pushed.put.revision;
   auto looking = context.store.read(
       call.caller.token_id, [name = stored.name, newest = stored.revision, scope = call.caller.scope](
@@ -135,9 +140,10 @@ Task<HttpResponse> upload(Context& context, const Call& call, Upload wanted) {
 
   base::JsonText json;
   begin_revision(json, stored, true);
-  json.member("name", stored.name).member("affected", uploaded->delivery.changed.size());
+  json.member("name", stored.name).member("affected", uploaded->effect.affected);
   add_owner(json, uploaded->pushed.owner);
-  add_rejected(json, uploaded->delivery);
+  add_rejected(json, uploaded->effect.rejected);
+  add_rollouts(json, uploaded->effect.rollouts);
   if (pinned) add_pinned(json, *pinned);  // it is pushed in any case
   json.key("warnings").begin_list();
   for (const recipe::Problem& warning : checked->warnings)
@@ -158,6 +164,7 @@ Task<HttpResponse> push(Context& context, const Call& call) {
   Fields fields{base::Value()};
   check_name(fields, "name", wanted.name);
   check_message(fields, wanted.message);
+  wanted.terms = terms_of_query(fields, call);
   if (auto refused = fields.problems()) co_return std::move(*refused);
   auto uploading = upload(context, call, std::move(wanted));
   co_return co_await std::move(uploading);
@@ -168,7 +175,28 @@ struct EarlierRevision {
   std::int64_t newest = 0;
 };
 
-// `to` nothing: the one before the newest.
+// Where machines are that have not got the newest revision yet, because it is being rolled out; nothing: it
+// is everybody's.
+base::Result<std::optional<std::int64_t>> find_start(store::Store& store, const std::string& name,
+                                                     std::int64_t newest) {
+  std::optional<std::int64_t> start;
+  auto apps = store.apps_that_follow(name);
+  if (!apps) return std::move(apps).error();
+  for (const std::string& app : *apps) {
+    auto held = rollouts::find_held(store, app, name, 0);
+    if (!held) return std::move(held).error();
+    if (!*held || (*held)->change.to_revision != newest) continue;
+    const std::int64_t from = (*held)->change.from_revision;
+    if (start && *start != from)
+      return base::Error(base::ErrorCode::unsupported,
+                         "apps have come to this revision from different ones, " + std::to_string(*start) +
+                             " and " + std::to_string(from) + ": say which one with --to");
+    start = from;
+  }
+  return start;
+}
+
+// `to` nothing: the one before the newest, or from where the newest is being rolled out.
 base::Result<EarlierRevision> find_earlier(store::Store& store, const Scope& scope, const std::string& name,
                                            const std::string& confirmed, std::optional<std::int64_t> to) {
   auto newest = store.find_revision_row(name, std::nullopt);
@@ -177,7 +205,10 @@ base::Result<EarlierRevision> find_earlier(store::Store& store, const Scope& sco
   if (!to && newest->revision == 1)
     return base::Error(base::ErrorCode::unsupported,
                        "the recipe '" + name + "' has one revision only: there is nothing to go back to");
-  auto earlier = store.find_revision(name, to.value_or(newest->revision - 1));
+  auto start = to ? base::Result<std::optional<std::int64_t>>(std::optional<std::int64_t>())
+                  : find_start(store, name, newest->revision);
+  if (!start) return std::move(start).error();
+  auto earlier = store.find_revision(name, to.value_or(start->value_or(newest->revision - 1)));
   if (!earlier) return std::move(earlier).error();
   return EarlierRevision{std::move(*earlier), newest->revision};
 }
@@ -195,6 +226,8 @@ Task<HttpResponse> roll_back(Context& context, const Call& call) {
                 .message = fields.text_or("message", ""),
                 .action = "recipe.rollback"};
   check_message(fields, wanted.message);
+  wanted.terms = read_change_terms(fields, fields.value("rollout"), call.caller.scope);
+  wanted.terms.supersedes = true;
   if (auto refused = fields.problems()) co_return std::move(*refused);
   auto reading =
       context.store.read(call.caller.token_id, [name = wanted.name, confirmed = wanted.confirmed_owner, to,
@@ -219,7 +252,7 @@ constexpr Route kRoutes[] = {
      .role = Role::operator_,
      .body = Body::recipe,
      .handler = push,
-     .queries = "owner message"},
+     .queries = "owner message rollout"},
     {.method = "POST",
      .pattern = "/recipes/{name}/rollback",
      .summary = "Make an earlier revision the newest; instances that follow the newest get it",

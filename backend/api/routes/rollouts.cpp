@@ -1,4 +1,4 @@
-// Rollouts: updates of many machines, ring by ring.
+// Rollouts: updates and changes of many machines, ring by ring.
 #include "backend/rollouts/rollouts.hpp"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include "backend/api/callers/self_reports.hpp"
 #include "backend/api/callers/visibility.hpp"
 #include "backend/api/changes.hpp"
+#include "backend/api/changes/change_terms.hpp"
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
@@ -41,13 +42,31 @@ base::Result<domain::Rollout> find_seen(store::Store& store, const Scope& scope,
   return rollout;
 }
 
+void add_change(base::JsonText& json, const domain::Rollout& rollout) {
+  json.key("change");
+  if (!rollout.is_change()) {
+    json.null();
+    return;
+  }
+  const domain::HeldChange& change = rollout.change;
+  json.begin_object();
+  if (change.assignment != 0)
+    json.member("assignment", change.assignment);
+  else
+    json.member("recipe", change.recipe)
+        .member("from_revision", change.from_revision)
+        .member("to_revision", change.to_revision);
+  json.end_object();
+}
+
 // A rollout with its rings; without them, and without the number of its machines and what stopped it, where
 // they would tell of machines that the caller must not see.
 void add_rollout(base::JsonText& json, const domain::Rollout& rollout, const Scope& scope,
                  const std::vector<domain::RingCounts>* rings) {
   const bool sees_all = is_narrowed(scope, rollout.selector);
   if (!sees_all) rings = nullptr;
-  json.member("id", rollout.id).member("app_id", rollout.app_id).member("selector", rollout.selector);
+  json.member("id", rollout.id).member("kind", domain::name_of(rollout.kind));
+  json.member("app_id", rollout.app_id).member("selector", rollout.selector);
   json.member("canary", rollout.canary).member("version", rollout.version).member("url", rollout.url);
   json.member("state", domain::name_of(rollout.state)).member("reason", sees_all ? rollout.reason : "");
   json.member("ring", rollout.rings.empty() ? 0 : rollout.ring + 1);
@@ -59,6 +78,8 @@ void add_rollout(base::JsonText& json, const domain::Rollout& rollout, const Sco
     json.value(machines);
   else
     json.null();
+  add_change(json, rollout);
+  json.member("may_fail", rollout.may_fail);
   json.member("pause_s", rollout.pause_s).member("jitter_s", rollout.jitter_s);
   json.member("timeout_s", rollout.timeout_s).member("created_by", rollout.created_by);
   domain::add_instant(json, "created", rollout.created);
@@ -74,9 +95,10 @@ void add_rollout(base::JsonText& json, const domain::Rollout& rollout, const Sco
     const domain::RingCounts& ring = (*rings)[i];
     json.begin_object().member("size", i < rollout.rings.size() ? rollout.rings[i] : ring.size);
     json.member("away", ring.offline).member("told", ring.ordered).member("confirmed", ring.confirmed);
-    json.member("back", ring.reconnected)
-        .member("rolled_back", ring.rolled_back)
-        .member("failed", ring.failed);
+    json.member("back", ring.reconnected);
+    // A machine does not take a change back by itself: it has failed.
+    json.member("rolled_back", rollout.is_change() ? 0 : ring.rolled_back);
+    json.member("failed", ring.failed + (rollout.is_change() ? ring.rolled_back : 0));
     json.member("lost", ring.lost).end_object();
   }
   json.end_list();
@@ -94,19 +116,7 @@ struct RolloutRequest {
 std::vector<int> read_rings(Fields& fields) {
   const base::Value* given = fields.value("rings");
   if (!given) return {10, 50, 100};
-  std::vector<int> rings;
-  for (const base::Value& item : given->items()) {
-    const std::int64_t part = item.as_integer().value_or(0);
-    if (part < 1 || part > 100 || (!rings.empty() && part <= rings.back())) {
-      rings.clear();
-      break;
-    }
-    rings.push_back(static_cast<int>(part));
-  }
-  if (rings.empty() || rings.size() >= domain::kMostRings || rings.back() != 100)
-    fields.complain("rings",
-                    "must be growing percentages that end with 100, at most 9 of them: [10, 50, 100]");
-  return rings;
+  return read_per_cent(fields, "rings", *given);
 }
 
 std::variant<RolloutRequest, HttpResponse> read_rollout_request(const Call& call) {
@@ -353,6 +363,15 @@ Task<HttpResponse> show(Context& context, const Call& call) {
   co_return json_reply(kOk, json.end_object());
 }
 
+// Who may push a recipe decides how its rollout goes on; of versions an admin does.
+base::Result<void> check_admin(Role role, const domain::Rollout& rollout) {
+  if (rollout.is_change() || role == Role::admin) return {};
+  return base::Error(base::ErrorCode::permission, "this rollout is of a version: that needs an admin token");
+}
+base::Result<void> check_role(Role role, const domain::Rollout& rollout, rollouts::RolloutCommand what) {
+  return what == rollouts::RolloutCommand::resume ? check_admin(role, rollout) : base::Result<void>();
+}
+
 // ---- without some machines
 
 struct Excluded {
@@ -369,10 +388,11 @@ Task<HttpResponse> exclude(Context& context, const Call& call) {
     fields.complain("instances", "must name 1 to " + std::to_string(kMostExcluded) + " machines");
   if (auto refused = fields.problems()) co_return std::move(*refused);
   auto writing =
-      context.store.write([id = call.captured[0], instances, actor = call.actor,
-                           scope = call.caller.scope](store::Store& store) -> base::Result<Excluded> {
+      context.store.write([id = call.captured[0], instances, actor = call.actor, scope = call.caller.scope,
+                           role = call.caller.role](store::Store& store) -> base::Result<Excluded> {
         auto found = find_seen(store, scope, id);
         if (!found) return std::move(found).error();
+        if (auto may = check_admin(role, *found); !may) return std::move(may).error();
         for (const std::string& instance : instances)
           if (auto covered = find_covered(store, scope, found->app_id, instance); !covered)
             return std::move(covered).error();
@@ -400,9 +420,9 @@ Task<HttpResponse> exclude(Context& context, const Call& call) {
 
 Task<HttpResponse> command(Context& context, const Call& call, rollouts::RolloutCommand what,
                            std::string name) {
-  auto writing =
-      context.store.write([id = call.captured[0], what, name, actor = call.actor, scope = call.caller.scope](
-                              store::Store& store) -> base::Result<rollouts::Commanded> {
+  auto writing = context.store.write(
+      [id = call.captured[0], what, name, actor = call.actor, scope = call.caller.scope,
+       role = call.caller.role](store::Store& store) -> base::Result<rollouts::Commanded> {
         auto found = find_seen(store, scope, id);
         if (!found) return std::move(found).error();
         if (!domain::owns(scope, found->owner))
@@ -410,6 +430,7 @@ Task<HttpResponse> command(Context& context, const Call& call, rollouts::Rollout
                              "the rollout belongs to " + domain::describe_owner(found->owner) +
                                  ", and such a token decides how it goes on; single machines are excluded "
                                  "from it with 'opsctl rollout exclude'");
+        if (auto may = check_role(role, *found, what); !may) return std::move(may).error();
         auto done = rollouts::command_rollout(store, id, what, actor.name, domain::now_millis());
         if (!done) return done;
         auto noted = audit(store, actor, "rollout." + name, found->app_id + "/" + id, found->version);
@@ -462,12 +483,12 @@ constexpr Route kRoutes[] = {
     {.method = "POST",
      .pattern = "/rollouts/{id}/resume",
      .summary = "Go on after a pause or a stop",
-     .role = Role::admin,
+     .role = Role::operator_,
      .handler = resume},
     {.method = "POST",
      .pattern = "/rollouts/{id}/exclude",
      .summary = "Go on without some machines: what they report does not count",
-     .role = Role::admin,
+     .role = Role::operator_,
      .body = Body::json,
      .handler = exclude},
     {.method = "POST",

@@ -1,12 +1,15 @@
-// Rollouts as values: an update of many machines, ring by ring. An app's pinned version is one, too, without
-// rings. docs/backend.md has the rules; rollout_rules.hpp decides by them.
+// Rollouts as values: a version of the agent, a revision of a recipe or a change of an assignment that many
+// machines get, ring by ring. An app's pinned version is one, too, without rings. docs/backend.md has the
+// rules; rollout_rules.hpp decides by them.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "backend/domain/model.hpp"
@@ -25,6 +28,16 @@ enum class RolloutState {
 };
 std::string_view name_of(RolloutState state);
 std::optional<RolloutState> rollout_state_of(std::string_view name);
+
+// What is rolled out.
+enum class RolloutKind {
+  version,     // of the agent
+  recipe,      // a revision
+  assignment,  // made, edited or removed
+};
+std::string_view name_of(RolloutKind kind);
+std::optional<RolloutKind> rollout_kind_of(std::string_view name);
+inline constexpr std::array kRolloutKinds{RolloutKind::version, RolloutKind::recipe, RolloutKind::assignment};
 
 // The phase of a machine in a rollout is the word of a protocol::UpdatePhase, which its agent has reported,
 // or one of these, which only the backend knows.
@@ -57,10 +70,29 @@ static_assert(!protocol::update_phase_of(kWaiting) && !protocol::update_phase_of
               !protocol::update_phase_of(kLost) && !protocol::update_phase_of(kSuperseded) &&
               !protocol::update_phase_of(kExcluded));
 
+// What machines are given instead of what they have: by a rollout of a recipe or of an assignment. While the
+// rollout holds (Rollout::holds()) whoever was not told yet runs what there was before.
+struct HeldChange {
+  // A push: assignments that follow the recipe.
+  std::string recipe = {};
+  std::int64_t from_revision = 0, to_revision = 0;
+  // An assignment, and what it was before; nothing: it was not there. It may be gone now.
+  std::int64_t assignment = 0;
+  std::optional<Assignment> before = {};
+};
+
+// Of those who were told so many per cent may fail.
+inline constexpr std::int64_t kMayFail = 2;
+
 struct Rollout {
   std::int64_t number = 0;  // the store's
   std::string id;           // what people and agents see: the action id
-  std::string app_id, selector, canary, version, url;
+  std::string app_id, selector, canary;
+  std::string version;  // of the agent; of a change what people call it: "web@7", "assignment 3"
+  std::string url;
+  RolloutKind kind = RolloutKind::version;
+  HeldChange change = {};            // unless it is of a version
+  std::int64_t may_fail = kMayFail;  // per cent
   RolloutState state = RolloutState::running;
   std::string reason;              // why it stopped
   std::size_t ring = 0;            // the one that is being told
@@ -72,7 +104,15 @@ struct Rollout {
   std::string owner = {};  // the scope of whoever has started it; "": a token without one
 
   bool is_active() const { return state == RolloutState::running || state == RolloutState::paused; }
+  bool is_change() const { return kind != RolloutKind::version; }
+  // Of a change: some machines have it and others do not, until it is done or something takes its place.
+  bool holds() const {
+    return is_change() && (is_active() || state == RolloutState::stopped || state == RolloutState::aborted);
+  }
 };
+
+// All rollouts that there are.
+using RolloutCounts = std::map<std::pair<RolloutKind, RolloutState>, std::size_t>;
 
 // A machine in a rollout.
 struct RolloutTarget {
@@ -96,8 +136,10 @@ struct RingCounts {
   std::size_t ordered = 0;
   std::size_t confirmed = 0;
   std::size_t reconnected = 0;  // confirmed, and connected with the new version
+  // Has tried it, and it did not work: a version that was rolled back, a revision with which a state fails or
+  // which was refused.
   std::size_t rolled_back = 0;
-  std::size_t failed = 0;  // or refused
+  std::size_t failed = 0;  // could not even try the version, or refused it
   std::size_t lost = 0;
 };
 

@@ -21,12 +21,16 @@ constexpr std::array<std::pair<RolloutState, std::string_view>, 7> kStates{{
     {RolloutState::ended, "ended"},
 }};
 
+constexpr std::array<std::pair<RolloutKind, std::string_view>, 3> kKinds{{
+    {RolloutKind::version, "version"},
+    {RolloutKind::recipe, "recipe"},
+    {RolloutKind::assignment, "assignment"},
+}};
+
 // Per cent.
-constexpr std::size_t kMostFailed = 2;
 constexpr std::size_t kMostLost = 5;
 constexpr std::size_t kLeastBack = 90;
 // So many say more than chance, however few there are in all.
-constexpr std::size_t kTooManyCanaries = 2;
 constexpr std::size_t kTooManyLost = 2;
 
 std::size_t share_up(std::size_t of, std::size_t per_cent) {
@@ -40,16 +44,37 @@ std::string of(std::size_t part, std::size_t whole, std::string_view what) {
   return std::to_string(part) + " of " + std::to_string(whole) + " machines " + std::string(what);
 }
 
+// What a rollout bears.
+struct Tolerance {
+  explicit Tolerance(const Rollout& rollout)
+      : failed(static_cast<std::size_t>(rollout.may_fail)),
+        // One canary that goes back to its old version by itself may be chance. One with which a new revision
+        // fails stays as it is until somebody looks.
+        canaries_by_chance(rollout.is_change() ? 0 : 1),
+        back(std::min(kLeastBack, 100 - failed)),
+        words(rollout.is_change() ? "failed" : "rolled back") {}
+
+  std::size_t failed;  // per cent
+  std::size_t canaries_by_chance;
+  std::size_t back;  // per cent of a ring that is through
+  std::string words;
+};
+
+std::string canaries_text(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " canary " : " canaries ");
+}
+
 // Why it must not go on; "" when it may.
-std::string reason_to_stop(std::span<const RingCounts> rings) {
+std::string reason_to_stop(const Tolerance& may, std::span<const RingCounts> rings) {
   std::size_t told = 0, failed = 0, lost = 0;
   for (const RingCounts& ring : rings) {
     told += ring.ordered;
     failed += ring.failed + ring.rolled_back;
     lost += ring.lost;
   }
-  if (rings.front().rolled_back >= kTooManyCanaries)
-    return std::to_string(rings.front().rolled_back) + " canaries rolled back";
+  const RingCounts& canaries = rings.front();
+  if (canaries.rolled_back > std::max(may.canaries_by_chance, share_down(canaries.size, may.failed)))
+    return canaries_text(canaries.rolled_back) + may.words;
   // What canaries have not shown: measured against the rings that were begun, so that an early one of many is
   // not taken for many.
   std::size_t size = 0, rolled_back = 0;
@@ -57,10 +82,10 @@ std::string reason_to_stop(std::span<const RingCounts> rings) {
     if (ring.ordered > 0) size += ring.size;
     rolled_back += ring.rolled_back;
   }
-  if (rolled_back > share_down(size, kMostFailed))
-    return of(rolled_back, size, "after the canaries rolled back");
+  if (rolled_back > share_down(size, may.failed))
+    return of(rolled_back, size, "after the canaries " + may.words);
   // One failure is chance; it is more when it is all that there is, which decide() sees.
-  if (failed > std::max<std::size_t>(1, share_down(told, kMostFailed)))
+  if (failed > std::max<std::size_t>(1, share_down(told, may.failed)))
     return of(failed, told, "that were told failed");
   if (lost >= std::max(kTooManyLost, share_up(told, kMostLost)))
     return of(lost, told, "that were told are lost");
@@ -70,12 +95,12 @@ std::string reason_to_stop(std::span<const RingCounts> rings) {
 // One ring, as far as it can be reached. Machines that are away and were never told hold nobody up: the
 // update cannot have hurt them.
 struct RingStanding {
-  explicit RingStanding(const RingCounts& ring)
+  RingStanding(const RingCounts& ring, std::size_t least_back)
       : reachable(ring.size - ring.offline),
         open(reachable - (ring.confirmed + ring.rolled_back + ring.failed + ring.lost)),
         // In a ring of up to nine one may be missing, when nothing more is to be expected of it.
-        enough(std::max<std::size_t>(1, share_down(reachable, kLeastBack))),
-        is_through(ring.reconnected >= std::max<std::size_t>(1, share_up(reachable, kLeastBack)) ||
+        enough(std::max<std::size_t>(1, share_down(reachable, least_back))),
+        is_through(ring.reconnected >= std::max<std::size_t>(1, share_up(reachable, least_back)) ||
                    (open == 0 && ring.reconnected >= enough && ring.reconnected == ring.confirmed)),
         is_hopeless(open == 0 && reachable > 0 && ring.confirmed < enough) {}
 
@@ -95,6 +120,26 @@ std::string_view name_of(RolloutState state) {
 std::optional<RolloutState> rollout_state_of(std::string_view name) {
   const auto found = std::ranges::find(kStates, name, &decltype(kStates)::value_type::second);
   return found == kStates.end() ? std::nullopt : std::optional(found->first);
+}
+
+std::string_view name_of(RolloutKind kind) {
+  return std::ranges::find(kKinds, kind, &decltype(kKinds)::value_type::first)->second;
+}
+
+std::optional<RolloutKind> rollout_kind_of(std::string_view name) {
+  const auto found = std::ranges::find(kKinds, name, &decltype(kKinds)::value_type::second);
+  return found == kKinds.end() ? std::nullopt : std::optional(found->first);
+}
+
+std::size_t change_canaries(std::size_t machines) {
+  constexpr std::size_t kShare = 4;
+  return std::clamp(machines / kShare, kCanaries, kChangeCanaries);
+}
+
+bool goes_in_rings(ChangePace pace, bool app_rings, std::size_t machines) {
+  if (machines == 0) return false;
+  if (pace == ChangePace::as_app) return app_rings && machines >= kSmallFleet;
+  return pace == ChangePace::in_rings;
 }
 
 bool is_closed(std::string_view phase) {
@@ -118,7 +163,8 @@ std::vector<std::size_t> ring_sizes(std::size_t machines, std::size_t canaries,
   return sizes;
 }
 
-Rings make_rings(std::vector<Candidate> machines, const std::string& version, std::span<const int> per_cent) {
+Rings make_rings(std::vector<Candidate> machines, const std::string& version, std::span<const int> per_cent,
+                 std::size_t most_canaries) {
   struct Placed {
     bool is_later;  // than the canaries
     bool is_away;   // only looked at among canaries
@@ -134,7 +180,7 @@ Rings make_rings(std::vector<Candidate> machines, const std::string& version, st
     return std::tuple<bool, bool, std::string_view>(one.is_later, one.is_away, one.hash);
   });
   std::size_t canaries = 0;
-  while (canaries < std::min(kCanaries, order.size()) && !order[canaries].is_later)
+  while (canaries < std::min(most_canaries, order.size()) && !order[canaries].is_later)
     ++canaries;
   std::ranges::sort(order.begin() + static_cast<std::ptrdiff_t>(canaries), order.end(), {}, &Placed::hash);
 
@@ -157,9 +203,11 @@ Decision decide(const Rollout& rollout, std::span<const RingCounts> rings, Milli
   using Kind = Decision::Kind;
   if (rollout.state != RolloutState::running) return {};
   if (rings.empty()) return {.kind = Kind::finish};
-  if (std::string reason = reason_to_stop(rings); !reason.empty()) return {Kind::stop, std::move(reason)};
+  const Tolerance may(rollout);
+  if (std::string reason = reason_to_stop(may, rings); !reason.empty())
+    return {Kind::stop, std::move(reason)};
   const RingCounts& counts = rings[rollout.ring];
-  const RingStanding ring(counts);
+  const RingStanding ring(counts, may.back);
   if (ring.is_hopeless)
     return {Kind::stop, of(counts.confirmed, ring.reachable, "of ring " + std::to_string(rollout.ring + 1)) +
                             " are confirmed, and the others will not be"};

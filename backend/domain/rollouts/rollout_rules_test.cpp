@@ -278,3 +278,112 @@ TEST_CASE("what does not run does nothing, whatever the counts") {
   }
   CHECK_FALSE(rollout_state_of("nonsense"));
 }
+
+// ---- changes of recipes and assignments
+
+namespace {
+
+Decision decided_change(std::size_t ring, std::vector<Ring> rings, std::int64_t may_fail = kMayFail) {
+  Rollout rollout;
+  rollout.kind = RolloutKind::recipe;
+  rollout.may_fail = may_fail;
+  rollout.ring = ring;
+  std::vector<RingCounts> counts;
+  for (const Ring& each : rings) {
+    counts.push_back(each.counts());
+    rollout.rings.push_back(each.size);
+  }
+  return decide(rollout, counts, 1000);
+}
+
+}  // namespace
+
+TEST_CASE("kinds of rollouts have names that are read again") {
+  for (const RolloutKind kind : kRolloutKinds)
+    CHECK(rollout_kind_of(name_of(kind)) == kind);
+  CHECK_FALSE(rollout_kind_of("variable"));
+}
+
+TEST_CASE("the first ring of a change has 44 machines, or a quarter, and 5 at least") {
+  CHECK(change_canaries(0) == 5);
+  CHECK(change_canaries(20) == 5);
+  CHECK(change_canaries(50) == 12);
+  CHECK(change_canaries(100) == 25);
+  CHECK(change_canaries(176) == 44);
+  CHECK(change_canaries(200) == 44);
+  CHECK(change_canaries(100'000) == 44);
+}
+
+TEST_CASE("a change goes in rings when that is asked for, or the app says so and it reaches 50 machines") {
+  using enum ChangePace;
+  CHECK_FALSE(goes_in_rings(as_app, true, 49));
+  CHECK(goes_in_rings(as_app, true, 50));
+  CHECK_FALSE(goes_in_rings(as_app, false, 10'000));
+  CHECK_FALSE(goes_in_rings(at_once, true, 10'000));
+  CHECK(goes_in_rings(in_rings, false, 1));
+  CHECK_FALSE(goes_in_rings(in_rings, true, 0));
+}
+
+TEST_CASE("one canary with which a change fails stops it, with a share that may fail more") {
+  const auto at = [](std::size_t failed, std::int64_t may_fail) {
+    return decided_change(
+        0, {{.size = 44, .ordered = 44, .confirmed = 44 - failed, .rolled_back = failed}, {.size = 156}},
+        may_fail);
+  };
+  CHECK(at(0, 2).kind == Kind::schedule);
+  CHECK(at(1, 2).kind == Kind::stop);
+  CHECK(at(1, 2).reason == "1 canary failed");
+  CHECK(at(2, 2).reason == "2 canaries failed");
+  CHECK(at(4, 10).kind == Kind::schedule);
+  CHECK(at(5, 10).kind == Kind::stop);
+  // A ring of which a third may fail is through with two thirds.
+  CHECK(at(14, 33).kind == Kind::schedule);
+  CHECK(at(15, 33).kind == Kind::stop);
+}
+
+TEST_CASE("after the canaries the same share holds for a change as for a version") {
+  const std::vector<Ring> one{whole(44), {.size = 156, .ordered = 156, .confirmed = 153, .rolled_back = 3}};
+  const std::vector<Ring> more{whole(44), {.size = 156, .ordered = 156, .confirmed = 152, .rolled_back = 4}};
+  CHECK(decided_change(1, one).kind == Kind::finish);
+  CHECK(decided_change(1, more).kind == Kind::stop);
+  CHECK(decided_change(1, more).reason == "4 of 156 machines after the canaries failed");
+  CHECK(decided(1, one).kind == Kind::finish);
+  CHECK(decided(1, more).kind == Kind::stop);
+}
+
+TEST_CASE("canaries that are silent let no ring begin, and are no failure either") {
+  CHECK(decided_change(0, {{.size = 44, .ordered = 44, .confirmed = 39}, {.size = 156}}).kind ==
+        Kind::nothing);
+  CHECK(decided_change(0, {{.size = 44, .offline = 44}, {.size = 156}}).kind == Kind::nothing);
+  CHECK(decided_change(0, {{.size = 44, .ordered = 44, .confirmed = 40}, {.size = 156}}).kind ==
+        Kind::schedule);
+}
+
+TEST_CASE("with one of ten machines bad, a change of 200 stops in the first ring, but for bad luck") {
+  constexpr std::size_t kOrders = 2000;
+  std::vector<std::size_t> stopped_in(3);
+  for (std::size_t order = 0; order < kOrders; ++order) {
+    const Rings rings =
+        make_rings(machines(200), "web@" + std::to_string(order), kPerCent, change_canaries(200));
+    REQUIRE(rings.sizes == std::vector<std::size_t>{44, 56, 100});
+    std::vector<Ring> answered;
+    for (const std::size_t size : rings.sizes)
+      answered.push_back({.size = size});
+    Kind kind = Kind::nothing;
+    std::size_t ring = 0;
+    for (; ring < answered.size() && kind != Kind::stop; ++ring) {
+      for (const RolloutTarget& target : rings.targets)
+        if (target.ring == ring) {
+          ++answered[ring].ordered;
+          ++(target.instance % 10 == 3 ? answered[ring].rolled_back : answered[ring].confirmed);
+        }
+      kind = decided_change(ring, answered).kind;
+    }
+    REQUIRE(kind == Kind::stop);
+    ++stopped_in[ring - 1];
+  }
+  MESSAGE("stopped in ring 1: " << stopped_in[0] << ", 2: " << stopped_in[1] << ", 3: " << stopped_in[2]);
+  // No bad one among 44 of 200 is a matter of 0.5 %: C(180, 44) / C(200, 44).
+  CHECK(stopped_in[0] > kOrders * 98 / 100);
+  CHECK(stopped_in[2] == 0);
+}

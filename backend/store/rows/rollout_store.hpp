@@ -3,13 +3,13 @@
 // domain/rollout.hpp. See store.hpp for threads and errors.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "backend/domain/rollouts/change_rules.hpp"
 #include "backend/domain/rollouts/rollout.hpp"
 #include "base/result.hpp"
 
@@ -36,12 +36,14 @@ class RolloutStore {
                                                                     const domain::PageRequest& page) = 0;
   // Running, paused, pinned, and any with a machine that was told and has not answered.
   virtual base::Result<std::vector<domain::Rollout>> open_rollouts() = 0;
-  virtual base::Result<std::map<std::string, std::size_t>> count_rollouts() = 0;  // by state
+  virtual base::Result<domain::RolloutCounts> count_rollouts() = 0;
   virtual base::Result<void> set_rollout(
       const domain::Rollout& rollout) = 0;  // its state, reason, ring, next_at, ended
-  // Those that run, or are done but for machines that are still to be told, are paused; answers how many.
+  // Those that run, or are done but for machines that are still to be told a version, are paused; answers how
+  // many.
   virtual base::Result<std::size_t> hold_rollouts(std::string_view why) = 0;
-  // Removes the oldest one that ended before, with its machines; answers how many (0 or 1).
+  // Removes the oldest one that ended before, with its machines; answers how many (0 or 1). One that holds
+  // (domain::Rollout::holds()) stays.
   virtual base::Result<std::size_t> remove_ended_rollout(domain::Millis ended_before) = 0;
 
   // ---- pins: an app's version, which is a rollout in the state "pinned"
@@ -88,14 +90,33 @@ class RolloutStore {
                                                                           std::size_t most) = 0;
 
   // ---- one machine
-  // The one that runs or is paused and has this machine; "" if none.
+  // The one of a version that runs or is paused and has this machine; "" if none.
   virtual base::Result<std::string> active_rollout_of(domain::InstanceKey instance) = 0;
   // The id of another one that runs or is paused and has a machine which this one is not through with
   // (domain::kLeftPhases); or "".
   virtual base::Result<std::string> conflicting_rollout(const domain::Rollout& rollout) = 0;
-  // In the newest rollout that runs, is paused or is done.
+  // In the newest rollout of a version that runs, is paused or is done.
   virtual base::Result<std::optional<domain::HandshakeTarget>> newest_target_of(
       domain::InstanceKey instance) = 0;
+
+  // ---- changes: rollouts of recipes and assignments
+  // Those of an app that hold (domain::Rollout::holds()), with what an assignment was before. Oldest first.
+  virtual base::Result<std::vector<domain::Rollout>> held_changes(std::string_view app_id) = 0;
+  // Who has the change; `only`: whether this one has.
+  virtual base::Result<std::vector<domain::InstanceKey>> told_machines(
+      const domain::Rollout& rollout, std::optional<domain::InstanceKey> only) = 0;
+  // It holds no more: something else has taken its place. Nobody of it owes an answer.
+  virtual base::Result<void> end_change(const domain::Rollout& rollout, std::string_view why,
+                                        domain::Millis now) = 0;
+  // The version that the machine was given with the change.
+  virtual base::Result<void> set_given_version(std::int64_t rollout, domain::InstanceKey instance,
+                                               std::int64_t version) = 0;
+  // Machines that were told and about which there may be something to say. Of those that are confirmed the
+  // ones that have failed since.
+  virtual base::Result<std::vector<domain::ChangeEvidence>> change_evidence(
+      const domain::Rollout& rollout) = 0;
+  virtual base::Result<void> close_change(std::int64_t rollout, domain::InstanceKey instance,
+                                          const domain::ChangeVerdict& verdict, domain::Millis now) = 0;
 };
 
 }  // namespace backend::store

@@ -29,6 +29,7 @@ SchemaStep recipe_author_step();  // who has pushed what, and why (schema_recipe
 SchemaStep history_step();        // which history of the database this is (schema_history.cpp)
 SchemaStep cause_step();          // why results were changes (schema_limits.cpp)
 SchemaStep set_step();            // which set has made an assignment (schema_recipes.cpp)
+SchemaStep change_step();         // rollouts of recipes and assignments (schema_changes.cpp)
 
 // Brings the file to the present version, each step in a transaction. A file of a newer one is refused.
 base::Result<void> migrate(Database& database, std::span<const SchemaStep> steps = schema_steps());

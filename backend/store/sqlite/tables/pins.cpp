@@ -8,8 +8,8 @@ using base::Result;
 Result<std::optional<domain::HandshakeTarget>> SqliteStore::newest_target_of(domain::InstanceKey instance) {
   Query row(database_,
             "SELECT t.rollout, t.action_id, r.version, r.url, t.phase, r.state, t.due FROM "
-            "rollout_targets t JOIN rollouts r ON r.number=t.rollout WHERE t.instance=? AND r.state IN "
-            "('running', 'paused', 'done') ORDER BY t.rollout DESC LIMIT 1",
+            "rollout_targets t JOIN rollouts r ON r.number=t.rollout WHERE t.instance=? AND "
+            "r.kind='version' AND r.state IN ('running', 'paused', 'done') ORDER BY t.rollout DESC LIMIT 1",
             instance);
   auto there = row.next();
   if (!there) return std::move(there).error();

@@ -1,5 +1,6 @@
 // Apps, recipes with their revisions, assignments.
 #include "backend/store/sqlite/tables/tables.hpp"
+#include "base/text.hpp"
 
 namespace backend::store::sqlite {
 
@@ -10,12 +11,15 @@ using base::Result;
 namespace {
 
 domain::App read_app(const Query& row) {
-  return {.app_id = row.text(0),
-          .report = row.text(1),
-          .agent_version = row.text(4),
-          .created = row.integer(2),
-          .edit = row.integer(3),
-          .trust = domain::self_trust_of(row.view(5)).value_or(domain::SelfTrust::off)};
+  domain::App app{.app_id = row.text(0),
+                  .report = row.text(1),
+                  .agent_version = row.text(4),
+                  .created = row.integer(2),
+                  .edit = row.integer(3),
+                  .trust = domain::self_trust_of(row.view(5)).value_or(domain::SelfTrust::off)};
+  for (const std::string_view part : base::split_words(row.view(6)))
+    app.rings.push_back(static_cast<int>(base::parse_integer(part).value_or(0)));
+  return app;
 }
 
 domain::Assignment read_assignment(const Query& row) {
@@ -65,10 +69,11 @@ std::string no_recipe(std::string_view name, std::optional<std::int64_t> revisio
 }  // namespace
 
 Result<domain::Page<domain::App>> SqliteStore::list_apps(const domain::PageRequest& page) {
-  Query rows(database_,
-             "SELECT app_id, report, created, edit, agent_version, trust_self_reported FROM apps WHERE "
-             "app_id>? ORDER BY app_id LIMIT ?",
-             page.after, page_size(page));
+  Query rows(
+      database_,
+      "SELECT app_id, report, created, edit, agent_version, trust_self_reported, rings FROM apps WHERE "
+      "app_id>? ORDER BY app_id LIMIT ?",
+      page.after, page_size(page));
   domain::Page<domain::App> found;
   if (auto done = for_each_row(rows, [&] { found.items.push_back(read_app(rows)); }); !done)
     return std::move(done).error();
@@ -77,21 +82,25 @@ Result<domain::Page<domain::App>> SqliteStore::list_apps(const domain::PageReque
 }
 
 Result<domain::App> SqliteStore::find_app(std::string_view app_id) {
-  Query row(
-      database_,
-      "SELECT app_id, report, created, edit, agent_version, trust_self_reported FROM apps WHERE app_id=?",
-      app_id);
+  Query row(database_,
+            "SELECT app_id, report, created, edit, agent_version, trust_self_reported, rings FROM apps WHERE "
+            "app_id=?",
+            app_id);
   if (auto found = expect_row(row, "there is no app '" + std::string(app_id) + "'"); !found)
     return std::move(found).error();
   return read_app(row);
 }
 
 Result<void> SqliteStore::write_app(const domain::App& app, domain::Millis now) {
+  std::string rings;
+  for (const int part : app.rings)
+    rings += (rings.empty() ? "" : " ") + std::to_string(part);
   return write(
-      "INSERT INTO apps (app_id, report, agent_version, trust_self_reported, created, edit) VALUES "
-      "(?,?,?,?,?,1) ON CONFLICT DO UPDATE SET report=excluded.report, agent_version=excluded.agent_version, "
-      "trust_self_reported=excluded.trust_self_reported, edit=edit+1",
-      app.app_id, app.report, app.agent_version, domain::name_of(app.trust), now);
+      "INSERT INTO apps (app_id, report, agent_version, trust_self_reported, rings, created, edit) VALUES "
+      "(?,?,?,?,?,?,1) ON CONFLICT DO UPDATE SET report=excluded.report, "
+      "agent_version=excluded.agent_version, trust_self_reported=excluded.trust_self_reported, "
+      "rings=excluded.rings, edit=edit+1",
+      app.app_id, app.report, app.agent_version, domain::name_of(app.trust), rings, now);
 }
 
 Result<void> SqliteStore::insert_revision(const domain::NewRevision& revision, std::int64_t number,

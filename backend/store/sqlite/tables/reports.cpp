@@ -114,7 +114,7 @@ Result<std::int64_t> Writer::insert(const protocol::RecipeStatus& status, std::u
 Result<std::int64_t> Writer::insert(const protocol::UpdateStatus& status, std::uint64_t) {
   static const std::string sql =
       "UPDATE rollout_targets SET phase=?, error=?, progress=?, at=? WHERE instance=? AND action_id=? AND "
-      "told>0 AND phase NOT IN " +
+      "told>0 AND rollout IN (SELECT number FROM rollouts WHERE kind='version') AND phase NOT IN " +
       sql_list(domain::kClosedPhases);
   return database.run(sql, name_of(status.phase), status.error, status.progress, now, session.instance,
                       status.action_id);

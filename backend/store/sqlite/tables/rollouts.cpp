@@ -1,4 +1,5 @@
 // Rollouts and their machines.
+#include "backend/store/sqlite/tables/rollout_rows.hpp"
 #include "backend/store/sqlite/tables/tables.hpp"
 #include "base/text.hpp"
 
@@ -12,13 +13,10 @@ namespace {
 
 constexpr std::string_view kColumns =
     "number, id, app_id, selector, canary, version, url, state, reason, ring, rings, pause_s, jitter_s, "
-    "timeout_s, created, created_by, next_at, ended, owner";
+    "timeout_s, created, created_by, next_at, ended, owner, kind, may_fail, recipe, from_revision, "
+    "to_revision, assignment";
 
-// Of rollout_targets: was told, and has neither closed the update nor been given up.
-const std::string& owes_answer() {
-  static const std::string condition = "told>0 AND phase NOT IN " + sql_list(domain::kAnsweredPhases);
-  return condition;
-}
+}  // namespace
 
 std::string select_rollouts(std::string_view rest) {
   return "SELECT " + std::string(kColumns) + " FROM rollouts " + std::string(rest);
@@ -46,7 +44,21 @@ domain::Rollout read_rollout(const Query& row) {
   rollout.next_at = row.integer(16);
   rollout.ended = row.integer(17);
   rollout.owner = row.view(18);
+  rollout.kind = domain::rollout_kind_of(row.view(19)).value_or(domain::RolloutKind::version);
+  rollout.may_fail = row.integer(20);
+  rollout.change.recipe = row.view(21);
+  rollout.change.from_revision = row.integer(22);
+  rollout.change.to_revision = row.integer(23);
+  rollout.change.assignment = row.integer(24);
   return rollout;
+}
+
+namespace {
+
+// Of rollout_targets: was told, and has neither closed the update nor been given up.
+const std::string& owes_answer() {
+  static const std::string condition = "told>0 AND phase NOT IN " + sql_list(domain::kAnsweredPhases);
+  return condition;
 }
 
 constexpr std::string_view kSelectTargets =
@@ -78,20 +90,34 @@ Result<domain::Rollout> SqliteStore::add_rollout(const domain::Rollout& rollout,
     rings += (rings.empty() ? "" : " ") + std::to_string(size);
   auto added = write(
       "INSERT INTO rollouts (id, app_id, selector, canary, version, url, state, reason, ring, rings, "
-      "pause_s, "
-      "jitter_s, timeout_s, created, created_by, next_at, ended, owner) VALUES "
-      "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+      "pause_s, jitter_s, timeout_s, created, created_by, next_at, ended, owner, kind, may_fail, recipe, "
+      "from_revision, to_revision, assignment) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
       rollout.id, rollout.app_id, rollout.selector, rollout.canary, rollout.version, rollout.url,
       domain::name_of(rollout.state), rollout.reason, rollout.ring, rings, rollout.pause_s, rollout.jitter_s,
-      rollout.timeout_s, rollout.created, rollout.created_by, rollout.next_at, rollout.ended, rollout.owner);
+      rollout.timeout_s, rollout.created, rollout.created_by, rollout.next_at, rollout.ended, rollout.owner,
+      domain::name_of(rollout.kind), rollout.may_fail, rollout.change.recipe, rollout.change.from_revision,
+      rollout.change.to_revision, rollout.change.assignment);
   if (!added) return std::move(added).error();
   const std::int64_t number = database_.last_row_id();
+  if (const auto& before = rollout.change.before) {
+    auto kept = write(
+        "INSERT INTO held_assignments (rollout, selector, recipe, revision, position, kill_on_change, "
+        "round_delay_s) VALUES (?,?,?,?,?,?,?)",
+        number, before->selector, before->recipe, before->revision, before->order, before->kill_on_change,
+        before->round_delay_s);
+    if (!kept) return std::move(kept).error();
+  }
   std::int64_t position = 0;
   for (const domain::RolloutTarget& target : targets) {
     // What an older one has left over is this one's now.
-    auto left = write("UPDATE rollout_targets SET phase=?, forgiven=1 WHERE instance=? AND phase=?",
-                      domain::kSuperseded, target.instance, domain::kWaiting);
-    if (!left) return std::move(left).error();
+    if (!rollout.is_change()) {
+      auto left = write(
+          "UPDATE rollout_targets SET phase=?, forgiven=1 WHERE instance=? AND phase=? AND rollout IN "
+          "(SELECT "
+          "number FROM rollouts WHERE kind='version')",
+          domain::kSuperseded, target.instance, domain::kWaiting);
+      if (!left) return std::move(left).error();
+    }
     auto placed = write(
         "INSERT INTO rollout_targets (rollout, instance, instance_id, position, ring, action_id, phase) "
         "VALUES "
@@ -135,10 +161,14 @@ Result<std::vector<domain::Rollout>> SqliteStore::open_rollouts() {
   return found;
 }
 
-Result<std::map<std::string, std::size_t>> SqliteStore::count_rollouts() {
-  Query rows(database_, "SELECT state, count(*) FROM rollouts GROUP BY state");
-  std::map<std::string, std::size_t> counts;
-  auto done = for_each_row(rows, [&] { counts.emplace(rows.text(0), rows.count(1)); });
+Result<domain::RolloutCounts> SqliteStore::count_rollouts() {
+  Query rows(database_, "SELECT kind, state, count(*) FROM rollouts GROUP BY kind, state");
+  domain::RolloutCounts counts;
+  auto done = for_each_row(rows, [&] {
+    const auto kind = domain::rollout_kind_of(rows.view(0));
+    const auto state = domain::rollout_state_of(rows.view(1));
+    if (kind && state) counts.emplace(std::pair(*kind, *state), rows.count(2));
+  });
   if (!done) return std::move(done).error();
   return counts;
 }
@@ -150,14 +180,15 @@ Result<void> SqliteStore::set_rollout(const domain::Rollout& rollout) {
 }
 
 Result<std::vector<domain::RingCounts>> SqliteStore::ring_counts(const domain::Rollout& rollout) {
+  // Of a change nobody goes back by itself: whoever fails has tried it.
   Query rows(
       database_,
       "SELECT t.ring, count(*), sum(t.told=0 AND t.absent=1), sum(t.told>0), sum(t.phase='confirmed'), "
-      "sum(t.phase='confirmed' AND i.online=1 AND i.agent_version=?), sum(t.phase='rolled_back'), "
-      "sum(t.phase IN ('failed', 'refused')), sum(t.phase='lost') FROM rollout_targets t JOIN instances i "
-      "ON i.id=t.instance WHERE t.rollout=? AND t.forgiven=0 AND i.revoked=0 AND i.excluded=0 GROUP BY "
-      "t.ring",
-      rollout.version, rollout.number);
+      "sum(t.phase='confirmed' AND i.online=1 AND (?1 OR i.agent_version=?2)), sum(t.phase='rolled_back' OR "
+      "(?1 AND t.phase IN ('failed', 'refused'))), sum(NOT ?1 AND t.phase IN ('failed', 'refused')), "
+      "sum(t.phase='lost') FROM rollout_targets t JOIN instances i ON i.id=t.instance WHERE t.rollout=?3 AND "
+      "t.forgiven=0 AND i.revoked=0 AND i.excluded=0 GROUP BY t.ring",
+      rollout.is_change(), rollout.version, rollout.number);
   std::vector<domain::RingCounts> counts(std::max<std::size_t>(rollout.rings.size(), 1));
   auto done = for_each_row(rows, [&] {
     const std::size_t ring = rows.count(0);
@@ -191,7 +222,7 @@ Result<domain::Page<domain::RolloutTarget>> SqliteStore::list_rollout_targets(
 Result<std::string> SqliteStore::active_rollout_of(domain::InstanceKey instance) {
   Query row(database_,
             "SELECT r.id FROM rollout_targets t JOIN rollouts r ON r.number=t.rollout WHERE t.instance=? AND "
-            "r.state IN ('running', 'paused') LIMIT 1",
+            "r.kind='version' AND r.state IN ('running', 'paused') LIMIT 1",
             instance);
   auto found = row.next();
   if (!found) return std::move(found).error();
@@ -203,7 +234,8 @@ Result<std::string> SqliteStore::conflicting_rollout(const domain::Rollout& roll
       database_,
       "SELECT r.id FROM rollout_targets t JOIN rollout_targets o ON o.instance=t.instance AND "
       "o.rollout<>t.rollout JOIN rollouts r ON r.number=o.rollout WHERE t.rollout=? AND t.phase NOT IN " +
-          sql_list(domain::kLeftPhases) + " AND r.state IN ('running', 'paused') LIMIT 1",
+          sql_list(domain::kLeftPhases) +
+          " AND r.kind='version' AND r.state IN ('running', 'paused') LIMIT 1",
       rollout.number);
   auto found = row.next();
   if (!found) return std::move(found).error();
@@ -234,9 +266,9 @@ Result<void> SqliteStore::begin_ring(const domain::Rollout& rollout, domain::Mil
 Result<std::vector<DueTarget>> SqliteStore::due_targets(const domain::Rollout& rollout, domain::Millis now) {
   Query rows(
       database_,
-      "SELECT t.instance, t.action_id, i.agent_version=?1 FROM rollout_targets t JOIN instances i ON "
+      "SELECT t.instance, t.action_id, ?4 AND i.agent_version=?1 FROM rollout_targets t JOIN instances i ON "
       "i.id=t.instance WHERE t.rollout=?2 AND t.phase='waiting' AND t.due>0 AND t.due<=?3 AND i.online=1",
-      rollout.version, rollout.number, now);
+      rollout.version, rollout.number, now, !rollout.is_change());
   std::vector<DueTarget> due;
   auto done = for_each_row(rows, [&] {
     due.push_back({{rows.integer(0), rows.text(1), rollout.version, rollout.url}, rows.integer(2) != 0});
@@ -274,8 +306,11 @@ Result<std::vector<domain::RolloutTarget>> SqliteStore::mark_lost(const domain::
       "UPDATE rollout_targets SET phase='lost' WHERE rollout=?1 AND at<?2 AND " + owes_answer() +
           " AND NOT EXISTS (SELECT 1 FROM instances i WHERE i.id=instance AND ((i.online=1 AND phase IN " +
           sql_list(domain::kWorkingPhases) +
-          ") OR (i.online=0 AND i.last_seen>=?2))) RETURNING instance, instance_id, ring",
-      rollout.number, heard_before);
+          // Of a change it has said that it runs it: a state may take hours.
+          ") OR (?3 AND i.online=1 AND i.reported_version>=given_version AND "
+          "i.reported_version<=i.recipe_version) OR (i.online=0 AND i.last_seen>=?2))) RETURNING instance, "
+          "instance_id, ring",
+      rollout.number, heard_before, rollout.is_change());
   auto done = for_each_row(rows, [&] {
     domain::RolloutTarget& target = lost.emplace_back();
     target.instance = rows.integer(0);
@@ -324,8 +359,7 @@ Result<std::vector<domain::RolloutTarget>> SqliteStore::failed_targets(const dom
 Result<std::size_t> SqliteStore::hold_rollouts(std::string_view why) {
   auto held = database_.run(
       "UPDATE rollouts SET state='paused', reason=?, ended=0 WHERE state='running' OR (state='done' AND "
-      "EXISTS "
-      "(SELECT 1 FROM rollout_targets WHERE rollout=number AND phase=?))",
+      "kind='version' AND EXISTS (SELECT 1 FROM rollout_targets WHERE rollout=number AND phase=?))",
       why, domain::kWaiting);
   if (!held) return std::move(held).error();
   return static_cast<std::size_t>(*held);
@@ -333,7 +367,9 @@ Result<std::size_t> SqliteStore::hold_rollouts(std::string_view why) {
 
 Result<std::size_t> SqliteStore::remove_ended_rollout(domain::Millis ended_before) {
   auto removed = database_.run(
-      "DELETE FROM rollouts WHERE number=(SELECT min(number) FROM rollouts WHERE ended>0 AND ended<?)",
+      "DELETE FROM rollouts WHERE number=(SELECT min(number) FROM rollouts WHERE ended>0 AND ended<? AND "
+      // One that holds says who has the change: without it everybody would get it.
+      "(kind='version' OR state NOT IN ('running', 'paused', 'stopped', 'aborted')))",
       ended_before);
   if (!removed) return std::move(removed).error();
   return static_cast<std::size_t>(*removed);

@@ -187,7 +187,7 @@ class SqliteStore final : public Store {
   base::Result<domain::Page<domain::Rollout>> list_rollouts(std::string_view app_id,
                                                             const domain::PageRequest& page) override;
   base::Result<std::vector<domain::Rollout>> open_rollouts() override;
-  base::Result<std::map<std::string, std::size_t>> count_rollouts() override;
+  base::Result<domain::RolloutCounts> count_rollouts() override;
   base::Result<void> set_rollout(const domain::Rollout& rollout) override;
   base::Result<std::size_t> hold_rollouts(std::string_view why) override;
   base::Result<std::size_t> remove_ended_rollout(domain::Millis ended_before) override;
@@ -220,6 +220,16 @@ class SqliteStore final : public Store {
   base::Result<std::string> conflicting_rollout(const domain::Rollout& rollout) override;
   base::Result<std::optional<domain::HandshakeTarget>> newest_target_of(
       domain::InstanceKey instance) override;
+  base::Result<std::vector<domain::Rollout>> held_changes(std::string_view app_id) override;
+  base::Result<std::vector<domain::InstanceKey>> told_machines(
+      const domain::Rollout& rollout, std::optional<domain::InstanceKey> only) override;
+  base::Result<void> end_change(const domain::Rollout& rollout, std::string_view why,
+                                domain::Millis now) override;
+  base::Result<std::vector<domain::ChangeEvidence>> change_evidence(const domain::Rollout& rollout) override;
+  base::Result<void> set_given_version(std::int64_t rollout, domain::InstanceKey instance,
+                                       std::int64_t version) override;
+  base::Result<void> close_change(std::int64_t rollout, domain::InstanceKey instance,
+                                  const domain::ChangeVerdict& verdict, domain::Millis now) override;
 
   // AuditStore
   base::Result<domain::AuditHead> audit_head() override;
