@@ -156,7 +156,7 @@ PlanWith<Steps> AptRepo::plan(const Params& params, Context& context) const {
                       std::to_string(steps.content.size()) + " bytes",
                       before ? diff_for(*before, steps.content) : std::string());
     }
-    files::compare_attributes(**looked, kAttributes, path, context.accounts, differences);
+    files::compare_attributes(**looked, kAttributes, path, context, differences);
   }
   std::ranges::move(differences.changes, std::back_inserter(plan.changes));
   if (plan.changes.empty()) return Plan::kept("Repository file " + path + " is up to date");
