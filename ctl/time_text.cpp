@@ -86,13 +86,14 @@ base::Result<std::chrono::seconds> parse_duration(std::string_view text, std::st
       std::string(option) + " must be a time like 90s, 15m, 2h, 7d, not '" + std::string(text) + "'");
 }
 
-base::Result<Instant> parse_since(std::string_view text, Instant now) {
+base::Result<Instant> parse_since(std::string_view text, std::string_view option, Instant now) {
   if (const auto instant = parse_instant(text)) return *instant;
   const auto age = read_duration(text);
   if (!age)
     return base::Error(base::ErrorCode::invalid,
-                       "--since must be an age like 90s, 10m, 2h, 7d or an instant like "
-                       "2026-03-01T12:00:00Z, not '" +
+                       std::string(option) +
+                           " must be an age like 90s, 10m, 2h, 7d or an instant like "
+                           "2026-03-01T12:00:00Z, not '" +
                            std::string(text) + "'");
   return now - *age;
 }

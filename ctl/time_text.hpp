@@ -31,7 +31,7 @@ std::string duration_text(std::int64_t milliseconds);
 // "90s", "15m", "2h", "7d". The error names the option.
 base::Result<std::chrono::seconds> parse_duration(std::string_view text, std::string_view option);
 
-// "10m" or an instant: when that was.
-base::Result<Instant> parse_since(std::string_view text, Instant now);
+// "10m" or an instant: when that was. The error names the option.
+base::Result<Instant> parse_since(std::string_view text, std::string_view option, Instant now);
 
 }  // namespace ctl

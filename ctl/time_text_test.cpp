@@ -34,11 +34,13 @@ TEST_CASE("ages are short, whether the instant is text or milliseconds") {
 
 TEST_CASE("--since takes an age or an instant") {
   const Instant now = *ctl::parse_instant("2026-03-01T12:00:00Z");
-  CHECK(*ctl::parse_since("90s", now) == now - 90s);
-  CHECK(*ctl::parse_since("2h", now) == now - 2h);
-  CHECK(*ctl::parse_since("2026-02-01T00:00:00Z", now) == *ctl::parse_instant("2026-02-01T00:00:00Z"));
+  CHECK(*ctl::parse_since("90s", "--since", now) == now - 90s);
+  CHECK(*ctl::parse_since("2h", "--since", now) == now - 2h);
+  CHECK(*ctl::parse_since("2026-02-01T00:00:00Z", "--since", now) ==
+        *ctl::parse_instant("2026-02-01T00:00:00Z"));
   for (const char* text : {"", "h", "2", "-2h", "2w", "soon"})
-    CHECK_MESSAGE(!ctl::parse_since(text, now), text);
+    CHECK_MESSAGE(!ctl::parse_since(text, "--since", now), text);
+  CHECK(ctl::parse_since("soon", "--until", now).error().message().starts_with("--until must be an age"));
 }
 
 TEST_CASE("--ttl takes a time with its unit, and what is to come is told in the same units") {

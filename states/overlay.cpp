@@ -1,5 +1,8 @@
 #include "states/overlay.hpp"
 
+#include <algorithm>
+#include <array>
+
 namespace states {
 
 namespace {
@@ -62,6 +65,32 @@ bool is_named_after(std::string_view thing, std::string_view package) {
   return false;
 }
 
+// The absolute paths that are words of a command.
+template <class Visit>
+void for_each_path_in(std::string_view command, Visit visit) {
+  constexpr std::string_view kEnds = " \t\n\"'`;|&()<>=";
+  while (!command.empty()) {
+    const std::size_t end = std::min(command.find_first_of(kEnds), command.size());
+    if (command.starts_with('/'))
+      if (auto path = base::clean_path(command.substr(0, end)); path && *path != "/") visit(std::move(*path));
+    command.remove_prefix(std::min(end + 1, command.size()));
+  }
+}
+
+bool is_below(std::string_view path, std::string_view folder) {
+  return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
+}
+
+// Whether packages put files there. Where their tools keep what they know is not for their files.
+bool is_for_packages(std::string_view path) {
+  constexpr std::array<std::string_view, 8> kTheirs{"/etc", "/usr", "/opt",  "/var",
+                                                    "/bin", "/lib", "/sbin", "/boot"};
+  constexpr std::array<std::string_view, 6> kOthers{"/usr/local",        "/var/lib/apt",    "/var/lib/dpkg",
+                                                    "/var/lib/opsagent", "/var/spool/cron", "/var/tmp"};
+  const auto holds = [&](std::string_view folder) { return is_below(path, folder); };
+  return std::ranges::any_of(kTheirs, holds) && std::ranges::none_of(kOthers, holds);
+}
+
 }  // namespace
 
 // Whether the path, or a folder that it is in, would be gone, or would be a new one with nothing in it.
@@ -81,11 +110,18 @@ void Overlay::add(const std::string& state_id, const std::vector<Effect>& effect
   for (const Effect& effect : effects) {
     Entry entry{.effect = effect, .state_id = state_id};
     if (effect.kind == EffectKind::anything) {
+      for_each_path_in(effect.name, [&](std::string path) { named_in_commands_[std::move(path)] = entry; });
       anything_ = entry;
       continue;
     }
     if (effect.kind == EffectKind::package && effect.present) packages_ = entry;
     const std::string key = key_of(effect.kind, effect.name);
+    const auto known = effect.attributes_only ? entries_.find(key) : entries_.end();
+    if (known != entries_.end() && !known->second.effect.attributes_only) {
+      // What is made or removed there is so all the same; its owner and mode are not known anyway.
+      known->second.effect.below = known->second.effect.below || effect.below;
+      continue;
+    }
     if (effect.kind == EffectKind::directory && effect.present) entry.is_fresh = will_be_gone(effect.name);
     const bool stays_folder = effect.present && effect.kind == EffectKind::directory;
     if (key[0] == kPath && effect.certain && !stays_folder)  // what was planned below does not count any more
@@ -109,7 +145,8 @@ const Overlay::Entry* Overlay::path(std::string_view path) const {
   const Entry* way = nullptr;  // what may lead elsewhere by then
   for_each_above(path, [&](std::string_view folder) {
     const auto above = entries_.find(key_of(EffectKind::file, folder));
-    if (above != entries_.end() && !above->second.effect.certain) way = &above->second;
+    if (above != entries_.end() && !above->second.effect.certain && !above->second.effect.attributes_only)
+      way = &above->second;
   });
   return way ? doubtful(*way) : found;
 }
@@ -137,26 +174,53 @@ const Overlay::Entry* Overlay::concerning(std::string_view path) const {
   if (const auto somewhere = find_somewhere(entries_, path); somewhere != entries_.end())
     return &somewhere->second;
   const Entry* own = at(path);
-  if (own && !(own->effect.certain && own->effect.attributes_only)) return own;
+  if (own && !own->effect.attributes_only) return own;
   const Entry* above = nullptr;
   for_each_above(path, [&](std::string_view folder) {
     const Entry* entry = at(folder);
     if (!entry || above) return;
-    const bool stays =
-        entry->effect.certain && entry->effect.present && entry->effect.kind == EffectKind::directory;
+    const bool stays = entry->effect.attributes_only || (entry->effect.certain && entry->effect.present &&
+                                                         entry->effect.kind == EffectKind::directory);
     if (!stays || entry->is_fresh) above = entry;
   });
   return above ? above : below(path);
 }
 
+// The state that installs a package which the thing is named after.
+const Overlay::Entry* Overlay::package_named_in(std::string_view thing) const {
+  for (auto at = entries_.lower_bound("k"); at != entries_.end() && at->first[0] == 'k'; ++at)
+    if (at->second.effect.present && is_named_after(thing, at->second.effect.name)) return &at->second;
+  return nullptr;
+}
+
 const Overlay::Entry* Overlay::provider(EffectKind kind, std::string_view name) const {
   if (const Entry* entry = find(kind, name)) return entry->effect.present ? entry : nullptr;
   if (kind != EffectKind::package) {
-    for (auto at = entries_.lower_bound("k"); at != entries_.end() && at->first[0] == 'k'; ++at)
-      if (at->second.effect.present && is_named_after(name, at->second.effect.name)) return &at->second;
+    if (const Entry* package = package_named_in(name)) return package;
     if (packages_) return doubtful(*packages_);
   }
   return anything_ ? doubtful(*anything_) : nullptr;
+}
+
+const Overlay::Entry* Overlay::command_naming(std::string_view path) const {
+  if (named_in_commands_.empty()) return nullptr;
+  const Entry* naming = nullptr;
+  const auto look = [&](std::string_view at) {
+    const auto found = named_in_commands_.find(at);
+    if (found != named_in_commands_.end()) naming = &found->second;
+  };
+  for_each_above(path, look);
+  look(path);
+  return naming;
+}
+
+bool Overlay::may_appear(std::string_view path, bool has_folder) {
+  if (!packages_ || !is_for_packages(path)) return false;
+  if (entries_.contains(key_of(EffectKind::file, path)) || will_be_gone(path)) return false;  // it is known
+  const Entry* named = package_named_in(path);
+  if (!named && has_folder) return false;
+  doubtful(named ? *named : *packages_);
+  return true;
 }
 
 base::PlannedPaths::Answer Overlay::answer(std::string_view path, Use use) {
@@ -172,7 +236,8 @@ base::PlannedPaths::Answer Overlay::answer(std::string_view path, Use use) {
     const auto found = entries_.find(key_of(EffectKind::file, folder));
     if (found == entries_.end() || doubt) return;
     const Entry& entry = found->second;
-    if (!entry.effect.certain || (entry.effect.present && entry.effect.kind != EffectKind::directory)) {
+    const bool is_certain = entry.effect.certain || entry.effect.attributes_only;
+    if (!is_certain || (entry.effect.present && entry.effect.kind != EffectKind::directory)) {
       doubt = &entry;
       return;
     }
@@ -191,7 +256,7 @@ base::PlannedPaths::Answer Overlay::answer(std::string_view path, Use use) {
   const bool is_folder = entry.effect.kind == EffectKind::directory;
   if (entry.effect.certain && is_folder && use == Use::way)
     return entry.is_fresh ? Answer::missing : Answer::as_it_is;
-  if (entry.effect.certain && entry.effect.attributes_only && use != Use::all) return Answer::as_it_is;
+  if (entry.effect.attributes_only && use != Use::all) return Answer::as_it_is;
   doubtful(entry);
   return Answer::not_known;
 }

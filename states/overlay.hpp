@@ -47,7 +47,13 @@ class Overlay final : public base::PlannedPaths {
   // runs commands. Null if nobody can.
   const Entry* provider(EffectKind kind, std::string_view name) const;
 
+  // The state with a command that names this path, or a folder above it: what is there may be gone by then.
+  const Entry* command_naming(std::string_view path) const;
+
   Answer answer(std::string_view path, Use use) override;
+  // Packages bring files that cannot be told before. One that is missing is counted among them where packages
+  // put theirs, if it has the name of a package, or if the folder that it is in is missing, too.
+  bool may_appear(std::string_view path, bool has_folder) override;
 
   // Something that cannot be told yet was asked for since the last call: by whom it would be done. Null: all
   // answers were certain.
@@ -57,10 +63,12 @@ class Overlay final : public base::PlannedPaths {
   using Entries = std::map<std::string, Entry, std::less<>>;  // by "<kind letter><name>"
 
   bool will_be_gone(std::string_view path) const;
+  const Entry* package_named_in(std::string_view thing) const;
   const Entry* doubtful(const Entry& entry) const { return doubt_ = &entry; }
 
   Entries entries_;
   std::optional<Entry> anything_;
+  Entries named_in_commands_;  // by path
   std::optional<Entry> packages_;
   mutable const Entry* doubt_ = nullptr;  // what was asked for, not what is planned
 };

@@ -145,4 +145,22 @@ TEST_CASE("a command makes the overlay count, though it has no entry") {
   CHECK_FALSE(overlay.empty());
 }
 
+TEST_CASE("what packages may bring is not known to be missing, where they put files") {
+  Overlay overlay;
+  CHECK_FALSE(overlay.may_appear("/etc/nginx/nginx.conf", false));
+  overlay.add("web", {{.kind = EffectKind::package, .name = "nginx"}});
+  CHECK(overlay.may_appear("/etc/nginx/nginx.conf", false));
+  CHECK(overlay.take_doubt()->state_id == "web");
+  CHECK(overlay.may_appear("/etc/default/nginx", true));  // its own name, in a folder that is there
+  CHECK(overlay.may_appear("/etc/other/file", false));    // a folder that a dependency may bring
+  overlay.take_doubt();
+  CHECK_FALSE(overlay.may_appear("/etc/cron.d/backup", true));
+  for (const char* path : {"/srv/nginx/conf", "/home/nginx/x", "/usr/local/nginx/x", "/var/lib/apt/nginx"})
+    CHECK_FALSE(overlay.may_appear(path, false));
+  // What a later state removes is gone.
+  overlay.add("clean", {{.kind = EffectKind::directory, .name = "/etc/nginx", .present = false}});
+  CHECK_FALSE(overlay.may_appear("/etc/nginx/nginx.conf", false));
+  CHECK_FALSE(overlay.take_doubt());
+}
+
 }  // namespace states

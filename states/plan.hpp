@@ -29,13 +29,16 @@ struct Change {
 enum class EffectKind { file, directory, link, user, group, package, unit, anything };
 struct Effect {
   EffectKind kind = EffectKind::anything;
-  std::string name;     // path, or name
+  std::string name;     // path, or name; of `anything` the command that does it
   bool present = true;  // false: would be gone, with all that is below it
   // False: it may happen, or not; whatever depends on it is not known before.
   bool certain = true;
   bool attributes_only = false;          // owner and mode change, what is in it stays
   bool below = false;                    // of a directory: the attributes of all that is below it change, too
   std::optional<std::string> content{};  // of a file that later states add to
+  std::string alias{};                   // of a user or group: a name's number, a number's name, by then
+  std::string owner{};                   // of a directory that is made: whose it is, where that is known …
+  bool is_open = true;                   // … and whether everybody may enter it
 };
 
 // A state type's own note of what to do, from its plan to its apply. Only the type that made it knows what is

@@ -108,4 +108,8 @@ std::size_t terminal_width(int fd) {
   return ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUnknown;
 }
 
+std::size_t output_width() {
+  return ::isatty(STDOUT_FILENO) == 1 ? terminal_width(STDOUT_FILENO) : 0;
+}
+
 }  // namespace terminal

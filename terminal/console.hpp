@@ -76,4 +76,8 @@ struct Console {
 // Columns of the terminal behind `fd`; 80 when it does not say.
 std::size_t terminal_width(int fd);
 
+// Columns that lines on standard output may have: those of the terminal; 0, which is no limit, when it is
+// none.
+std::size_t output_width();
+
 }  // namespace terminal

@@ -18,23 +18,38 @@ std::size_t display_width(std::string_view text) {
   return width;
 }
 
-std::string wrap(std::string_view text, std::string_view first, std::string_view rest, std::size_t width) {
+namespace {
+
+// `limit`: in columns.
+template <class Parts>
+std::string fill_lines(const Parts& parts, std::string_view first, std::string_view rest, std::size_t limit) {
   std::string out(first);
   std::size_t column = display_width(first);
   bool at_start = true;
-  for (const std::string_view word : base::split_words(text)) {
-    const std::size_t size = display_width(word);
-    if (!at_start && column + 1 + size > width) {
+  for (const std::string_view part : parts) {
+    const std::size_t size = display_width(part);
+    if (!at_start && column + 1 + size > limit) {
       out.append("\n").append(rest);
       column = display_width(rest);
       at_start = true;
     }
     if (!at_start) out += ' ';
-    out += word;
+    out += part;
     column += size + (at_start ? 0 : 1);
     at_start = false;
   }
   return out;
+}
+
+}  // namespace
+
+std::string wrap(std::string_view text, std::string_view first, std::string_view rest, std::size_t width) {
+  return fill_lines(base::split_words(text), first, rest, width);
+}
+
+std::string wrap_parts(std::span<const std::string> parts, std::string_view first, std::string_view rest,
+                       std::size_t width) {
+  return fill_lines(parts, first, rest, width > 0 ? width : std::string::npos);
 }
 
 std::string wrap_lines(std::string_view text, std::string_view first, std::string_view rest,

@@ -1,6 +1,7 @@
 // Text in lines of a certain width, for terminals.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,11 @@ std::size_t display_width(std::string_view text);
 // The words of `text` in lines of at most `width` columns (longer words stand alone). The first line starts
 // with `first`, the others with `rest`; no newline at the end.
 std::string wrap(std::string_view text, std::string_view first, std::string_view rest, std::size_t width);
+
+// The same with parts that stay whole, whatever is in them: commands and other things that people copy. A
+// `width` of 0: all in one line.
+std::string wrap_parts(std::span<const std::string> parts, std::string_view first, std::string_view rest,
+                       std::size_t width);
 
 // The lines of `text` that are not empty, the first behind `first`, the others behind `rest`. Those that are
 // longer than `width` columns are broken between words, unless `width` is 0. No newline at the end.

@@ -1,5 +1,8 @@
 #include "terminal/wrap.hpp"
 
+#include <string>
+#include <vector>
+
 #include <doctest/doctest.h>
 
 using terminal::printable;
@@ -30,6 +33,13 @@ TEST_CASE("lines that are too long are broken between words, others stay as they
   CHECK(wrap_lines("one  two three four", "+ a: ", "    ", 0) == "+ a: one  two three four");
   CHECK(wrap_lines("unbreakable-word", "+ ", "  ", 5) == "+ unbreakable-word");
   CHECK(wrap_lines("", "+ a: ", "    ", 14) == "+ a: ");
+}
+
+TEST_CASE("parts stay whole, and a line ends between them only") {
+  const std::vector<std::string> parts{"command:", "echo one two", "x"};
+  CHECK(terminal::wrap_parts(parts, "  ", "    ", 20) == "  command:\n    echo one two x");
+  CHECK(terminal::wrap_parts(parts, "  ", "    ", 8) == "  command:\n    echo one two\n    x");
+  CHECK(terminal::wrap_parts(parts, "  ", "    ", 0) == "  command: echo one two x");
 }
 
 TEST_CASE("a text is cut to the columns that there are") {

@@ -33,15 +33,21 @@ ManagedHost::Condition ManagedHost::check(const recipe::When& when, const states
     const std::string clean = *base::clean_path(path);  // checked when the recipe was read
     const states::Overlay::Entry* planned = overlay.followed(clean);
     bool is_there = planned && planned->effect.present;
+    std::string problem;
     if (!planned) {
       // Follows links, as `test -e` does, but none that a user could point anywhere.
       const auto found = tree_.follow(clean);
       is_there = bool(found);
       if (!found && !says_absent(found.error()))
-        condition.problem = "Its condition cannot be told: " + found.error().message();
+        problem = "Its condition cannot be told: " + found.error().message();
     }
     const states::Overlay::Entry* provider = overlay.take_doubt();
-    if (!provider && !planned && !is_there) provider = overlay.provider(states::EffectKind::file, clean);
+    if (!provider && !problem.empty()) {
+      condition.problem = std::move(problem);
+      return;
+    }
+    if (!provider && !planned)
+      provider = is_there ? overlay.command_naming(clean) : overlay.provider(states::EffectKind::file, clean);
     if (provider)
       condition.depends_on = provider;
     else if (is_there != wanted)
@@ -55,7 +61,8 @@ ManagedHost::Condition ManagedHost::check(const recipe::When& when, const states
   for (std::string_view path : when.path_absent)
     require(path, false);
   if (!when.os.empty() && std::ranges::none_of(when.os, is_os)) condition.holds = false;
-  if (!condition.holds) condition.depends_on = nullptr;  // nobody can change that any more
+  if (!condition.holds) condition.depends_on = nullptr;  // whatever becomes of the other paths
+  if (!condition.holds || condition.depends_on) condition.problem.clear();
   return condition;
 }
 

@@ -13,6 +13,7 @@
 #include <climits>
 
 #include "base/files/file_read.hpp"
+#include "base/text.hpp"
 
 namespace base {
 
@@ -38,6 +39,10 @@ Result<std::string> read_link_at(int folder, const std::string& name, std::strin
 
 Error missing(std::string_view path) {
   return os_error(ENOENT, std::string(path));
+}
+
+Error not_known(std::string_view path) {
+  return {ErrorCode::unsupported, std::string(path) + " depends on what an earlier state does"};
 }
 
 }  // namespace
@@ -99,7 +104,13 @@ Result<void> Tree::check(std::string_view path, PlannedPaths::Use use) {
     case PlannedPaths::Answer::not_known:
       break;
   }
-  return Error(ErrorCode::unsupported, std::string(path) + " depends on what an earlier state does");
+  return not_known(path);
+}
+
+// What is missing now.
+Result<void> Tree::check_missing(std::string_view path, bool has_folder) {
+  if (!planned_ || !planned_->may_appear(real_path(path), has_folder)) return {};
+  return not_known(path);
 }
 
 // Links lead to other paths, for which something may be planned: a folder that is not there yet, too.
@@ -155,6 +166,39 @@ std::string Tree::real_path(std::string_view path) {
   return (folder == "/" ? "" : folder) + "/" + std::string(parts.name);
 }
 
+bool Tree::leads_through_itself(std::string_view path) {
+  const std::string real = real_path(path);
+  if (!root_fd_ || real == path) return false;
+  bool passes = false;
+  WayRules rules;
+  rules.foresee = [&](const std::string& at, bool) {
+    passes = passes || at == real;
+    return Result<void>();
+  };
+  (void)walk_way(root_fd_.get(), split_path(path).folder, rules);
+  return passes;
+}
+
+Result<std::string> Tree::link_destination(std::string_view link) {
+  auto target = read_link(link);
+  if (!target) return target;
+  std::vector<std::string_view> parts;
+  const std::string real = real_path(link);
+  const std::string folder(target->starts_with('/') ? "/" : split_path(real).folder);
+  for (const std::string_view text : {std::string_view(folder), std::string_view(*target)})
+    for (const std::string_view part : split(text, '/')) {
+      if (part.empty() || part == ".") continue;
+      if (part != "..")
+        parts.push_back(part);
+      else if (!parts.empty())
+        parts.pop_back();
+    }
+  std::string path;
+  for (const std::string_view part : parts)
+    path.append("/").append(part);
+  return path.empty() ? "/" : path;
+}
+
 std::string Tree::real_end(std::string_view path) {
   if (!root_fd_) return {};
   const auto way = walk_way(root_fd_.get(), path, {.may_end_in_file = true});
@@ -163,16 +207,23 @@ std::string Tree::real_end(std::string_view path) {
 
 Result<UniqueFd> Tree::follow(std::string_view path, std::optional<uid_t> also) {
   if (!root_fd_) return no_root_;
-  if (const auto clean = clean_path(path); clean && *clean != "/") {
+  const auto clean = clean_path(path);
+  const auto not_there = [&]() -> Error {
+    const bool has_folder = planned_ && clean && folder(split_path(*clean).folder);
+    auto fine = clean ? check_missing(*clean, has_folder) : Result<void>();
+    return fine ? missing(path) : std::move(fine).error();
+  };
+  if (clean && *clean != "/") {
     if (auto fine = check(*clean, PlannedPaths::Use::content); !fine) return std::move(fine).error();
     UniqueFd fd(open_without_links(root_fd_.get(), *clean, O_PATH));
     if (fd) return fd;
-    if (errno == ENOENT) return missing(path);
+    if (errno == ENOENT) return not_there();
   }
   WayRules rules = this->rules(PlannedPaths::Use::content);
   rules.also = also;
   rules.may_end_in_file = true;
   auto way = walk_way(root_fd_.get(), path, rules);
+  if (!way && planned_ && way.error().code() == ErrorCode::not_found) return not_there();
   if (!way) return std::move(way).error();
   return std::move(way->end);
 }
@@ -193,10 +244,12 @@ Result<std::optional<struct stat>> Tree::look(std::string_view path) {
   const SplitPath parts = split_path(path);
   auto planned = check_end(path);
   auto in = planned ? folder(parts.folder) : Result<int>(std::move(planned).error());
-  if (!in) {
-    if (in.error().code() == ErrorCode::not_found) return std::optional<struct stat>();
-    return std::move(in).error();
-  }
+  const auto without_folder = [&]() -> Result<std::optional<struct stat>> {
+    if (in.error().code() != ErrorCode::not_found) return std::move(in).error();
+    if (auto fine = check_missing(path, false); !fine) return std::move(fine).error();
+    return std::optional<struct stat>();
+  };
+  if (!in) return without_folder();
   struct stat st {};
   const std::string name(parts.name);
   const auto found = [&] {
@@ -207,12 +260,12 @@ Result<std::optional<struct stat>> Tree::look(std::string_view path) {
   if (errno == ESTALE && parts.folder != "/") {
     forget();
     in = folder(parts.folder);
-    if (!in && in.error().code() == ErrorCode::not_found) return std::optional<struct stat>();
-    if (!in) return std::move(in).error();
+    if (!in) return without_folder();
     if (found()) return std::optional(st);
   }
-  if (errno == ENOENT) return std::optional<struct stat>();
-  return os_error(errno, std::string(path));
+  if (errno != ENOENT) return os_error(errno, std::string(path));
+  if (auto fine = check_missing(path, true); !fine) return std::move(fine).error();
+  return std::optional<struct stat>();
 }
 
 Result<UniqueFd> Tree::open_file(std::string_view path) {

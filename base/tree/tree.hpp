@@ -51,6 +51,9 @@ class PlannedPaths {
   virtual ~PlannedPaths() = default;
   // Of a path without links on its way.
   virtual Answer answer(std::string_view path, Use use) = 0;
+  // Of one that is missing: whether somebody who cannot be asked may put it there. `has_folder`: the folder
+  // that it is in is there.
+  virtual bool may_appear(std::string_view path, bool has_folder) = 0;
 };
 
 class Tree {
@@ -90,6 +93,11 @@ class Tree {
 
   // The path without links on its way, as far as there are folders.
   std::string real_path(std::string_view path);
+  // Whether what is at the end of a path is a link that is followed on the way to it: once something else is
+  // there, the path leads elsewhere.
+  bool leads_through_itself(std::string_view path);
+  // What a link says that it leads to, as a path from the root, whether that is there or not.
+  Result<std::string> link_destination(std::string_view link);
   // Where a path leads now, links at its end followed; "" when nowhere.
   std::string real_end(std::string_view path);
 
@@ -103,6 +111,7 @@ class Tree {
   Result<UniqueFd> open_folder(std::string_view path);
   Result<void> check(std::string_view path, PlannedPaths::Use use);
   Result<void> check_end(std::string_view path);
+  Result<void> check_missing(std::string_view path, bool has_folder);
   WayRules rules(PlannedPaths::Use use);
   Result<UniqueFd> open_file(std::string_view path);
 

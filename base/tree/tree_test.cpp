@@ -320,6 +320,9 @@ TEST_CASE("paths are seen as they are planned to be, whichever links lead to the
       if (path == "/real/gone" || path.starts_with("/real/gone/")) return Answer::missing;
       return path == "/real/f" ? Answer::not_known : Answer::as_it_is;
     }
+    bool may_appear(std::string_view path, bool has_folder) override {
+      return path == (has_folder ? "/real/coming" : "/real/none/coming");
+    }
   } planned;
   const ScratchFolder scratch;
   scratch.write("real/f", "f");
@@ -341,6 +344,11 @@ TEST_CASE("paths are seen as they are planned to be, whichever links lead to the
     CHECK(tree.folder(in + "/gone").error().code() == ErrorCode::not_found);
     CHECK(tree.follow(in + "/gone/f").error().code() == ErrorCode::not_found);
     CHECK(tree.real_path(in + "/new") == "/real/new");
+    for (const char* coming : {"/coming", "/none/coming"}) {
+      CHECK(tree.look(in + coming).error().code() == ErrorCode::unsupported);
+      CHECK(tree.follow(in + coming).error().code() == ErrorCode::unsupported);
+    }
+    CHECK_FALSE(tree.look(in + "/none")->has_value());
     CHECK(tree.real_path(in + "/gone/x/y") == "/real/gone/x/y");
   }
   CHECK_FALSE(tree.look("/way/f")->has_value());
@@ -348,6 +356,39 @@ TEST_CASE("paths are seen as they are planned to be, whichever links lead to the
   tree.foresee(nullptr);
   CHECK(tree.look("/way/f")->has_value());
   CHECK(tree.real_path("/way/f") == "/real/gone/f");
+}
+
+TEST_CASE("what a link says is a path from the root") {
+  const ScratchFolder scratch;
+  scratch.write("d/e/f", "f");
+  std::filesystem::create_directory_symlink("d/e", scratch.path() + "/short");
+  for (const char* name : {"up", "over", "absolute", "beside"})
+    std::filesystem::create_symlink(name == std::string("up")         ? "../x"
+                                    : name == std::string("over")     ? "../../../../y/./z"
+                                    : name == std::string("absolute") ? "/a/../b"
+                                                                      : "f",
+                                    scratch.path() + "/d/e/" + name);
+  Tree tree(scratch.path());
+  for (const std::string in : {"/d/e/", "/short/"}) {
+    CHECK(*tree.link_destination(in + "up") == "/d/x");
+    CHECK(*tree.link_destination(in + "over") == "/y/z");
+    CHECK(*tree.link_destination(in + "absolute") == "/b");
+    CHECK(*tree.link_destination(in + "beside") == "/d/e/f");
+  }
+  CHECK_FALSE(tree.link_destination("/d/e/f"));
+}
+
+TEST_CASE("a link that is on the way to itself is known as such") {
+  const ScratchFolder scratch;
+  scratch.write("d/f", "f");
+  std::filesystem::create_symlink(".", scratch.path() + "/d/self");
+  std::filesystem::create_directory_symlink("d", scratch.path() + "/link");
+  Tree tree(scratch.path());
+  CHECK(tree.leads_through_itself("/d/self/self"));
+  CHECK(tree.leads_through_itself("/link/self/self"));
+  CHECK_FALSE(tree.leads_through_itself("/d/self"));
+  CHECK_FALSE(tree.leads_through_itself("/link/self"));
+  CHECK_FALSE(tree.leads_through_itself("/link/f"));
 }
 
 }  // namespace base

@@ -5,6 +5,7 @@
 #include "ctl/commands/commands.hpp"
 #include "ctl/output/plan_view.hpp"
 #include "ctl/output/show.hpp"
+#include "ctl/output/table.hpp"
 #include "ctl/recipe_file.hpp"
 
 namespace ctl {
@@ -50,7 +51,7 @@ Result<int> plan_command(Session& session) {
   if (!reply) return std::move(reply).error();
   const FleetPlan plan = fleet_plan(reply->document.root());
   if (!show_document(session, reply->document.root()))
-    session.console.out.write(plan_text(plan, options.verbose, session.console.paint));
+    session.console.out.write(plan_text(plan, options.verbose, session.console.paint, output_width()));
   if (plan.cannot_work > 0 || !plan.silent.empty()) return kFailed;
   return options.exit_code && plan.to_change > 0 ? kChanges : kOk;
 }

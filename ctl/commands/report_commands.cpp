@@ -27,13 +27,13 @@ Result<Parameters> filter_of(const Options& options) {
   if (!options.outcome.empty()) parameters.emplace_back("outcome", options.outcome);
   if (!options.run.empty()) parameters.emplace_back("run", options.run);
   if (!options.since.empty()) {
-    auto since = parse_since(options.since, now());
+    auto since = parse_since(options.since, "--since", now());
     if (!since) return std::move(since).error();
     parameters.emplace_back("since", base::utc_text(*since));
   }
   if (!options.until.empty()) {
-    auto until = parse_since(options.until, now());
-    if (!until) return std::move(until).error().with_context("--until");
+    auto until = parse_since(options.until, "--until", now());
+    if (!until) return std::move(until).error();
     parameters.emplace_back("until", base::utc_text(*until));
   }
   return parameters;

@@ -1,13 +1,14 @@
 #include "ctl/output/plan_view.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 #include "base/text.hpp"
 #include "base/values/json.hpp"
 #include "ctl/fields.hpp"
 #include "ctl/output/show.hpp"
-#include "terminal/diff_text.hpp"
+#include "terminal/change_text.hpp"
 #include "terminal/wrap.hpp"
 
 namespace ctl {
@@ -20,6 +21,7 @@ using terminal::printable;
 using terminal::Style;
 
 constexpr std::size_t kMostNames = 5;
+constexpr std::string_view kIndent = "      ";
 
 bool is_nothing(std::string_view side) {
   return side.empty() || side == "absent";
@@ -54,34 +56,26 @@ bool is_quiet(const Value& state) {
   return verdict == "kept" || verdict == "skipped";
 }
 
-std::string change_text(const Value& change, const Paint& paint) {
-  const std::string before = text_field(change, "before");
-  const std::string after = text_field(change, "after");
-  std::string text = "      " + printable(text_field(change, "what"));
-  if (!before.empty() || !after.empty()) {
-    text += ": ";
-    if (!before.empty()) text += paint(Style::red, printable(before)) + " -> ";
-    text += paint(Style::green, after.empty() ? "absent" : printable(after));
-  }
-  text += "\n";
-  const std::string diff = text_field(change, "diff");
-  return diff.empty() ? text : text + terminal::diff_text(diff, "          ", paint);
-}
-
-std::string state_text(const Value& state, const Paint& paint) {
+std::string state_text(const Value& state, const Paint& paint, std::size_t width) {
   const Mark mark = mark_of(state);
   std::string text = "  " + paint(mark.style, std::string(1, mark.symbol)) + " " +
                      paint(Style::bold, printable(text_field(state, "id"))) + "  " +
                      paint(Style::dim, printable(text_field(state, "module"))) + "\n";
-  const std::string message = printable(text_field(state, "message"), true);
-  for (const std::string_view line : base::split(message, '\n'))
-    text += "      " + (mark.symbol == 'x' ? paint(Style::red, line) : std::string(line)) + "\n";
-  for (const Value& change : items_field(state, "changes"))
-    text += change_text(change, paint);
+  if (const std::string message = text_field(state, "message"); !message.empty())
+    text += terminal::message_text(
+        message, kIndent, mark.symbol == 'x' ? std::optional(Style::red) : std::nullopt, paint, width);
+  for (const Value& change : items_field(state, "changes")) {
+    const std::string what = text_field(change, "what");
+    const std::string before = text_field(change, "before");
+    const std::string after = text_field(change, "after");
+    const std::string diff = text_field(change, "diff");
+    text += terminal::change_text({.what = what, .before = before, .after = after, .diff = diff}, kIndent,
+                                  paint, width);
+  }
   return text;
 }
 
-std::string summary(const FleetPlan& plan, const Paint& paint) {
+std::string summary(const FleetPlan& plan, const Paint& paint, std::size_t width) {
   std::vector<std::string> parts;
   if (plan.to_change > 0)
     parts.push_back(paint(Style::yellow, count_text(plan.to_change, "machine") + " to change (" +
@@ -93,7 +87,9 @@ std::string summary(const FleetPlan& plan, const Paint& paint) {
     parts.push_back(paint(Style::red, count_text(plan.silent.size(), "machine") + " without an answer"));
   if (plan.kept > 0) parts.push_back(count_text(plan.kept, "machine") + " with nothing to do");
   if (parts.empty()) parts.emplace_back("no machine");
-  return paint(Style::bold, "Plan:") + " " + base::join(parts, ", ") + ".\n";
+  return terminal::wrap_lines(base::join(parts, ", ") + ".", paint(Style::bold, "Plan:") + " ", "    ",
+                              width) +
+         "\n";
 }
 
 void count_group(FleetPlan& plan, const PlanGroup& group) {
@@ -144,20 +140,23 @@ FleetPlan fleet_plan(const Value& answer) {
   return plan;
 }
 
-std::string plan_text(const FleetPlan& plan, bool verbose, const Paint& paint) {
+std::string plan_text(const FleetPlan& plan, bool verbose, const Paint& paint, std::size_t width) {
+  using terminal::wrap_lines;
   std::string text;
   for (const PlanGroup& group : plan.groups) {
     std::string states;
     for (const Value& state : group.states.items())
-      if (verbose || !is_quiet(state)) states += state_text(state, paint);
-    text += paint(Style::bold, printable(machines_text(group.machines)));
-    text += states.empty() ? ": nothing to do\n" : "\n" + states;
-    text += "\n";
+      if (verbose || !is_quiet(state)) states += state_text(state, paint, width);
+    const std::string machines = paint(Style::bold, printable(machines_text(group.machines)));
+    text += wrap_lines(machines + (states.empty() ? ": nothing to do" : ""), "", "    ", width);
+    text += "\n" + states + "\n";
   }
   for (const FleetPlan::Silent& each : plan.silent)
-    text += paint(Style::red, "x") + " " + printable(each.machine + ": " + each.error) + "\n";
+    text +=
+        wrap_lines(printable(each.machine + ": " + each.error), paint(Style::red, "x") + " ", "    ", width) +
+        "\n";
   if (!plan.silent.empty()) text += "\n";
-  return text + summary(plan, paint);
+  return text + summary(plan, paint, width);
 }
 
 }  // namespace ctl

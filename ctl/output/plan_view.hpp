@@ -32,7 +32,8 @@ struct FleetPlan {
 // From the answer of POST /plan.
 FleetPlan fleet_plan(const base::Value& answer);
 
-std::string plan_text(const FleetPlan& plan, bool verbose, const terminal::Paint& paint);
+// `width`: of the terminal, at which sentences are broken between words; 0: nowhere.
+std::string plan_text(const FleetPlan& plan, bool verbose, const terminal::Paint& paint, std::size_t width);
 
 // "web1, web2, web3 and 7 more (10 machines)"
 std::string machines_text(const std::vector<std::string>& machines);

@@ -29,7 +29,7 @@ TEST_CASE("machines with the same plan are shown once, and summed up") {
   CHECK(plan.to_change == 2);
   CHECK(plan.changed_states == 2);
   CHECK(plan.kept == 1);
-  const std::string text = ctl::plan_text(plan, false, terminal::Paint(false));
+  const std::string text = ctl::plan_text(plan, false, terminal::Paint(false), 0);
   CHECK(
       text ==
       "web1, web2 (2 machines)\n"
@@ -44,7 +44,7 @@ TEST_CASE("machines with the same plan are shown once, and summed up") {
       "x web9: not connected\n"
       "\n"
       "Plan: 2 machines to change (2 states), 1 machine without an answer, 1 machine with nothing to do.\n");
-  CHECK(ctl::plan_text(plan, true, terminal::Paint(false)).find("= kept  linux.dir") != std::string::npos);
+  CHECK(ctl::plan_text(plan, true, terminal::Paint(false), 0).find("= kept  linux.dir") != std::string::npos);
 }
 
 TEST_CASE("a state that cannot work counts its machine as such, and errors are told") {
@@ -53,7 +53,7 @@ TEST_CASE("a state that cannot work counts its machine as such, and errors are t
   const ctl::FleetPlan plan = ctl::fleet_plan(answer.value);
   CHECK(plan.cannot_work == 1);
   CHECK(plan.silent.size() == 1);
-  const std::string text = ctl::plan_text(plan, false, terminal::Paint(false));
+  const std::string text = ctl::plan_text(plan, false, terminal::Paint(false), 0);
   CHECK(text.find("x x  m\n      no such user") != std::string::npos);
   CHECK(text.find("x b: timed out") != std::string::npos);
 }

@@ -1,7 +1,5 @@
 #include "ctl/output/table.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <numeric>
 
@@ -107,10 +105,6 @@ std::string Table::text(const terminal::Paint& paint, std::size_t width) const {
   for (const auto& row : rows_)
     add_line([&](std::size_t i) { return row[i]; });
   return out;
-}
-
-std::size_t output_width() {
-  return ::isatty(STDOUT_FILENO) == 1 ? terminal::terminal_width(STDOUT_FILENO) : 0;
 }
 
 }  // namespace ctl

@@ -45,7 +45,6 @@ class Table {
 // The first columns of a text; what is cut away is shown as "…".
 std::string shortened(std::string_view text, std::size_t width);
 
-// For tables on standard output: the terminal's width, and no limit when it is none.
-std::size_t output_width();
+using terminal::output_width;
 
 }  // namespace ctl

@@ -107,8 +107,9 @@ PlanWith<Steps> Timezone::plan(const Params& params, Context& context) const {
   const std::string name(params.name);
   if (auto stop = stop_for_earlier_states(params, context)) return std::move(*stop);
   auto zone = read_zone(name, context.tree);
-  if (!zone) return Plan::fail(zone.error());
-  if (!*zone) return no_such_zone(params, context);
+  const bool comes = !zone && zone.error().code() == base::ErrorCode::unsupported;  // perhaps, with a package
+  if (!zone && !comes) return Plan::fail(zone.error());
+  if (comes || !*zone) return no_such_zone(params, context);
   auto present = read_localtime(context.tree);
   if (!present) return Plan::fail(present.error());
 

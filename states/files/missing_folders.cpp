@@ -11,12 +11,8 @@ bool leads_somewhere(std::string_view link, Context& context) {
   auto opened = context.tree.folder(link);
   if (opened || opened.error().code() != base::ErrorCode::not_found) return true;
   if (context.overlay.empty()) return false;
-  auto destination = context.tree.read_link(link);
-  if (!destination) return true;
-  const bool is_absolute = destination->starts_with('/');
-  auto clean = base::clean_path(
-      is_absolute ? *destination : std::string(base::split_path(link).folder) + "/" + *destination);
-  return !clean || context.overlay.provider(EffectKind::directory, *clean);
+  const auto destination = context.tree.link_destination(link);
+  return !destination || context.overlay.provider(EffectKind::directory, *destination);
 }
 
 }  // namespace

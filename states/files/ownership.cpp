@@ -1,5 +1,7 @@
 #include "states/files/ownership.hpp"
 
+#include "base/text.hpp"
+
 namespace states::files {
 
 namespace {
@@ -11,9 +13,25 @@ Plan nobody(EffectKind kind, std::string_view word, std::string_view name, const
   return Plan::fail(message);
 }
 
-bool would_exist(EffectKind kind, std::string_view name, const Context& context) {
+// A user or group that an earlier state would create.
+struct Coming {
+  bool would_exist = false;
+  std::optional<id_t> id{};  // where the recipe says it
+};
+
+Coming coming(EffectKind kind, std::string_view name, const Context& context) {
   const Overlay::Entry* entry = context.overlay.find(kind, name);
-  return entry && entry->effect.present;
+  if (!entry || !entry->effect.present) return {};
+  Coming coming{.would_exist = true};
+  if (const auto number = base::parse_integer(entry->effect.alias)) coming.id = static_cast<id_t>(*number);
+  return coming;
+}
+
+// What the id will be called; "" when no earlier state has to do with it.
+std::string planned_name(EffectKind kind, id_t id, const Overlay& overlay) {
+  if (overlay.empty()) return {};
+  const Overlay::Entry* entry = overlay.find(kind, std::to_string(id));
+  return entry && entry->effect.present ? entry->effect.alias : std::string();
 }
 
 std::string_view aspect_name(Aspect aspect) {
@@ -42,15 +60,15 @@ std::variant<base::Attributes, Plan> resolve_owner(std::optional<std::string_vie
   if (group) context.overlay.find(EffectKind::group, *group);
   if (user) {
     wanted.uid = context.accounts.uid_of(*user);
-    if (!wanted.uid && !would_exist(EffectKind::user, *user, context))
-      return nobody(EffectKind::user, "User", *user, context);
+    const Coming planned = wanted.uid ? Coming{} : coming(EffectKind::user, *user, context);
+    if (!wanted.uid && !planned.would_exist) return nobody(EffectKind::user, "User", *user, context);
+    if (!wanted.uid) wanted.uid = planned.id;
   }
   if (group) {
     wanted.gid = context.accounts.gid_of(*group);
-    // useradd makes a group of the same name as a rule.
-    if (!wanted.gid && !would_exist(EffectKind::group, *group, context) &&
-        !would_exist(EffectKind::user, *group, context))
-      return nobody(EffectKind::group, "Group", *group, context);
+    const Coming planned = wanted.gid ? Coming{} : coming(EffectKind::group, *group, context);
+    if (!wanted.gid && !planned.would_exist) return nobody(EffectKind::group, "Group", *group, context);
+    if (!wanted.gid) wanted.gid = planned.id;
   }
   return wanted;
 }
@@ -62,8 +80,18 @@ std::string mode_text(mode_t mode) {
   return text;
 }
 
-std::string owner_text(uid_t uid, gid_t gid, base::Accounts& accounts) {
-  return accounts.user_name(uid) + ":" + accounts.group_name(gid);
+std::string user_text(uid_t uid, Context& context) {
+  const std::string planned = planned_name(EffectKind::user, uid, context.overlay);
+  return planned.empty() ? context.accounts.user_name(uid) : planned;
+}
+
+std::string group_text(gid_t gid, Context& context) {
+  const std::string planned = planned_name(EffectKind::group, gid, context.overlay);
+  return planned.empty() ? context.accounts.group_name(gid) : planned;
+}
+
+std::string owner_text(uid_t uid, gid_t gid, Context& context) {
+  return user_text(uid, context) + ":" + group_text(gid, context);
 }
 
 void Differences::add(Aspect aspect, std::string_view path, std::string before, std::string after,
@@ -78,18 +106,23 @@ void Differences::add(Aspect aspect, std::string_view path, std::string before, 
 }
 
 void compare_attributes(const struct stat& found, const base::Attributes& wanted, std::string_view path,
-                        base::Accounts& accounts, Differences& differences,
-                        std::optional<std::string_view> user, std::optional<std::string_view> group) {
+                        Context& context, Differences& differences, std::optional<std::string_view> user,
+                        std::optional<std::string_view> group) {
   const uid_t uid = wanted.uid.value_or(found.st_uid);
   const gid_t gid = wanted.gid.value_or(found.st_gid);
   const bool user_comes = user && !wanted.uid;
   const bool group_comes = group && !wanted.gid;
   if (uid != found.st_uid || gid != found.st_gid || user_comes || group_comes)
-    differences.add(Aspect::owner, path, owner_text(found.st_uid, found.st_gid, accounts),
-                    (user_comes ? std::string(*user) : accounts.user_name(uid)) + ":" +
-                        (group_comes ? std::string(*group) : accounts.group_name(gid)));
+    differences.add(Aspect::owner, path, owner_text(found.st_uid, found.st_gid, context),
+                    (user_comes ? std::string(*user) : user_text(uid, context)) + ":" +
+                        (group_comes ? std::string(*group) : group_text(gid, context)));
   if (const mode_t mode = base::mode_after(found, wanted); mode != (found.st_mode & 07777))
     differences.add(Aspect::mode, path, mode_text(found.st_mode), mode_text(mode));
+}
+
+std::string on_its_own_way(const std::string& path, Context& context) {
+  const std::string real = context.tree.real_path(path);
+  return path + " is the symlink " + real + ", which is on the way to it: give the path " + real + " instead";
 }
 
 std::string_view file_type_name(mode_t mode) {

@@ -19,7 +19,7 @@ namespace states::files {
 
 // Resolves the given names (or numbers). A name that nobody has is a Plan with `fail`, or with `unknown` when
 // an earlier state might create it. A user that an earlier state *would* create is left out of the attributes
-// while planning; a real run finds it.
+// while planning, unless its number is known; a real run finds it.
 std::variant<base::Attributes, Plan> resolve_owner(std::optional<std::string_view> user,
                                                    std::optional<std::string_view> group,
                                                    std::optional<Mode> mode, Context& context);
@@ -41,14 +41,19 @@ struct Differences {
 // owner. `user` and `group`: as they were given; one that an earlier state would create has no number yet,
 // and is another one than what is there.
 void compare_attributes(const struct stat& found, const base::Attributes& wanted, std::string_view path,
-                        base::Accounts& accounts, Differences& differences,
+                        Context& context, Differences& differences,
                         std::optional<std::string_view> user = std::nullopt,
                         std::optional<std::string_view> group = std::nullopt);
 
 // "0644"
 std::string mode_text(mode_t mode);
+// The name of an id, or its number; while planning, the name that it will have.
+std::string user_text(uid_t uid, Context& context);
+std::string group_text(gid_t gid, Context& context);
 // "root:adm"
-std::string owner_text(uid_t uid, gid_t gid, base::Accounts& accounts);
+std::string owner_text(uid_t uid, gid_t gid, Context& context);
+// Why a link cannot be replaced by a path that leads through it (Tree::leads_through_itself()).
+std::string on_its_own_way(const std::string& path, Context& context);
 // "a FIFO", "a directory", … for what is in the way.
 std::string_view file_type_name(mode_t mode);
 

@@ -171,7 +171,7 @@ base::Result<void> AptRepo::plan_file(const Params& params, Steps& steps, Plan& 
                       std::to_string(steps.content.size()) + " bytes",
                       before ? diff_for(*before, steps.content) : std::string());
     }
-    files::compare_attributes(**looked, kAttributes, path, context.accounts, differences);
+    files::compare_attributes(**looked, kAttributes, path, context, differences);
   }
   std::ranges::move(differences.changes, std::back_inserter(plan.changes));
   steps.write = !plan.changes.empty();

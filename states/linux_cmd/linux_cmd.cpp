@@ -1,5 +1,6 @@
 // linux.cmd: a shell command, run in every round while its guards hold.
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -61,6 +62,7 @@ class Cmd final : public State<Params> {
   Applied apply(const Params& params, const Plan& plan, const NoSteps& steps,
                 ApplyContext& context) const override;
   std::optional<std::chrono::seconds> time_limit(const Params& params) const override;
+  std::vector<Effect> touched(const Params& params) const override;
 };
 
 base::Error invalid(std::string message) {
@@ -87,6 +89,10 @@ base::Result<void> Cmd::check(const Params& params) const {
 
 std::optional<std::chrono::seconds> Cmd::time_limit(const Params& params) const {
   return params.timeout ? std::optional(params.timeout->value) : std::nullopt;
+}
+
+std::vector<Effect> Cmd::touched(const Params& params) const {
+  return {{.kind = EffectKind::anything, .name = std::string(params.cmd)}};
 }
 
 // Whose links count as the agent's own: those of the user that the command runs as.
@@ -130,38 +136,114 @@ Plan not_there(std::string_view path, std::string message, const Context& contex
   return Plan::fail(std::move(message));
 }
 
+// Who may make something else of a path of a guard than there is now.
+const Overlay::Entry* who_may_change(std::string_view path, bool is_there, const Context& context) {
+  const Overlay& overlay = context.overlay;
+  if (overlay.empty() || planned_at(path, context)) return nullptr;
+  const Overlay::Entry* who =
+      is_there ? overlay.command_naming(path) : overlay.provider(EffectKind::file, path);
+  overlay.take_doubt();
+  return who;
+}
+
 // The plan to do nothing, when a guard says so.
 std::optional<Plan> held_back(const Params& params, std::optional<uid_t> whose, Context& context) {
-  for (std::string_view path : params.if_path_present) {
+  // What holds it back for certain decides, whatever becomes of other paths, and whoever it would run as.
+  const Overlay::Entry* doubt = context.overlay.take_doubt();
+  std::string open = "It depends on what an earlier state does";
+  std::optional<Plan> problem;
+  const auto check = [&](std::string_view path, bool wanted) -> std::optional<Plan> {
     const auto is_there = exists(path, whose, context);
-    if (!is_there) return Plan::fail("if-path-present: " + is_there.error().message());
-    if (*is_there) continue;
-    const std::string message = std::string(path) + " is missing";
-    const Overlay::Entry* provider = context.overlay.provider(EffectKind::file, path);
-    if (provider && !planned_at(path, context)) return Plan::unknown(provider->state_id, message + " as yet");
-    return Plan::kept("Skipped: " + message);
+    const Overlay::Entry* who = context.overlay.take_doubt();
+    if (!who && !is_there) {
+      problem = Plan::fail((wanted ? "if-path-present: " : "if-path-absent: ") + is_there.error().message());
+      return std::nullopt;
+    }
+    if (!who) who = who_may_change(path, *is_there, context);
+    if (who) {
+      if (!doubt) open = std::string(path) + " depends on what an earlier state does";
+      doubt = who;
+      return std::nullopt;
+    }
+    if (*is_there == wanted) return std::nullopt;
+    return Plan::kept("Skipped: " + std::string(path) + (*is_there ? " exists" : " is missing"));
+  };
+  for (std::string_view path : params.if_path_present)
+    if (auto stop = check(path, true)) return stop;
+  for (std::string_view path : params.if_path_absent)
+    if (auto stop = check(path, false)) return stop;
+  return doubt ? std::optional(Plan::unknown(doubt->state_id, std::move(open))) : std::move(problem);
+}
+
+// Who may enter it is said elsewhere than in its mode.
+bool has_access_list(const std::string& folder, Context& context) {
+  const auto opened = context.tree.folder(folder);
+  if (!opened) return false;
+  const std::string by_descriptor = "/proc/self/fd/" + std::to_string(*opened);
+  return ::getxattr(by_descriptor.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
+}
+
+bool may_enter(const struct stat& folder, const base::Identity& who) {
+  if (folder.st_uid == who.uid) return (folder.st_mode & S_IXUSR) != 0;
+  const bool is_in_group =
+      folder.st_gid == who.gid || std::ranges::find(who.groups, folder.st_gid) != who.groups.end();
+  return (folder.st_mode & (is_in_group ? S_IXGRP : S_IXOTH)) != 0;
+}
+
+// Why whoever the command runs as may not go to a folder.
+std::optional<Plan> closed_folder(const std::string& cwd, const std::string& path, std::string_view user,
+                                  const base::Identity& who, Context& context) {
+  for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    const std::string at = path.substr(0, end);
+    const Overlay::Entry* planned = planned_at(at, context);
+    if (planned && planned->effect.present && !planned->effect.attributes_only) {
+      if (!planned->effect.is_open && planned->effect.owner != user)
+        return Plan::unknown(planned->state_id, "Whether user " + std::string(user) + " may enter " + at +
+                                                    " depends on what an earlier state does");
+    } else {
+      const auto found = context.tree.look(at);
+      if (found && *found && S_ISDIR((*found)->st_mode) && !may_enter(**found, who) &&
+          !has_access_list(at, context))
+        return Plan::fail("Working directory " + cwd + " is not accessible to user " + std::string(user) +
+                          (at == cwd ? "" : ": " + at + " is closed to him"));
+    }
+    if (end == std::string::npos) return std::nullopt;
   }
-  for (std::string_view path : params.if_path_absent) {
-    const auto is_there = exists(path, whose, context);
-    if (!is_there) return Plan::fail("if-path-absent: " + is_there.error().message());
-    if (*is_there) return Plan::kept("Skipped: " + std::string(path) + " exists");
-  }
-  return std::nullopt;
+}
+
+// The same for a working directory, which root may always enter.
+std::optional<Plan> closed_cwd(const std::string& cwd, const Params& params, const Runner& runner,
+                               Context& context) {
+  const auto clean = base::clean_path(cwd);
+  if (!params.user || !clean || (runner.identity && runner.identity->uid == 0)) return std::nullopt;
+  // Of one that an earlier state makes, whose number nobody knows, nothing is there yet.
+  constexpr id_t kNobody = static_cast<id_t>(-1);
+  const base::Identity who = runner.identity.value_or(base::Identity{kNobody, kNobody, {}});
+  if (auto closed = closed_folder(cwd, *clean, *params.user, who, context)) return closed;
+  const std::string real = context.tree.real_end(*clean);
+  return real.empty() || real == *clean ? std::nullopt : closed_folder(cwd, real, *params.user, who, context);
 }
 
 // Why the command could not be started, as far as can be seen beforehand.
 std::optional<Plan> obstacle(const Params& params, std::variant<Runner, Plan> runner, Context& context) {
   const std::string shell(params.shell);
-  if (!base::find_program(shell) && !planned_at(shell, context))
+  const Overlay::Entry* planned_shell = planned_at(shell, context);
+  if (planned_shell ? !planned_shell->effect.present : !base::find_program(shell))
     return not_there(shell, "Shell " + shell + " is not executable", context);
   if (auto* stop = std::get_if<Plan>(&runner)) return std::move(*stop);
-  if (!params.cwd || planned_at(*params.cwd, context)) return std::nullopt;
+  if (!params.cwd) return std::nullopt;
   const std::string cwd(*params.cwd);
+  if (const Overlay::Entry* planned = planned_at(cwd, context)) {
+    if (!planned->effect.present) return Plan::fail("Working directory " + cwd + " does not exist");
+    if (planned->effect.kind == EffectKind::directory)
+      return closed_cwd(cwd, params, std::get<Runner>(runner), context);
+    return Plan::fail("Working directory " + cwd + " is not a directory");
+  }
   const auto folder = found_at(cwd, whose(std::get<Runner>(runner)), context);
   if (!folder) return Plan::fail("Working directory: " + folder.error().message());
   if (!*folder) return not_there(cwd, "Working directory " + cwd + " does not exist", context);
   if (!S_ISDIR((*folder)->st_mode)) return Plan::fail("Working directory " + cwd + " is not a directory");
-  return std::nullopt;
+  return closed_cwd(cwd, params, std::get<Runner>(runner), context);
 }
 
 // In which rounds it runs.
@@ -180,7 +262,7 @@ PlanWith<NoSteps> Cmd::plan(const Params& params, Context& context) const {
   if (auto stop = obstacle(params, std::move(runner), context)) return std::move(*stop);
   Plan plan{.verdict = Verdict::change, .message = "Run a command (" + how_often(params) + ")"};
   plan.changes = {{.what = "command", .before = "", .after = programs::shortened(params.cmd, context)}};
-  plan.effects = {{.kind = EffectKind::anything}};
+  plan.effects = touched(params);
   return plan;
 }
 

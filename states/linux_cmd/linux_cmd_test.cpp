@@ -273,6 +273,15 @@ TEST_CASE("linux.cmd guards are not led astray by a user's links" * doctest::ski
   }
 }
 
+TEST_CASE("linux.cmd is held back by one guard that decides, whatever cannot be told of another" *
+          doctest::skip(kNotRoot)) {
+  Lured machine;
+  const auto outcome =
+      machine.run(R"({"cmd": "true", "if-path-present": ["@/home/open", "@/no-such-file"]})");
+  CHECK(outcome.ok);
+  CHECK(outcome.message.ends_with("/no-such-file is missing"));
+}
+
 TEST_CASE("linux.cmd guards count what earlier states would have done") {
   Machine machine;
   machine.write("/old", "");
@@ -295,6 +304,69 @@ TEST_CASE("linux.cmd guards count what earlier states would have done") {
     CHECK_MESSAGE(plan.depends_on == "script", rest);
   }
   CHECK(machine.plan_of(R"({"cmd": "x", "if-path-present": "@/old"})").verdict == Verdict::kept);
+}
+
+TEST_CASE("linux.cmd guards count on nothing that an earlier command may make, or names") {
+  Machine machine;
+  machine.write("/there/file", "");
+  machine.write("/held", "");
+  const std::string root = machine.root();
+  machine.overlay().add(
+      "script", {{.kind = EffectKind::anything, .name = "make install; rm -rf '" + root + "/there'"}});
+  for (const char* guard : {R"("if-path-absent": "@/new")", R"("if-path-present": "@/new")",
+                            R"("if-path-present": "@/there/file")", R"("if-path-absent": "@/there")"}) {
+    const auto plan = machine.plan_of(R"({"cmd": "x", )" + std::string(guard) + "}");
+    CHECK_MESSAGE(plan.verdict == Verdict::unknown, guard);
+    CHECK_MESSAGE(plan.depends_on == "script", guard);
+  }
+  // One that holds it back for certain decides.
+  CHECK(machine.plan_of(R"({"cmd": "x", "if-path-absent": ["@/new", "@/held"]})").verdict == Verdict::kept);
+  CHECK_FALSE(machine.overlay().take_doubt());
+  CHECK(machine.plan_of(R"({"cmd": "x", "if-path-present": "@/held"})").verdict == Verdict::change);
+}
+
+TEST_CASE("linux.cmd fails in a working directory that an earlier state would have removed or replaced") {
+  Machine machine;
+  machine.write("/gone/file", "");
+  const std::string root = machine.root();
+  machine.overlay().add("remover", {{.kind = EffectKind::directory, .name = root + "/gone", .present = false},
+                                    {.kind = EffectKind::file, .name = root + "/text"},
+                                    {.kind = EffectKind::file, .name = root + "/shell", .present = false}});
+  CHECK(machine.plan_of(R"({"cmd": "x", "cwd": "@/gone"})").message ==
+        "Working directory " + root + "/gone does not exist");
+  CHECK(machine.plan_of(R"({"cmd": "x", "cwd": "@/text"})").message ==
+        "Working directory " + root + "/text is not a directory");
+  CHECK(machine.plan_of(R"({"cmd": "x", "shell": "@/shell"})").verdict == Verdict::fail);
+}
+
+TEST_CASE("linux.cmd fails in a plan where its user may not enter the working directory" *
+          doctest::skip(kNotRoot)) {
+  Machine machine;
+  const std::string root = machine.root();
+  fs::permissions(root, fs::perms(0755));
+  fs::create_directories(root + "/closed/open");
+  fs::permissions(root + "/closed", fs::perms(0700));
+  const auto plan = [&](const std::string& folder, const char* user) {
+    return machine.plan_of(R"({"cmd": "x", "cwd": "@)" + folder + R"(", "user": ")" + user + "\"}");
+  };
+  CHECK(plan("/closed/open", "root").verdict == Verdict::change);
+  CHECK(plan("/closed/open", "nobody").verdict == Verdict::fail);
+  CHECK(plan("/closed/open", "nobody").message.find("is not accessible to user nobody") != std::string::npos);
+  machine.overlay().add(
+      "maker",
+      {{.kind = EffectKind::directory, .name = root + "/made"},
+       {.kind = EffectKind::directory, .name = root + "/his", .owner = "nobody", .is_open = false},
+       {.kind = EffectKind::directory, .name = root + "/other", .owner = "daemon", .is_open = false}});
+  CHECK(plan("/made", "nobody").verdict == Verdict::change);
+  CHECK(plan("/his", "nobody").verdict == Verdict::change);
+  CHECK(plan("/other", "nobody").verdict == Verdict::unknown);
+}
+
+TEST_CASE("linux.cmd runs as a user that an earlier state would create, whose number is known already") {
+  Machine machine;
+  machine.overlay().add("maker", {{.kind = EffectKind::user, .name = "bob", .alias = "64990"},
+                                  {.kind = EffectKind::user, .name = "64990", .alias = "bob"}});
+  CHECK(machine.plan_of(R"({"cmd": "x", "user": "bob"})").verdict == Verdict::change);
 }
 
 TEST_CASE("linux.cmd ends a command whose time is up, with all that it started") {

@@ -19,8 +19,12 @@ std::variant<Runner, Plan> run_as(std::optional<std::string_view> user, std::opt
   if (user && ids.uid) {
     account = context.accounts.user(*user);
     if (!account) account = context.accounts.user_by_id(*ids.uid);
-    if (!account) return Plan::fail("User '" + std::string(*user) + "' does not exist");
-    runner.identity = context.accounts.identity_of(*account);
+    // One that an earlier state would create has a number and no more yet.
+    const Overlay::Entry* planned = account ? nullptr : context.overlay.find(EffectKind::user, *user);
+    if (!account && !(planned && planned->effect.present))
+      return Plan::fail("User '" + std::string(*user) + "' does not exist");
+    runner.identity =
+        account ? context.accounts.identity_of(*account) : base::Identity{*ids.uid, ::getegid(), {}};
   } else {
     account = context.accounts.user_by_id(::geteuid());
   }

@@ -80,7 +80,7 @@ struct Planning {
   const Params& params;
   Context& context;
   base::Attributes given;
-  std::set<std::string> created{};  // by earlier items of this state
+  std::set<std::string> created{};  // by earlier items of this state, without links on their way
   bool has_updates = false;         // among the earlier items
   Plan plan{};                      // changes and effects so far
 };
@@ -128,19 +128,22 @@ Item plan_create(const std::string& path, Planning& planning) {
   if (std::string why = files::why_locked(path, base::Changing::name, planning.context); !why.empty())
     return impossible(path, std::move(why));
   missing->push_back(path);
-  std::erase_if(*missing, [&](const std::string& folder) { return planning.created.contains(folder); });
-  planning.created.insert(missing->begin(), missing->end());
-  for (const std::string& folder : *missing)
-    planning.plan.effects.push_back({.kind = EffectKind::directory, .name = folder});
+  std::erase_if(*missing, [&](const std::string& folder) {
+    return !planning.created.insert(planning.context.tree.real_path(folder)).second;
+  });
   const Params& params = planning.params;
+  const mode_t mode = planning.given.mode.value_or(kNewFolderMode);
+  for (const std::string& folder : *missing)
+    planning.plan.effects.push_back({.kind = EffectKind::directory,
+                                     .name = folder,
+                                     .owner = std::string(params.user.value_or("")),
+                                     .is_open = (mode & S_IXOTH) != 0});
   const std::string owner =
       params.user || params.group
           ? std::string(params.user.value_or("root")) + ":" + std::string(params.group.value_or("root"))
-          : files::owner_text(::geteuid(), ::getegid(), planning.context.accounts);
-  planning.plan.changes.push_back({.what = path,
-                                   .before = "absent",
-                                   .after = "directory, " + owner + ", " +
-                                            files::mode_text(planning.given.mode.value_or(kNewFolderMode))});
+          : files::owner_text(::geteuid(), ::getegid(), planning.context);
+  planning.plan.changes.push_back(
+      {.what = path, .before = "absent", .after = "directory, " + owner + ", " + files::mode_text(mode)});
   return {.path = path, .action = Item::Action::create, .folders = std::move(*missing)};
 }
 
@@ -167,8 +170,7 @@ base::Result<std::size_t> compare_below(const std::string& path, Planning& plann
 Item plan_existing(const std::string& path, const struct stat& found, Planning& planning) {
   const Params& params = planning.params;
   files::Differences own;
-  files::compare_attributes(found, planning.given, path, planning.context.accounts, own, params.user,
-                            params.group);
+  files::compare_attributes(found, planning.given, path, planning.context, own, params.user, params.group);
   Item item{.path = path, .itself = !own.changes.empty(), .summary = std::move(own.summary)};
   std::ranges::move(own.changes, std::back_inserter(planning.plan.changes));
   if (params.recursive) {
@@ -203,13 +205,13 @@ const Overlay::Entry* coming_owner(const Planning& planning) {
   const Overlay& overlay = planning.context.overlay;
   if (params.user && !planning.given.uid) return overlay.find(EffectKind::user, *params.user);
   if (!params.group || planning.given.gid) return nullptr;
-  const Overlay::Entry* group = overlay.find(EffectKind::group, *params.group);
-  return group ? group : overlay.find(EffectKind::user, *params.group);
+  return overlay.find(EffectKind::group, *params.group);
 }
 
 ItemOrStop plan_present(const std::string& path, Planning& planning) {
   const Params& params = planning.params;
-  if (planning.created.contains(path)) return plan_create(path, planning);
+  if (!planning.created.empty() && planning.created.contains(planning.context.tree.real_path(path)))
+    return plan_create(path, planning);
   if (const Overlay::Entry* earlier = planning.context.overlay.path(path)) {
     const bool as_wanted = earlier->effect.present && earlier->effect.kind == EffectKind::directory &&
                            !params.user && !params.group && !params.mode;

@@ -65,6 +65,18 @@ TEST_CASE("linux.dir makes a directory that another of its paths needs only once
   CHECK(machine.mode("/x/z") == 0755);
 }
 
+TEST_CASE("linux.dir makes a directory that two of its paths reach by different names only once") {
+  StateHarness machine;
+  folder(machine, "/d");
+  fs::create_symlink("d", machine.root() + "/l");
+  for (const char* parameter : {R"({"path": ["/l/a/b", "/d/a"]})", R"({"path": ["/d/x", "/l/x/y"]})"}) {
+    const auto outcome = machine.converge(kState, parameter);
+    CHECK_MESSAGE(outcome.ok, outcome.message);
+  }
+  CHECK(machine.exists("/d/a/b"));
+  CHECK(machine.exists("/d/x/y"));
+}
+
 TEST_CASE("linux.dir keeps what is as wanted, plans without writing, and touches only what is given") {
   StateHarness machine;
   folder(machine, "/d");

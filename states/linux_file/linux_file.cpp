@@ -131,7 +131,7 @@ PlanWith<Steps> plan_new(const Params& params, const std::string& path, base::At
   const std::string owner =
       params.user || params.group
           ? std::string(params.user.value_or("root")) + ":" + std::string(params.group.value_or("root"))
-          : files::owner_text(*wanted.uid, *wanted.gid, context.accounts);
+          : files::owner_text(*wanted.uid, *wanted.gid, context);
   Plan plan{.verdict = Verdict::change, .message = "Create " + path};
   plan.changes.push_back(
       {.what = path,
@@ -139,7 +139,10 @@ PlanWith<Steps> plan_new(const Params& params, const std::string& path, base::At
        .after = "file, " + size_text(content.size()) + ", " + owner + ", " + files::mode_text(*wanted.mode),
        .diff = diff_for({}, content, *wanted.mode, context)});
   for (const std::string& folder : *missing)
-    plan.effects.push_back({.kind = EffectKind::directory, .name = folder});
+    plan.effects.push_back({.kind = EffectKind::directory,
+                            .name = folder,
+                            .owner = std::string(params.user.value_or("")),
+                            .is_open = (*wanted.mode & S_IROTH) != 0});
   plan.effects.push_back({.kind = EffectKind::file, .name = path});
   plan.written = {path};
   if (auto planned = files::plan_validation(path, params.validate, context, plan); !planned)
@@ -208,7 +211,7 @@ std::string why_not_his(const Params& params, const std::string& path, const str
   const bool is_public = !params.mode || (mode & S_IROTH) != 0;
   if (is_public && in.st_uid == found.st_uid) return {};
   return path + " was there already and belongs to " +
-         files::owner_text(found.st_uid, found.st_gid, context.accounts) +
+         files::owner_text(found.st_uid, found.st_gid, context) +
          ", who may have put it there to get at what is written: give '" + std::string(left) + "', too";
 }
 
@@ -225,6 +228,9 @@ base::Result<void> show_costs(const std::string& path, const struct stat& found,
 PlanWith<Steps> plan_existing(const Params& params, const std::string& path, const struct stat& found,
                               base::Attributes wanted, Context& context) {
   const bool is_link = S_ISLNK(found.st_mode);
+  // By another name of the file, an earlier state may have given it another owner, or taken that name away.
+  if (const Overlay::Entry* earlier = context.overlay.below(""); earlier && !is_link && found.st_nlink > 1)
+    return Plan::unknown(earlier->state_id, path + " has other names, which earlier states may change");
   // As with write(2), other content does not inherit set-user-id and set-group-id bits.
   const mode_t mode = wanted.mode.value_or(is_link ? kNewFileMode : found.st_mode & 01777);
   files::Differences differences;
@@ -233,8 +239,10 @@ PlanWith<Steps> plan_existing(const Params& params, const std::string& path, con
   const bool is_written = *write || must_be_new(params, found, wanted);
   if (is_written) wanted.mode = mode;
   if (!is_link)
-    files::compare_attributes(found, wanted, path, context.accounts, differences, params.user, params.group);
+    files::compare_attributes(found, wanted, path, context, differences, params.user, params.group);
   if (differences.changes.empty()) return Plan::kept(path + " is as wanted");
+  if (is_link && context.tree.leads_through_itself(path))
+    return Plan::fail(files::on_its_own_way(path, context));
 
   Plan plan{.verdict = Verdict::change,
             .message = "Update " + path + " (" + differences.summary + ")",
@@ -266,12 +274,8 @@ PlanWith<Steps> plan_existing(const Params& params, const std::string& path, con
 // The earlier state that may make what a link leads to.
 const Overlay::Entry* provider_of_target(const std::string& link, Context& context) {
   if (context.overlay.empty()) return nullptr;
-  const auto destination = context.tree.read_link(link);
-  if (!destination) return nullptr;
-  const auto clean = base::clean_path(destination->starts_with('/')
-                                          ? *destination
-                                          : std::string(base::split_path(link).folder) + "/" + *destination);
-  return context.overlay.provider(EffectKind::file, clean ? *clean : link);
+  const auto destination = context.tree.link_destination(link);
+  return destination ? context.overlay.provider(EffectKind::file, *destination) : nullptr;
 }
 
 // Without content the link is left, and what it leads to gets the attributes, if it is safe to go there.

@@ -119,6 +119,25 @@ TEST_CASE("linux.file replaces a symlink by the file and leaves its target alone
   CHECK_FALSE(std::filesystem::is_symlink(machine.root() + "/f"));
 }
 
+TEST_CASE("linux.file does not know what becomes of a file that earlier states may change by another name") {
+  StateHarness machine;
+  machine.write("/f", "x");
+  machine.write("/g", "x");
+  std::filesystem::create_hard_link(machine.root() + "/f", machine.root() + "/other");
+  machine.overlay().add("first", {{.kind = states::EffectKind::file, .name = "/other", .present = false}});
+  CHECK(machine.plan(kState, R"({"path": "/f", "content": "y"})").verdict == Verdict::unknown);
+  CHECK(machine.plan(kState, R"({"path": "/g", "content": "y"})").verdict == Verdict::change);
+}
+
+TEST_CASE("linux.file does not replace a link that is on the way to itself") {
+  StateHarness machine;
+  std::filesystem::create_directory(machine.root() + "/d");
+  std::filesystem::create_symlink(".", machine.root() + "/d/l");
+  const auto plan = machine.plan(kState, R"({"path": "/d/l/l", "content": "x"})");
+  CHECK(plan.verdict == Verdict::fail);
+  CHECK(plan.message.find("on the way to it: give the path /d/l instead") != std::string::npos);
+}
+
 TEST_CASE("linux.file without content leaves a symlink and its target's content, and sets attributes there") {
   StateHarness machine;
   machine.write("/run/resolv.conf", "precious", 0600);
@@ -234,6 +253,27 @@ TEST_CASE(
   const auto plan = machine.plan(kState, R"({"path": "/f", "user": "alice"})");
   CHECK(plan.verdict == Verdict::unknown);
   CHECK(plan.depends_on == "script");
+}
+
+TEST_CASE(
+    "linux.file calls owners by the names that they will have, and knows the numbers that they will get" *
+    doctest::skip(::geteuid() != 0)) {
+  using states::EffectKind;
+  constexpr uid_t kId = 64990;
+  StateHarness machine;
+  machine.write("/f", "x");
+  REQUIRE(::chown((machine.root() + "/f").c_str(), kId, kId) == 0);
+  CHECK(machine.plan(kState, R"({"path": "/f", "user": "root"})").changes.at(0).before == "64990:64990");
+  machine.overlay().add("maker", {{.kind = EffectKind::user, .name = "bob", .alias = "64990"},
+                                  {.kind = EffectKind::user, .name = "64990", .alias = "bob"}});
+  CHECK(machine.plan(kState, R"({"path": "/f", "user": "root"})").changes.at(0).before == "bob:64990");
+  CHECK(machine.plan(kState, R"({"path": "/f", "user": "bob"})").verdict == Verdict::kept);
+  machine.overlay().take_doubt();
+  machine.overlay().add("mover", {{.kind = EffectKind::group, .name = "64990", .certain = false}});
+  machine.plan(kState, R"({"path": "/f", "user": "root"})");
+  const auto* doubt = machine.overlay().take_doubt();
+  REQUIRE(doubt);
+  CHECK(doubt->state_id == "mover");
 }
 
 TEST_CASE("linux.file refuses paths that are relative or contain dots") {

@@ -74,10 +74,13 @@ PlanWith<Steps> Group::plan(const Params& params, Context& context) const {
   Plan plan{.verdict = Verdict::change};
   // The number too: a later linux.user may name its group by it.
   // Whatever belongs to a group that is here would belong to another once it has another number.
-  plan.effects = {{.kind = EffectKind::group, .name = name, .certain = !found}};
+  plan.effects = {{.kind = EffectKind::group,
+                   .name = name,
+                   .certain = !found,
+                   .alias = gid ? std::to_string(*gid) : std::string()}};
   if (found)
     plan.effects.push_back({.kind = EffectKind::group, .name = std::to_string(found->gid), .certain = false});
-  if (gid) plan.effects.push_back({.kind = EffectKind::group, .name = std::to_string(*gid)});
+  if (gid) plan.effects.push_back({.kind = EffectKind::group, .name = std::to_string(*gid), .alias = name});
   Steps steps;
   if (found) {
     plan.message = "Change the gid of " + name;

@@ -121,8 +121,9 @@ std::vector<Effect> Service::touched(const Params& params) const {
   std::vector<Effect> touched;
   for (const Pair& service : params.name)
     touched.push_back({.kind = EffectKind::unit, .name = unit_name(service.key), .certain = false});
-  if (std::ranges::any_of(params.name, is_command, &Pair::value))
-    touched.push_back({.kind = EffectKind::anything});
+  for (const Pair& service : params.name)
+    if (is_command(service.value))
+      touched.push_back({.kind = EffectKind::anything, .name = std::string(service.value)});
   return touched;
 }
 
@@ -179,7 +180,8 @@ void plan_action(Planning& planning, const Pair& service, const ServiceStatus& s
   planning.plan.changes.push_back({.what = "service " + std::string(service.key),
                                    .before = activity_text(status),
                                    .after = std::string(done) + reason});
-  if (action == Action::command) planning.plan.effects = {{.kind = EffectKind::anything}};
+  if (action == Action::command)
+    planning.plan.effects.push_back({.kind = EffectKind::anything, .name = std::string(service.value)});
   step.action = action;
   if (action == Action::command) step.command = service.value;
 }

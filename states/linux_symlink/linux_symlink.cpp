@@ -116,8 +116,8 @@ std::string wanted_owner(const Params& params, const base::Attributes& wanted, C
   const auto name = [](std::optional<std::string_view> given, const std::string& other) {
     return given ? std::string(*given) : other;
   };
-  return name(params.user, context.accounts.user_name(wanted.uid.value_or(::geteuid()))) + ":" +
-         name(params.group, context.accounts.group_name(wanted.gid.value_or(::getegid())));
+  return name(params.user, files::user_text(wanted.uid.value_or(::geteuid()), context)) + ":" +
+         name(params.group, files::group_text(wanted.gid.value_or(::getegid()), context));
 }
 
 PlanWith<Steps> plan_new(const Params& params, const std::string& path, base::Attributes wanted,
@@ -159,10 +159,12 @@ PlanWith<Steps> Symlink::plan(const Params& params, Context& context) const {
   files::Differences differences;
   if (*destination != *params.source)
     differences.add(files::Aspect::destination, path, *destination, std::string(*params.source));
-  files::compare_attributes(found, wanted, path, context.accounts, differences, params.user, params.group);
+  files::compare_attributes(found, wanted, path, context, differences, params.user, params.group);
   if (differences.changes.empty()) return Plan::kept(path + " is as wanted");
   if (std::string why = files::why_locked(path, base::Changing::name, context); !why.empty())
     return Plan::fail(std::move(why));
+  if (*destination != *params.source && context.tree.leads_through_itself(path))
+    return Plan::fail(files::on_its_own_way(path, context));
 
   Plan plan{.verdict = Verdict::change,
             .message = "Update " + path + " (" + differences.summary + ")",

@@ -48,6 +48,17 @@ TEST_CASE("linux.symlink keeps a link that is as wanted, and writes nothing") {
   CHECK(machine.snapshot() == before);
 }
 
+TEST_CASE("linux.symlink does not replace a link that is on the way to itself") {
+  StateHarness machine;
+  fs::create_directory(machine.root() + "/d");
+  fs::create_symlink(".", machine.root() + "/d/l");
+  const auto plan = machine.plan(kState, R"({"source": "x", "target": "/d/l/l"})");
+  CHECK(plan.verdict == Verdict::fail);
+  CHECK(plan.message == "/d/l/l is the symlink /d/l, which is on the way to it: give the path /d/l instead");
+  CHECK(machine.converge(kState, R"({"source": ".", "target": "/d/l/l"})").first == Verdict::kept);
+  CHECK(machine.converge(kState, R"({"source": "x", "target": "/d/l"})").ok);
+}
+
 TEST_CASE("linux.symlink compares the text of the destination, not where it leads") {
   StateHarness machine;
   machine.write("/f", "");

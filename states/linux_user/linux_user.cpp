@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "states/accounts/account_values.hpp"
+#include "states/files/ownership.hpp"
 #include "states/linux_user/password.hpp"
 #include "states/linux_user/user_home.hpp"
 #include "states/programs/tool_sequence.hpp"
@@ -133,15 +134,14 @@ struct WantedGroups {
 std::optional<WantedGroup> find_group(std::string_view text, Context& context) {
   const base::Group* found = context.accounts.group(text);
   if (found) context.overlay.find(EffectKind::group, found->name);  // another number may be planned for it
-  if (const auto number = found ? std::nullopt : accounts::parse_account_id(text))
-    found = context.accounts.group_by_id(*number);
+  const auto number = found ? std::nullopt : accounts::parse_account_id(text);
+  if (number) found = context.accounts.group_by_id(*number);
   if (found) return WantedGroup{found->name, found->gid};
-  for (const EffectKind kind :
-       {EffectKind::group, EffectKind::user}) {  // useradd makes a group of the same name
-    const Overlay::Entry* planned = context.overlay.find(kind, text);
-    if (planned && planned->effect.present) return WantedGroup{std::string(text), std::nullopt};
-  }
-  return std::nullopt;
+  const Overlay::Entry* planned = context.overlay.find(EffectKind::group, text);
+  if (!planned || !planned->effect.present) return std::nullopt;
+  const std::string& alias = planned->effect.alias;
+  if (number) return WantedGroup{alias.empty() ? std::string(text) : alias, number};
+  return WantedGroup{std::string(text), accounts::parse_account_id(alias)};
 }
 
 std::variant<WantedGroups, Plan> resolve_groups(const Params& params, const base::User* user,
@@ -154,7 +154,7 @@ std::variant<WantedGroups, Plan> resolve_groups(const Params& params, const base
   }
   // Everybody is in the primary group anyway, whether /etc/group says so once more or not.
   const std::string primary = wanted.primary ? wanted.primary->name
-                              : user         ? context.accounts.group_name(user->gid)
+                              : user         ? files::group_text(user->gid, context)
                                              : std::string(params.username);
   for (const std::string_view text : params.groups.value_or(List())) {
     if (text == primary) continue;
@@ -237,10 +237,11 @@ PlanWith<Steps> plan_new(const Params& params, const WantedGroups& groups,
     plan.changes.push_back({.what = "password of " + name, .after = std::string(kHidden)});
   if (steps.own_home)
     plan.changes.push_back({.what = "owner of " + home, .before = place->owner, .after = name});
-  plan.effects = {{.kind = EffectKind::user, .name = name}, {.kind = EffectKind::directory, .name = home}};
-  if (params.uid)
-    plan.effects.push_back(
-        {.kind = EffectKind::user, .name = std::to_string(*accounts::parse_account_id(*params.uid))});
+  const std::string uid =
+      params.uid ? std::to_string(*accounts::parse_account_id(*params.uid)) : std::string();
+  plan.effects = {{.kind = EffectKind::user, .name = name, .alias = uid},
+                  {.kind = EffectKind::directory, .name = home, .owner = name, .is_open = false}};
+  if (!uid.empty()) plan.effects.push_back({.kind = EffectKind::user, .name = uid, .alias = name});
   if (!groups.primary && !find_group(name, context))
     plan.effects.push_back({.kind = EffectKind::group, .name = name});
   if (!place->exists) add_first_files(home, context, plan);
@@ -274,7 +275,7 @@ PlanWith<Steps> plan_existing(const Params& params, const base::User& user, cons
     change("--uid", "uid", std::to_string(user.uid),
            std::to_string(*accounts::parse_account_id(*params.uid)));
   if (groups.primary && groups.primary->gid != user.gid)
-    change("--gid", "primary group", context.accounts.group_name(user.gid), groups.primary->name);
+    change("--gid", "primary group", files::group_text(user.gid, context), groups.primary->name);
   if (shell) change("--shell", "shell", user.shell, *shell);
   if (params.groups) {
     std::set<std::string> present;
@@ -299,7 +300,9 @@ PlanWith<Steps> plan_existing(const Params& params, const base::User& user, cons
                              .mode = kNewHomeMode};
     for (const std::string& folder : steps.folders)
       plan.effects.push_back({.kind = EffectKind::directory, .name = folder});
-    if (steps.make_home) plan.effects.push_back({.kind = EffectKind::directory, .name = home});
+    if (steps.make_home)
+      plan.effects.push_back(
+          {.kind = EffectKind::directory, .name = home, .owner = user.name, .is_open = false});
   }
   if (plan.changes.empty()) steps.argv.clear();
   auto differs = password_differs(params);
@@ -316,6 +319,12 @@ PlanWith<Steps> plan_existing(const Params& params, const base::User& user, cons
   // Whoever owns things by this name would own others once it has another number.
   const bool moves = params.uid && *accounts::parse_account_id(*params.uid) != user.uid;
   plan.effects.push_back({.kind = EffectKind::user, .name = user.name, .certain = !moves});
+  // usermod gives the home, and what is in it, to the new numbers.
+  const bool changes_group = groups.primary && groups.primary->gid != user.gid;
+  if (const auto in_use = base::clean_path(params.home ? home : user.home);
+      in_use && (moves || changes_group) && !context.tree.real_end(*in_use).empty())
+    plan.effects.push_back(
+        {.kind = EffectKind::directory, .name = *in_use, .attributes_only = true, .below = true});
   if (moves)
     for (const id_t uid : {user.uid, *accounts::parse_account_id(*params.uid)})
       plan.effects.push_back({.kind = EffectKind::user, .name = std::to_string(uid), .certain = false});

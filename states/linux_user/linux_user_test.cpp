@@ -121,6 +121,29 @@ TEST_CASE("linux.user counts on groups that earlier states would create") {
   CHECK(plan.depends_on == "pkg");
 }
 
+TEST_CASE("linux.user calls a group by its name, also one that an earlier state gives the number to") {
+  StateHarness machine{StateHarness::RunningSystem{}};
+  machine.overlay().add("g", {{.kind = EffectKind::group, .name = "app", .alias = "64999"},
+                              {.kind = EffectKind::group, .name = "64999", .alias = "app"}});
+  for (const char* group : {"app", "64999"}) {
+    const auto plan = machine.plan(kState, user("opsagent-none", R"("gid": ")" + std::string(group) + "\""));
+    REQUIRE_FALSE(plan.changes.empty());
+    CHECK(plan.changes[0].after.find("group app") != std::string::npos);
+  }
+}
+
+TEST_CASE("linux.user with another primary group brings no group of its own name") {
+  StateHarness machine{StateHarness::RunningSystem{}};
+  const auto plan = machine.plan(kState, user("opsagent-none", R"("gid": "0")"));
+  REQUIRE(plan.verdict == Verdict::change);
+  machine.overlay().add("u", plan.effects);
+  CHECK(machine.plan(kState, user("opsagent-other", R"("gid": "opsagent-none")")).verdict == Verdict::fail);
+  const auto with_own = machine.plan(kState, user("opsagent-third"));
+  machine.overlay().add("v", with_own.effects);
+  CHECK(machine.plan(kState, user("opsagent-other", R"("gid": "opsagent-third")")).verdict ==
+        Verdict::change);
+}
+
 TEST_CASE("linux.user after a state about the same user is unknown") {
   StateHarness machine{StateHarness::RunningSystem{}};
   machine.overlay().add("one", {{.kind = EffectKind::user, .name = "opsagent-none"}});

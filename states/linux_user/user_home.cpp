@@ -16,7 +16,7 @@ base::Result<HomePlace> look_at_home(const std::string& home, Context& context) 
     place.exists = true;
     place.seen = base::Seen(**found);
     place.is_folder = S_ISDIR((*found)->st_mode);
-    place.owner = files::owner_text((*found)->st_uid, (*found)->st_gid, context.accounts);
+    place.owner = files::owner_text((*found)->st_uid, (*found)->st_gid, context);
     return place;
   }
   auto missing = files::missing_folders(home, context);

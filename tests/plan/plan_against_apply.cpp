@@ -16,6 +16,7 @@
 #include <string>
 
 #include "agent/engine/execution/planner.hpp"
+#include "agent/engine/secrets.hpp"
 #include "agent/engine/worker/worker.hpp"
 #include "base/host/os_release.hpp"
 #include "base/text.hpp"
@@ -47,10 +48,11 @@ const states::Registry& registry() {
 }
 
 std::vector<StateResult> apply_recipe(const WorkerSettings& settings,
-                                      const std::shared_ptr<const recipe::Recipe>& recipe) {
+                                      const std::shared_ptr<const recipe::Recipe>& recipe,
+                                      const std::vector<std::string>& waits) {
   std::vector<StateResult> results;
   Worker worker(settings, std::make_shared<base::Redactor>());
-  worker.commands().push(RunRecipe{.recipe = recipe, .resume = false});
+  worker.commands().push(RunRecipe{.recipe = recipe, .resume = false, .done_waits = waits});
   worker.commands().push(Stop{Stop::When::end});
   while (auto event = worker.events().pop()) {
     if (auto* result = std::get_if<StateResult>(&*event)) results.push_back(std::move(*result));
@@ -93,7 +95,8 @@ class Runner {
     tests::RandomRecipe recipe = tests::random_recipe(dice, machine_);
     for (std::size_t round = 1; round <= rounds; ++round) {
       if (recipe.has_packages) machine_.used_packages();
-      if (!run_round(seed, round, recipe.text)) return;
+      if (recipe.has_services) machine_.used_services();
+      if (!run_round(seed, round, recipe)) return;
       machine_.disturb(dice);
       if (dice.percent(40)) recipe = tests::random_recipe(dice, machine_);
     }
@@ -103,7 +106,8 @@ class Runner {
 
  private:
   // False: there was a difference, so what follows says nothing.
-  bool run_round(std::uint64_t seed, std::size_t round, const std::string& text) {
+  bool run_round(std::uint64_t seed, std::size_t round, const tests::RandomRecipe& given) {
+    const std::string& text = given.text;
     const auto loaded = recipe::load_text("case", text, registry());
     if (!loaded.recipe) {
       std::printf("seed %llu: the recipe cannot be read: %s\n%s", static_cast<unsigned long long>(seed),
@@ -113,14 +117,16 @@ class Runner {
     }
     const std::string before = machine_.listing();
     base::NoInterrupt none;
-    const base::Redactor redactor;
-    const PlanResult plan = plan_recipe(*loaded.recipe, settings_.host, redactor, none,
-                                        {.salt = kSalt, .state_dir = settings_.state_dir});
+    base::Redactor redactor;
+    (void)follow_secrets(nullptr, *loaded.recipe, redactor);  // as `opsagent plan` does
+    const PlanResult plan =
+        plan_recipe(*loaded.recipe, settings_.host, redactor, none,
+                    {.salt = kSalt, .state_dir = settings_.state_dir, .done_waits = given.waits});
     settings_.plan_salt = kSalt;
     settings_.expected_plans.clear();
     for (const PlannedState& planned : plan.states)
       settings_.expected_plans.push_back(planned.fingerprint);
-    const auto results = apply_recipe(settings_, loaded.recipe);
+    const auto results = apply_recipe(settings_, loaded.recipe, given.waits);
 
     std::string found;
     for (std::size_t i = 0; i < plan.states.size(); ++i) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 namespace tests {
 
@@ -34,7 +35,44 @@ std::string any(Dice& dice) {
   return kind < 5 ? file(dice) : kind < 8 ? folder(dice) : link(dice);
 }
 
+std::string file_elsewhere(Dice& dice) {
+  if (dice.percent(20)) return folder(dice) + "/home/f1";
+  return dice.one_of<std::string>({"/home/new1/f1", "/home/new1/.bashrc", "/home/old/f1", "/etc/timezone",
+                                   "/opt/plan-test-a/data", "/opt/plan-test-a/other",
+                                   "/etc/plan-conf.d/a.conf", "/opt/plan-test-b/data",
+                                   "/etc/apt/sources.list.d/r1.list"});
+}
+
+std::string folder_elsewhere(Dice& dice) {
+  if (dice.percent(30)) return folder(dice) + "/home";
+  return dice.one_of<std::string>(
+      {"/home/new1", "/home/new2", "/home/old", "/opt/plan-test-a", "/etc/plan-conf.d"});
+}
+
 }  // namespace names
+
+bool has_systemd() {
+  return fs::exists("/run/systemd/system");
+}
+
+std::string service_path(const std::string& name) {
+  return has_systemd() ? "/etc/systemd/system/" + name + ".service" : "/etc/init.d/" + name;
+}
+
+std::string service_text(const std::string& name) {
+  const bool reloads = name != names::kServices[1];
+  if (has_systemd())
+    return "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/true\n" +
+           std::string(reloads ? "ExecReload=/bin/true\n" : "") + "[Install]\nWantedBy=multi-user.target\n";
+  return "#!/bin/sh\n### BEGIN INIT INFO\n# Provides: " + name +
+         "\n# Required-Start:\n# Required-Stop:\n# Default-Start: 2 3 4 5\n# Default-Stop: 0 1 6\n### END "
+         "INIT INFO\n"
+         "running=/run/" +
+         name +
+         "\ncase $1 in\nstart | restart) : >$running ;;\nstop) rm -f $running ;;\n"
+         "status) [ -e $running ] || exit 3 ;;\n" +
+         (reloads ? "reload) ;;\n" : "") + "*) exit 3 ;;\nesac\n";
+}
 
 void write_text(const std::string& path, const std::string& text) {
   fs::create_directories(fs::path(path).parent_path());
@@ -84,6 +122,16 @@ void RandomMachine::make_repository() {
   for (const std::string& name : names::kPackages) {
     const std::string tree = place + "/" + name;
     write_text(tree + "/opt/" + name + "/data", name + "\n");
+    if (name == names::kPackages[0]) {
+      write_text(tree + "/etc/plan-conf.d/a.conf", "one\n");
+      const std::string service =
+          has_systemd() ? "/lib/systemd/system/plan-svc-2.service" : service_path(names::kServices[1]);
+      write_text(tree + service, service_text(names::kServices[1]));
+      fs::permissions(tree + service, fs::perms(0755));
+    } else {
+      write_text(tree + "/DEBIAN/postinst", "#!/bin/sh\nid pkg >/dev/null 2>&1 || useradd --system pkg\n");
+      fs::permissions(tree + "/DEBIAN/postinst", fs::perms(0755));
+    }
     write_text(tree + "/DEBIAN/control", "Package: " + name +
                                              "\nVersion: 1\nArchitecture: all\nMaintainer: test "
                                              "<test@example.invalid>\nDescription: for a test\n");
@@ -103,15 +151,22 @@ void RandomMachine::put_something(const std::string& path, char kind, Dice& dice
   fs::remove_all(real, ignored);
   if (kind == 'd') {
     fs::create_directory(real, ignored);
-    ::chmod(real.c_str(), dice.percent(10) ? 0777 : 0755);
+    ::chmod(real.c_str(), dice.percent(12) ? dice.one_of<mode_t>({0777, 0777, 02755, 01777, 0700}) : 0755);
   } else if (kind == 'l') {
     const std::string target = dice.percent(15)   ? "nowhere"
+                               : dice.percent(10) ? "../" + dice.one_of(names::kFolders)
+                               : dice.percent(10) ? names::file(dice)
                                : dice.percent(50) ? names::folder(dice)
                                                   : dice.one_of(names::kFolders);
     fs::create_symlink(target, real, ignored);
+  } else if (dice.percent(2)) {
+    ::mkfifo(real.c_str(), 0644);
   } else {
-    write_text(real, dice.one_of(names::kContents));
-    ::chmod(real.c_str(), dice.percent(25) ? 0600 : 0644);
+    const std::string other = at(names::file(dice));
+    const bool is_second_name = dice.percent(4) && fs::is_regular_file(fs::symlink_status(other, ignored));
+    if (is_second_name) fs::create_hard_link(other, real, ignored);
+    if (!fs::exists(fs::symlink_status(real, ignored))) write_text(real, dice.one_of(names::kContents));
+    ::chmod(real.c_str(), dice.percent(30) ? dice.one_of<mode_t>({0600, 0600, 0755, 04755, 0666}) : 0644);
   }
   if (::geteuid() == 0 && dice.percent(12) && ::lchown(real.c_str(), kOld, kOld) != 0) std::abort();
 }
@@ -123,7 +178,6 @@ void RandomMachine::reset(Dice& dice) {
     fs::remove_all(at(path), ignored);
   for (const char* name : {"r1", "r2"})
     fs::remove(at("/etc/apt/sources.list.d/") + name + ".list", ignored);
-  fs::remove_all(at("/opt/plan-test-a"), ignored);
   if (is_running_system()) {
     for (const char* user : {"root", "old", "new1", "new2"})
       fs::remove(std::string("/var/spool/cron/crontabs/") + user, ignored);
@@ -134,6 +188,13 @@ void RandomMachine::reset(Dice& dice) {
     for (const std::string& name : names::kPackages)
       run("dpkg --purge " + name);
   packages_used_ = false;
+  for (const char* path : {"/opt/plan-test-a", "/opt/plan-test-b", "/etc/plan-conf.d", "/home/old"})
+    fs::remove_all(at(path), ignored);
+  if (is_running_system()) {
+    fs::create_directories("/home/old");
+    if (::chown("/home/old", kOld, kOld) != 0) std::abort();
+    if (std::exchange(services_used_, false)) reset_services();
+  }
   fs::create_directories(at(names::kPlace));
   fs::create_directories(at("/home"));
 
@@ -145,6 +206,20 @@ void RandomMachine::reset(Dice& dice) {
     const std::string path = names::any(dice);
     put_something(path, path[path.rfind('/') + 1], dice);
   }
+}
+
+void RandomMachine::reset_services() {
+  if (has_systemd()) {
+    for (const std::string& name : names::kServices)
+      run("systemctl stop " + name + "; systemctl unmask " + name + "; systemctl disable " + name);
+  } else {
+    run("rm -f /run/plan-svc-* /etc/rc?.d/*plan-svc-*");
+  }
+  std::error_code ignored;
+  fs::remove(service_path(names::kServices[2]), ignored);
+  write_text(service_path(names::kServices[0]), service_text(names::kServices[0]));
+  fs::permissions(service_path(names::kServices[0]), fs::perms(0755));
+  if (has_systemd()) run("systemctl daemon-reload");
 }
 
 void RandomMachine::disturb(Dice& dice) {

@@ -42,14 +42,22 @@ struct Module {
 };
 
 std::string account(Dice& dice) {
-  return dice.one_of<std::string>({"root", "root", "old", "old", "new1", "new2", "61500"});
+  return dice.one_of<std::string>(
+      {"root", "root", "root", "root", "old", "old", "old", "new1", "new1", "new2", "61500", "61001", "pkg"});
 }
 
 // What a condition may ask for.
 std::string looked_at(Dice& dice) {
   if (dice.percent(75)) return names::any(dice);
-  return dice.one_of<std::string>({"/made/x", "/made/y", "/opt/plan-test-a/data", "/home/new1", "/srv/t",
-                                   "/home/new1/.bashrc", "/etc/timezone"});
+  if (dice.percent(40)) return dice.percent(50) ? names::file_elsewhere(dice) : names::folder_elsewhere(dice);
+  return dice.one_of<std::string>({"/made/x", "/made/y", "/srv/t"});
+}
+
+// As people write paths, too.
+std::string spelled(Dice& dice, std::string path) {
+  if (dice.percent(2)) path += "/";
+  if (dice.percent(2)) path.insert(path.rfind('/', path.size() - 2), "/");
+  return path;
 }
 
 void add_owner(Object& object, Dice& dice, bool with_mode) {
@@ -61,12 +69,16 @@ void add_owner(Object& object, Dice& dice, bool with_mode) {
 
 Object file(Dice& dice) {
   Object object;
-  object.text("path", dice.percent(92) ? names::file(dice) : names::any(dice));
+  object.text("path", spelled(dice, dice.percent(86)   ? names::file(dice)
+                                    : dice.percent(50) ? names::any(dice)
+                                                       : names::file_elsewhere(dice)));
   if (dice.percent(20)) {
     object.add("absent", "true");
     return object;
   }
-  if (dice.percent(85)) object.text("content", dice.one_of(names::kContents));
+  const bool has_content = dice.percent(85);
+  if (has_content) object.text("content", dice.one_of(names::kContents));
+  if (has_content && dice.percent(6)) object.add("validate", Object::list({"/bin/true", "%s"}));
   add_owner(object, dice, true);
   return object;
 }
@@ -75,7 +87,9 @@ Object folder(Dice& dice) {
   Object object;
   std::vector<std::string> paths;
   for (std::size_t i = dice.percent(80) ? 1 : 2; i > 0; --i)
-    paths.push_back(dice.percent(92) ? names::folder(dice) : names::any(dice));
+    paths.push_back(spelled(dice, dice.percent(88)   ? names::folder(dice)
+                                  : dice.percent(60) ? names::any(dice)
+                                                     : names::folder_elsewhere(dice)));
   object.add("path", Object::list(paths));
   if (dice.percent(30)) {
     object.add("absent", "true");
@@ -88,12 +102,17 @@ Object folder(Dice& dice) {
 
 Object link(Dice& dice) {
   Object object;
-  object.text("target", dice.percent(92) ? names::link(dice) : names::any(dice));
+  object.text("target", spelled(dice, dice.percent(90)   ? names::link(dice)
+                                      : dice.percent(70) ? names::any(dice)
+                                                         : names::folder_elsewhere(dice)));
   if (dice.percent(20)) {
     object.add("absent", "true");
     return object;
   }
-  object.text("source", dice.percent(70) ? names::folder(dice) : dice.one_of(names::kFolders));
+  object.text("source", dice.percent(10)   ? "../" + dice.one_of(names::kFolders)
+                        : dice.percent(10) ? names::file(dice)
+                        : dice.percent(70) ? names::folder(dice)
+                                           : dice.one_of(names::kFolders));
   add_owner(object, dice, false);
   return object;
 }
@@ -115,7 +134,9 @@ Object watcher(Dice& dice) {
   Object object;
   std::vector<std::string> paths;
   for (std::size_t i = 1 + dice.below(2); i > 0; --i)
-    paths.push_back(dice.percent(90) ? names::file(dice) : names::any(dice));
+    paths.push_back(dice.percent(84)   ? names::file(dice)
+                    : dice.percent(60) ? names::any(dice)
+                                       : names::file_elsewhere(dice));
   object.add("watch", Object::list(paths));
   return object;
 }
@@ -124,15 +145,28 @@ Object comment(Dice&) {
   return {};
 }
 
+Object wait(Dice&) {
+  Object object;
+  object.add("state", Object::list({"other/state"}));
+  return object;
+}
+
 Object command(Dice& dice) {
   Object object;
-  // Of what other states manage a command makes nothing: no plan could know.
-  object.text("cmd",
-              dice.one_of<std::string>({"true", "mkdir -p /made/x", "mkdir -p /made/y", "rm -rf /made/x"}));
+  // Of what other states manage a command makes nothing: no plan could know. For the same reason one that
+  // makes something runs as root.
+  const bool is_root = dice.percent(70);
+  object.text("cmd", is_root ? dice.one_of<std::string>(
+                                   {"true", "mkdir -p /made/x", "mkdir -p /made/y", "rm -rf /made/x"})
+                             : "true");
   if (dice.percent(40))
-    object.add(dice.percent(50) ? "if-path-present" : "if-path-absent", Object::list({looked_at(dice)}));
-  if (dice.percent(20)) object.text("cwd", names::folder(dice));
-  if (dice.percent(10)) object.text("user", "root");
+    object.add(dice.percent(50) ? "if-path-present" : "if-path-absent",
+               dice.percent(80) ? Object::list({looked_at(dice)})
+                                : Object::list({looked_at(dice), looked_at(dice)}));
+  if (dice.percent(20))
+    object.text("cwd", dice.percent(80) ? names::folder(dice) : names::folder_elsewhere(dice));
+  if (!is_root) object.text("user", account(dice));
+  if (dice.percent(10)) object.text("group", account(dice));
   return object;
 }
 
@@ -140,27 +174,73 @@ Object group(Dice& dice) {
   Object object;
   object.text("groupname", dice.one_of<std::string>({"old", "new1", "new2", "team"}));
   if (dice.percent(40)) object.text("gid", dice.one_of<std::string>({"61001", "61002", "61500"}));
+  if (dice.percent(10)) object.add("system-group", "true");
   return object;
 }
 
 Object user(Dice& dice) {
   Object object;
   object.text("username", dice.one_of<std::string>({"old", "new1", "new1", "new2"}));
-  object.text("password", "");
+  if (dice.percent(80)) object.text("password", dice.percent(80) ? "" : "!");
   if (dice.percent(30)) object.text("uid", dice.one_of<std::string>({"61001", "61002", "61500"}));
-  if (dice.percent(20)) object.text("gid", dice.one_of<std::string>({"team", "old", "61001"}));
+  if (dice.percent(20)) object.text("gid", dice.one_of<std::string>({"team", "old", "61001", "new2"}));
   if (dice.percent(25))
-    object.add("groups", Object::list({dice.one_of<std::string>({"team", "old", "new2"})}));
-  if (dice.percent(15)) object.text("home", names::folder(dice) + "/home");
+    object.add("groups", dice.percent(10)
+                             ? Object::list({})
+                             : Object::list({dice.one_of<std::string>({"team", "old", "new2"})}));
+  if (dice.percent(15))
+    object.text("home", dice.percent(70) ? names::folder(dice) + "/home" : names::folder_elsewhere(dice));
   if (dice.percent(20)) object.text("shell", "/bin/sh");
+  if (dice.percent(10)) object.text("fullname", dice.one_of<std::string>({"Some One", "Other"}));
+  if (dice.percent(8)) object.add("no-login", "true");
+  if (dice.percent(8)) object.add("system-account", "true");
   return object;
 }
 
 Object job(Dice& dice) {
   Object object;
-  object.text("user", dice.one_of<std::string>({"root", "old", "new1"}));
-  object.add("cmd", Object::list({dice.one_of<std::string>({"true", "/bin/true one", "/bin/true two"})}));
+  object.text("user", dice.one_of<std::string>({"root", "old", "new1", "new2"}));
+  const std::vector<std::string> commands{"true", "/bin/true one", "/bin/true two"};
+  object.add("cmd", dice.percent(80) ? Object::list({dice.one_of(commands)})
+                                     : Object::list({dice.one_of(commands), dice.one_of(commands)}));
   if (dice.percent(50)) object.text("minute", dice.one_of<std::string>({"5", "10"}));
+  if (dice.percent(10)) object.text("hour", "3");
+  return object;
+}
+
+Object service(Dice& dice) {
+  Object object;
+  std::string listed;
+  for (std::size_t i = dice.percent(80) ? 1 : 2; i > 0; --i) {
+    const std::string& name = dice.one_of(names::kServices);
+    // Whether a command leaves the service running, no plan could know: this one does.
+    const std::string command = has_systemd() ? "systemctl restart " + name : ": >/run/" + name;
+    listed +=
+        (listed.empty() ? "" : ", ") + std::string("{\"key\": ") + Object::quoted(name) +
+        ", \"value\": " + Object::quoted(dice.one_of<std::string>({"", "", "reload", "restart", command})) +
+        "}";
+  }
+  object.add("name", "[" + listed + "]");
+  const bool runs = dice.percent(80);
+  if (!runs) object.add("running", "false");
+  if (dice.percent(35))
+    object.add("enabled", dice.percent(60) ? "true" : "false");
+  else if (!runs && dice.percent(30))
+    object.add("masked", "true");
+  if (runs && dice.percent(50)) object.add("watch", Object::list({names::file(dice)}));
+  return object;
+}
+
+// What the third service is.
+Object definition(Dice& dice) {
+  Object object;
+  object.text("path", service_path(names::kServices[2]));
+  if (dice.percent(20)) {
+    object.add("absent", "true");
+    return object;
+  }
+  object.text("content", service_text(names::kServices[2]) + (dice.percent(30) ? "# another\n" : ""));
+  object.text("mode", "0755");
   return object;
 }
 
@@ -175,16 +255,20 @@ constexpr Module kModules[] = {
     {30, "linux.file", file, true},         {18, "linux.dir", folder, true},
     {16, "linux.symlink", link, true},      {4, "linux.apt.repo", repository, true},
     {3, "common.timezone", timezone, true}, {14, "test.watcher", watcher, true},
-    {1, "meta.comment", comment, true},     {7, "linux.cmd", command, false},
-    {6, "linux.group", group, false},       {8, "linux.user", user, false},
-    {5, "linux.cronjob", job, false},
+    {1, "meta.comment", comment, true},     {1, "meta.wait", wait, true},
+    {7, "linux.cmd", command, false},       {6, "linux.group", group, false},
+    {8, "linux.user", user, false},         {5, "linux.cronjob", job, false},
 };
 constexpr Module kPackage{0, "linux.apt.package", package, false};
+constexpr Module kService{0, "linux.service", service, false};
+constexpr Module kDefinition{0, "linux.file", definition, false};
 // They take a second each, where others take milliseconds.
 constexpr unsigned kCasesWithPackages = 2;  // percent
+constexpr unsigned kCasesWithServices = 3;
 
-const Module& choose(Dice& dice, bool below_root, bool with_packages) {
-  if (with_packages && dice.percent(25)) return kPackage;
+const Module& choose(Dice& dice, bool below_root, const RandomRecipe& recipe) {
+  if (recipe.has_packages && dice.percent(25)) return kPackage;
+  if (recipe.has_services && dice.percent(35)) return dice.percent(75) ? kService : kDefinition;
   std::size_t sum = 0;
   for (const Module& module : kModules)
     if (module.below_root || !below_root) sum += module.weight;
@@ -199,7 +283,10 @@ const Module& choose(Dice& dice, bool below_root, bool with_packages) {
 
 std::string condition(Dice& dice) {
   Object object;
-  object.add(dice.percent(60) ? "path_exists" : "path_absent", Object::list({looked_at(dice)}));
+  object.add(
+      dice.percent(60) ? "path_exists" : "path_absent",
+      dice.percent(85) ? Object::list({looked_at(dice)}) : Object::list({looked_at(dice), looked_at(dice)}));
+  if (dice.percent(10)) object.add("os", Object::list({dice.percent(80) ? "debian" : "rhel"}));
   return object.json();
 }
 
@@ -240,14 +327,18 @@ const states::RegistryEntry kWatcherModule[1] = {{.type = &kWatcher}};
 RandomRecipe random_recipe(Dice& dice, const RandomMachine& machine) {
   RandomRecipe recipe;
   recipe.has_packages = machine.has_packages() && dice.percent(kCasesWithPackages);
+  recipe.has_services = machine.has_services() && dice.percent(recipe.has_packages ? 40 : kCasesWithServices);
   const std::size_t size = 2 + dice.below(9);
   for (std::size_t index = 0; index < size; ++index) {
-    const Module& module = choose(dice, !machine.is_running_system(), recipe.has_packages);
+    const Module& module = choose(dice, !machine.is_running_system(), recipe);
     Object state;
-    state.text("id", "s" + std::to_string(index + 1));
+    const std::string id = "s" + std::to_string(index + 1);
+    state.text("id", id);
+    if (module.parameter == wait) recipe.waits.push_back(id);
     state.text("module", module.name);
     state.add("parameter", module.parameter(dice).json());
     if (dice.percent(15)) state.add("when", condition(dice));
+    if (dice.percent(3)) state.add("sensitive", "true");
     recipe.text += (index == 0 ? "  " : ",\n  ") + state.json();
   }
   recipe.text = "{\"version\": 2, \"states\": [\n" + recipe.text + "\n]}\n";

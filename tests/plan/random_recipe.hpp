@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "states/state.hpp"
 #include "tests/plan/dice.hpp"
@@ -11,7 +12,9 @@ namespace tests {
 
 struct RandomRecipe {
   std::string text;
+  std::vector<std::string> waits;  // ids of states that wait for others, who are done
   bool has_packages = false;
+  bool has_services = false;
 };
 
 RandomRecipe random_recipe(Dice& dice, const RandomMachine& machine);

@@ -9,6 +9,7 @@
 #include "agent/engine/secrets.hpp"
 #include "base/host/accounts.hpp"
 #include "base/token.hpp"
+#include "terminal/wrap.hpp"
 
 namespace agent::cli {
 
@@ -17,7 +18,9 @@ namespace {
 void show(const engine::PlannedState& state, const Options& options, terminal::Console& console) {
   const bool is_calm = state.skipped || state.verdict == states::Verdict::kept;
   if (is_calm ? !options.verbose : options.quiet && state.verdict != states::Verdict::fail) return;
-  console.out.write(is_calm ? kept_line(state, console.paint) : plan_block(state, console.paint) + "\n");
+  const std::size_t width = terminal::output_width();
+  console.out.write(is_calm ? kept_line(state, console.paint, width)
+                            : plan_block(state, console.paint, width) + "\n");
 }
 
 base::Result<void> save_plan(const engine::PlanResult& plan, const recipe::Recipe& recipe,
@@ -45,7 +48,8 @@ int plan_command(const Options& options, terminal::Console& console) {
     console.warn(warning);
 
   if (::geteuid() != 0 && !options.json && !options.quiet)
-    console.out.line(not_root_line(base::Accounts().user_name(::geteuid()), console.paint));
+    console.out.line(
+        not_root_line(base::Accounts().user_name(::geteuid()), console.paint, terminal::output_width()));
   base::NoInterrupt interrupt;  // Ctrl-C simply ends a plan: it changes nothing
   constexpr std::size_t kSaltBytes = 16;
   const engine::PlanOptions plan_options{
@@ -62,7 +66,7 @@ int plan_command(const Options& options, terminal::Console& console) {
   if (options.json)
     console.out.json(plan_json(plan, options.argument(), recipe->digest(), host->root));
   else if (!options.quiet)
-    console.out.line(counts_line(counts, console.paint));
+    console.out.line(counts_line(counts, console.paint, terminal::output_width()));
 
   if (options.out.empty()) return counts.exit_status();
   if (counts.fail > 0) {
@@ -73,8 +77,10 @@ int plan_command(const Options& options, terminal::Console& console) {
     console.complain(saved.error().message());
     return kFailure;
   }
-  if (!options.json && !options.quiet)
-    console.out.line("Saved; apply it with: opsagent apply " + options.out);
+  if (!options.json && !options.quiet) {
+    const std::vector<std::string> parts{"Saved; apply it with:", "opsagent apply " + options.out};
+    console.out.line(terminal::wrap_parts(parts, "", "    ", terminal::output_width()));
+  }
   return counts.exit_status();
 }
 

@@ -86,8 +86,11 @@ class TextView final : public ApplyView {
     running_ = event;
     started_at_ = Clock::now();
     if (options_.verbose)
-      print(console_.paint(terminal::Style::dim, "> ") + title(event.id, event.module) + ": " +
-            terminal::printable(event.message) + "\n");
+      print(terminal::wrap_lines(
+                terminal::printable(event.message),
+                console_.paint(terminal::Style::dim, "> ") + title(event.id, event.module) + ": ", "    ",
+                terminal::output_width()) +
+            "\n");
   }
 
   void on(const engine::StateOutput& event) {
@@ -113,7 +116,7 @@ class TextView final : public ApplyView {
     const ResultMark mark = mark_of(result);
     std::string text = comment_text(result, console_.paint(mark.style, std::string(1, mark.symbol)) + " " +
                                                 title(result.id, result.module) + ": ");
-    if (options_.verbose) text += changes_text(result.changes, console_.paint);
+    if (options_.verbose) text += changes_text(result.changes, console_.paint, terminal::output_width());
     if (!success && !streamed) text += output_tail(result.output);
     print(text);
   }
@@ -156,8 +159,8 @@ class TextView final : public ApplyView {
     if (result.outcome == engine::Outcome::timed_out || result.outcome == engine::Outcome::cancelled)
       text.insert(0, result.outcome == engine::Outcome::timed_out ? "timed out: " : "cancelled: ");
     if (result.resumed) text += " (by an earlier run that was interrupted)";
-    const std::size_t width = ::isatty(STDOUT_FILENO) == 1 ? terminal::terminal_width(STDOUT_FILENO) : 0;
-    return terminal::wrap_lines(terminal::printable(text, true), heading, "    ", width) + "\n";
+    return terminal::wrap_lines(terminal::printable(text, true), heading, "    ", terminal::output_width()) +
+           "\n";
   }
 
   // The end of what its programs printed: where the reason usually is.

@@ -1,9 +1,10 @@
 #include "agent/cli/output/plan_text.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/text.hpp"
-#include "terminal/diff_text.hpp"
+#include "terminal/change_text.hpp"
 #include "terminal/wrap.hpp"
 
 namespace agent::cli {
@@ -11,7 +12,6 @@ namespace agent::cli {
 namespace {
 
 constexpr std::string_view kIndent = "    ";
-constexpr std::string_view kDiffIndent = "        ";
 
 struct PlanMark {
   char symbol;
@@ -47,16 +47,6 @@ bool is_nothing(std::string_view side) {
   return side.empty() || side == "absent";
 }
 
-std::string change_line(const states::Change& change, const terminal::Paint& paint) {
-  std::string text = terminal::printable(change.what);
-  if (change.before.empty() && change.after.empty()) return text;
-  text += ": ";
-  if (!change.before.empty())
-    text += paint(terminal::Style::red, terminal::printable(change.before)) + " -> ";
-  return text +
-         paint(terminal::Style::green, change.after.empty() ? "absent" : terminal::printable(change.after));
-}
-
 }  // namespace
 
 char change_symbol(const std::vector<states::Change>& changes) {
@@ -70,45 +60,46 @@ char change_symbol(const std::vector<states::Change>& changes) {
   return '~';
 }
 
-std::string changes_text(const std::vector<states::Change>& changes, const terminal::Paint& paint) {
+std::string changes_text(const std::vector<states::Change>& changes, const terminal::Paint& paint,
+                         std::size_t width) {
   std::string text;
-  for (const states::Change& change : changes) {
-    text.append(kIndent).append(change_line(change, paint)).append("\n");
-    if (!change.diff.empty()) text += terminal::diff_text(change.diff, kDiffIndent, paint);
-  }
+  for (const states::Change& change : changes)
+    text += terminal::change_text(
+        {.what = change.what, .before = change.before, .after = change.after, .diff = change.diff}, kIndent,
+        paint, width);
   return text;
 }
 
-std::string plan_block(const engine::PlannedState& state, const terminal::Paint& paint) {
+std::string plan_block(const engine::PlannedState& state, const terminal::Paint& paint, std::size_t width) {
+  using terminal::message_text;
   std::string text = heading(state, paint) + "\n";
   if (!state.message.empty()) {
-    const std::string message = terminal::printable(state.message, true);
-    for (const std::string_view line : base::split(message, '\n'))
-      text.append(kIndent)
-          .append(state.verdict == states::Verdict::fail ? paint(terminal::Style::red, line)
-                                                         : std::string(line))
-          .append("\n");
+    const bool fails = state.verdict == states::Verdict::fail;
+    text += message_text(state.message, kIndent, fails ? std::optional(terminal::Style::red) : std::nullopt,
+                         paint, width);
   }
   if (!state.depends_on.empty())
-    text.append(kIndent).append("known once '" + terminal::printable(state.depends_on) + "' is applied\n");
+    text +=
+        message_text("known once '" + state.depends_on + "' is applied", kIndent, std::nullopt, paint, width);
   if (state.needs_root)
-    text.append(kIndent).append(paint(terminal::Style::yellow, "needs root: apply it as root") + "\n");
-  return text + changes_text(state.changes, paint);
+    text += message_text("needs root: apply it as root", kIndent, terminal::Style::yellow, paint, width);
+  return text + changes_text(state.changes, paint, width);
 }
 
-std::string not_root_line(const std::string& user, const terminal::Paint& paint) {
-  return paint(terminal::Style::yellow,
-               "Planned as " + terminal::printable(user) +
-                   ", not as root: what this user may not read is not seen, and what "
-                   "needs root is not done by an apply as this user.");
+std::string not_root_line(const std::string& user, const terminal::Paint& paint, std::size_t width) {
+  const std::string text = "Planned as " + terminal::printable(user) +
+                           ", not as root: what this user may not read is not seen, and what needs root is "
+                           "not done by an apply as this user.";
+  return paint(terminal::Style::yellow, terminal::wrap_lines(text, "", "", width));
 }
 
-std::string kept_line(const engine::PlannedState& state, const terminal::Paint& paint) {
-  return heading(state, paint) + (state.message.empty() ? "" : ": " + terminal::printable(state.message)) +
-         "\n";
+std::string kept_line(const engine::PlannedState& state, const terminal::Paint& paint, std::size_t width) {
+  const std::string first = heading(state, paint);
+  if (state.message.empty()) return first + "\n";
+  return terminal::wrap_lines(terminal::printable(state.message), first + ": ", kIndent, width) + "\n";
 }
 
-std::string counts_line(const PlanCounts& counts, const terminal::Paint& paint) {
+std::string counts_line(const PlanCounts& counts, const terminal::Paint& paint, std::size_t width) {
   std::vector<std::string> parts;
   const auto add = [&](std::size_t number, terminal::Style style, std::string_view what) {
     if (number > 0) parts.push_back(paint(style, std::to_string(number) + " " + std::string(what)));
@@ -119,7 +110,8 @@ std::string counts_line(const PlanCounts& counts, const terminal::Paint& paint) 
   add(counts.kept, terminal::Style::dim, "kept");
   add(counts.skipped, terminal::Style::dim, "skipped");
   if (counts.change + counts.unknown + counts.fail == 0) parts.insert(parts.begin(), "nothing to do");
-  return paint(terminal::Style::bold, "Plan:") + " " + base::join(parts, ", ") + ".";
+  return terminal::wrap_lines(base::join(parts, ", ") + ".", paint(terminal::Style::bold, "Plan:") + " ",
+                              kIndent, width);
 }
 
 PlanCounts count(const engine::PlanResult& plan) {

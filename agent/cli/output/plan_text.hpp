@@ -10,22 +10,25 @@
 
 namespace agent::cli {
 
+// `width`: of the terminal, at which sentences are broken between words; 0: nowhere.
+
 // A block for one planned state; ends with a newline.
-std::string plan_block(const engine::PlannedState& state, const terminal::Paint& paint);
+std::string plan_block(const engine::PlannedState& state, const terminal::Paint& paint, std::size_t width);
 
 // One line for one that is kept or skipped.
-std::string kept_line(const engine::PlannedState& state, const terminal::Paint& paint);
+std::string kept_line(const engine::PlannedState& state, const terminal::Paint& paint, std::size_t width);
 
 // The changes, indented, with their diffs.
-std::string changes_text(const std::vector<states::Change>& changes, const terminal::Paint& paint);
+std::string changes_text(const std::vector<states::Change>& changes, const terminal::Paint& paint,
+                         std::size_t width);
 
 // "+" for what appears, "-" for what disappears, "~" for the rest.
 char change_symbol(const std::vector<states::Change>& changes);
 
 // For the top of a plan that somebody else than root has made.
-std::string not_root_line(const std::string& user, const terminal::Paint& paint);
+std::string not_root_line(const std::string& user, const terminal::Paint& paint, std::size_t width);
 
 // "Plan: 2 to change, 1 not known yet, 7 kept."
-std::string counts_line(const PlanCounts& counts, const terminal::Paint& paint);
+std::string counts_line(const PlanCounts& counts, const terminal::Paint& paint, std::size_t width);
 
 }  // namespace agent::cli

@@ -25,7 +25,7 @@ const engine::PlannedState kFile{
 }  // namespace
 
 TEST_CASE("a planned change is shown with what, before, after and an indented diff") {
-  CHECK(plan_block(kFile, terminal::Paint(false)) ==
+  CHECK(plan_block(kFile, terminal::Paint(false), 0) ==
         "~ motd  linux.file\n"
         "    Change /etc/motd\n"
         "    content of /etc/motd: 6 bytes -> 3 bytes\n"
@@ -36,7 +36,7 @@ TEST_CASE("a planned change is shown with what, before, after and an indented di
 }
 
 TEST_CASE("colours mark what goes and what comes") {
-  const std::string text = plan_block(kFile, terminal::Paint(true));
+  const std::string text = plan_block(kFile, terminal::Paint(true), 0);
   CHECK(text.find("\x1b[31m-hello\x1b[0m") != std::string::npos);
   CHECK(text.find("\x1b[32m+hi\x1b[0m") != std::string::npos);
   CHECK(text.find("\x1b[33m~\x1b[0m \x1b[1mmotd\x1b[0m") != std::string::npos);
@@ -50,23 +50,22 @@ TEST_CASE("symbols tell creation, removal, change, failure and uncertainty apart
   CHECK(change_symbol(
             {{.what = "/a", .before = "", .after = "x"}, {.what = "b", .before = "1", .after = "2"}}) == '~');
   CHECK(plan_block({.id = "u", .module = "linux.user", .verdict = Verdict::fail, .message = "No such group"},
-                   terminal::Paint(false)) == "x u  linux.user\n    No such group\n");
+                   terminal::Paint(false), 0) == "x u  linux.user\n    No such group\n");
   CHECK(plan_block({.id = "s",
                     .module = "linux.service",
                     .verdict = Verdict::unknown,
                     .message = "Not installed yet",
                     .depends_on = "nginx"},
-                   terminal::Paint(false)) ==
-        "? s  linux.service\n    Not installed yet\n    known once 'nginx' is applied\n");
+                   terminal::Paint(false),
+                   0) == "? s  linux.service\n    Not installed yet\n    known once 'nginx' is applied\n");
 }
 
 TEST_CASE("the counts say what is to be done and nothing that is zero") {
   using agent::cli::counts_line;
-  CHECK(
-      counts_line({.change = 2, .unknown = 1, .fail = 1, .kept = 7, .skipped = 3}, terminal::Paint(false)) ==
-      "Plan: 2 to change, 1 not known yet, 1 cannot work, 7 kept, 3 skipped.");
-  CHECK(counts_line({.kept = 7}, terminal::Paint(false)) == "Plan: nothing to do, 7 kept.");
-  CHECK(counts_line({}, terminal::Paint(false)) == "Plan: nothing to do.");
+  CHECK(counts_line({.change = 2, .unknown = 1, .fail = 1, .kept = 7, .skipped = 3}, terminal::Paint(false),
+                    0) == "Plan: 2 to change, 1 not known yet, 1 cannot work, 7 kept, 3 skipped.");
+  CHECK(counts_line({.kept = 7}, terminal::Paint(false), 0) == "Plan: nothing to do, 7 kept.");
+  CHECK(counts_line({}, terminal::Paint(false), 0) == "Plan: nothing to do.");
 }
 
 TEST_CASE("the exit status is 0 for nothing to do, 2 for changes or uncertainty, 1 for failure") {
@@ -82,7 +81,7 @@ TEST_CASE("text from files cannot play with the terminal") {
   state.changes[0].diff =
       "+\x1b]0;owned\x07\n+\xc2\x9b"
       "31m\n";
-  const std::string text = plan_block(state, terminal::Paint(false));
+  const std::string text = plan_block(state, terminal::Paint(false), 0);
   CHECK(text.find('\x1b') == std::string::npos);
   CHECK(text.find("+\\x1b]0;owned\\x07\n") != std::string::npos);
   CHECK(text.find("+\\x9b31m\n") != std::string::npos);
@@ -91,11 +90,11 @@ TEST_CASE("text from files cannot play with the terminal") {
 
 TEST_CASE("what needs root says so, and so does the top of a plan that another user has made") {
   engine::PlannedState state = kFile;
-  CHECK(plan_block(state, terminal::Paint(false)).find("needs root") == std::string::npos);
+  CHECK(plan_block(state, terminal::Paint(false), 0).find("needs root") == std::string::npos);
   state.needs_root = true;
-  CHECK(plan_block(state, terminal::Paint(false)).find("needs root: apply it as root\n") !=
+  CHECK(plan_block(state, terminal::Paint(false), 0).find("needs root: apply it as root\n") !=
         std::string::npos);
-  CHECK(cli::not_root_line("bob", terminal::Paint(false)).starts_with("Planned as bob, not as root:"));
+  CHECK(cli::not_root_line("bob", terminal::Paint(false), 0).starts_with("Planned as bob, not as root:"));
 }
 
 TEST_CASE("text is filled to the width, and colours take no room") {

@@ -52,8 +52,7 @@ class Planner {
     // Whatever the module made of it: it has asked for something that an earlier state decides.
     if (const states::Overlay::Entry* doubt = overlay_.take_doubt();
         doubt && planned.verdict != states::Verdict::unknown)
-      planned = states::Plan::unknown(doubt->state_id,
-                                      doubt->effect.name + " depends on what an earlier state does to it");
+      planned = states::Plan::unknown(doubt->state_id, what_is_open(doubt->effect));
     needs_root_ =
         ::geteuid() != 0 && planned.verdict == states::Verdict::change && is_for_root(state, planned);
     add(state, planned);
@@ -85,6 +84,14 @@ class Planner {
     if (!found) return true;
     const std::string by_descriptor = "/proc/self/fd/" + std::to_string(*found);
     return ::access(by_descriptor.c_str(), W_OK | X_OK) == 0;
+  }
+
+  static std::string what_is_open(const states::Effect& effect) {
+    if (effect.kind == states::EffectKind::anything)
+      return "It depends on what a command of an earlier state does";
+    if (effect.kind == states::EffectKind::package && effect.present)
+      return "It depends on what the package " + effect.name + " brings";
+    return effect.name + " depends on what an earlier state does to it";
   }
 
   states::Plan plan(const recipe::State& state, Prepared& prepared) {
@@ -119,9 +126,12 @@ class Planner {
     if (effects.empty()) return;
     for (std::size_t i = 0, given = effects.size(); i < given; ++i) {
       if (!is_path(effects[i])) continue;
-      // A link to a directory stands for that.
+      // A link stands for what it leads to, as far as owner and mode go.
       states::Effect end = effects[i];
-      end.name = end.attributes_only ? machine_.tree().real_end(end.name) : std::string();
+      const bool may_be_there =
+          planned.verdict == states::Verdict::unknown && end.kind != states::EffectKind::link;
+      end.name = end.attributes_only || may_be_there ? machine_.tree().real_end(end.name) : std::string();
+      end.attributes_only = true;
       effects[i].name = place_of(effects[i].name);
       if (!end.name.empty() && end.name != effects[i].name) effects.push_back(std::move(end));
     }

@@ -1,6 +1,8 @@
 // A plan sees what earlier states of the recipe would have done, and applying it does what it says.
 #include "agent/engine/execution/planner.hpp"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -44,8 +46,28 @@ class Watcher final : public states::State<Params> {
   std::vector<states::Effect> touched(const Params&) const override { return {}; }
 };
 
+// Would install a package.
+class Package final : public states::State<Params> {
+ public:
+  constexpr Package() : State({.name = "test.package", .works_below_root = true}, kParams) {}
+
+ private:
+  states::PlanWith<states::NoSteps> plan(const Params&, states::Context&) const override {
+    return states::Plan{.verdict = Verdict::change,
+                        .message = "Install",
+                        .changes = {{.what = "package nginx", .after = "installed"}},
+                        .effects = {{.kind = states::EffectKind::package, .name = "nginx"}}};
+  }
+  states::Applied apply(const Params&, const states::Plan&, const states::NoSteps&,
+                        states::ApplyContext&) const override {
+    return states::Applied::done("installed");
+  }
+  std::vector<states::Effect> touched(const Params&) const override { return {}; }
+};
+
 constexpr Watcher kWatcher;
-const states::RegistryEntry kEntries[] = {{.type = &kWatcher}};
+constexpr Package kPackage;
+const states::RegistryEntry kEntries[] = {{.type = &kWatcher}, {.type = &kPackage}};
 
 const states::Registry& modules() {
   static const states::Registry known{states::native_states(), builtins::builtin_states(),
@@ -276,6 +298,69 @@ TEST_CASE("the attributes of what is below a folder are not known when an earlie
       "{ id: one, module: linux.file, parameter: { path: /dir/app/conf, mode: '0644' } }]");
   CHECK(plan.states[0].verdict == Verdict::change);
   CHECK(plan.states[1].verdict == Verdict::unknown);
+}
+
+TEST_CASE("a folder may have another owner after a state that is not known, also by way of a link") {
+  Machine machine;
+  machine.write("/dir/one/f", "x");
+  machine.write("/dir/one/sub/f", "x");
+  fs::create_symlink("one", machine.path("/dir/link"));
+  // The second state does not know how much there is to do below.
+  const PlanResult plan = machine.plan(
+      "states: [{ id: sub, module: linux.dir, parameter: { path: /dir/one/sub, mode: '0700' } },"
+      "{ id: all, module: linux.dir, parameter: { path: /dir/link, mode: '0750', recursive: true } },"
+      "{ id: cond, module: meta.comment, parameter: {}, when: { path_exists: /dir/one/f } },"
+      "{ id: one, module: linux.dir, parameter: { path: /dir/one, mode: '0755' } },"
+      "{ id: content, module: linux.file, parameter: { path: /dir/one/f, content: y, mode: '0644' } }]");
+  CHECK(plan.states[1].verdict == Verdict::unknown);
+  CHECK(plan.states[2].verdict == Verdict::kept);  // what is there stays
+  CHECK(plan.states[3].verdict == Verdict::unknown);
+  CHECK(plan.states[3].depends_on == "all");
+  CHECK(plan.states[4].verdict == Verdict::unknown);
+}
+
+TEST_CASE("a relative link that leads nowhere stays so after a state that has nothing to do with it") {
+  Machine machine;
+  machine.write("/dir/sub/f", "x");
+  fs::create_symlink("../gone", machine.path("/dir/sub/link"));
+  const std::string text =
+      "states: [{ id: other, module: linux.file, parameter: { path: /dir/other, content: x } },"
+      "{ id: file, module: linux.file, parameter: { path: /dir/sub/link/f, content: x } }]";
+  CHECK(last(machine.plan(text)).verdict == Verdict::fail);
+  const std::string made =
+      "states: [{ id: dir, module: linux.dir, parameter: { path: /dir/gone } },"
+      "{ id: file, module: linux.file, parameter: { path: /dir/sub/link/f, content: x } }]";
+  const PlanResult plan = machine.plan(made);
+  for (const StateResult& result : machine.apply_saved(plan, made))
+    CHECK_MESSAGE(result.outcome == Outcome::changed, result.comment);
+}
+
+TEST_CASE("one path that decides is enough for a condition, whatever cannot be told of another" *
+          doctest::skip(::geteuid() != 0)) {
+  Machine machine;
+  machine.write("/dir/f", "x");
+  fs::create_symlink("f", machine.path("/dir/link"));
+  REQUIRE(::lchown(machine.path("/dir/link").c_str(), 65534, 65534) == 0);
+  const auto text = [](const char* paths) {
+    return "states: [{ id: s, module: meta.comment, parameter: {}, when: { path_exists: " +
+           std::string(paths) + " } }]";
+  };
+  for (const char* paths : {"[/dir/link, /dir/none]", "[/dir/none, /dir/link]"}) {
+    CHECK(last(machine.plan(text(paths))).skipped);
+    CHECK(machine.apply(text(paths)).at(0).outcome == Outcome::skipped);
+  }
+  CHECK(last(machine.plan(text("[/dir/link, /dir/f]"))).verdict == Verdict::fail);
+}
+
+TEST_CASE("a file that a package may bring is not promised to be a new one") {
+  Machine machine;
+  const PlanResult plan = machine.plan(
+      "states: [{ id: web, module: test.package, parameter: {} },"
+      "{ id: conf, module: linux.file, parameter: { path: /etc/nginx/nginx.conf, content: x } },"
+      "{ id: ours, module: linux.file, parameter: { path: /srv/nginx/x, content: x } }]");
+  CHECK(plan.states[1].verdict == Verdict::unknown);
+  CHECK(plan.states[1].depends_on == "web");
+  CHECK(plan.states[2].verdict == Verdict::change);
 }
 
 TEST_CASE("a plan knows which waits are done") {

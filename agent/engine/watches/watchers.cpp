@@ -105,6 +105,7 @@ Result<void> Watchers::before_change(const recipe::Recipe& recipe, const RunRoun
     std::string real;
     if (folder) real = place_of(folder->get(), real_root(machine_.host().root, machine_.tree()));
     if (!real.empty()) real = (real == "/" ? "" : real) + "/" + std::string(split.name);
+    if (!folder) real = machine_.tree().real_path(path);  // a folder that is made, too
     written.push_back({path, std::move(real), leads_elsewhere});
   };
   for (const Effect& effect : plan.effects)

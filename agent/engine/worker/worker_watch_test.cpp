@@ -188,6 +188,19 @@ TEST_CASE("a watched folder triggers when an earlier state puts back what is in 
   CHECK(machine.round(kFile + service) == "kept kept");
 }
 
+TEST_CASE("a watched file that is put back with its folder triggers, by whichever name it is written") {
+  Machine machine;
+  fs::create_symlink("dir", machine.path("/link"));
+  const std::string file =
+      "  - { id: file, module: linux.file, parameter: { path: /link/sub/a, content: A } }\n";
+  const std::string service =
+      "  - { id: service, module: test.reactor, parameter: { name: [web], watch: [/dir/sub/a] } }\n";
+  CHECK(machine.round(file + service) == "changed changed");
+  fs::remove_all(machine.path("/dir/sub"));
+  CHECK(machine.round(file + service) == "changed changed");
+  CHECK(machine.round(file + service) == "kept kept");
+}
+
 TEST_CASE("a change elsewhere triggers nobody") {
   Machine machine;
   const std::string other =
