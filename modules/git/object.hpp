@@ -45,6 +45,9 @@ class ObjectHash {
   std::unique_ptr<State> state_;
 };
 
+// Base64 without blanks; nothing when it is anything else.
+std::optional<std::string> from_base64(std::string_view text);
+
 ObjectId id_of(ObjectType type, std::string_view content);
 
 }  // namespace modules::git

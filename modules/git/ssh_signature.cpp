@@ -7,6 +7,7 @@
 #include <openssl/core_names.h>
 
 #include "base/text.hpp"
+#include "modules/git/object.hpp"
 #include "modules/git/openssl.hpp"
 
 namespace modules::git {
@@ -203,6 +204,10 @@ Result<std::string> without_armour(std::string_view armoured) {
 }
 
 }  // namespace
+
+std::optional<std::string> from_base64(std::string_view text) {
+  return decode_base64(text);
+}
 
 std::optional<std::string> decode_base64(std::string_view text) {
   if (text.empty() || text.size() % 4 != 0 || text.size() > (1U << 24)) return std::nullopt;
