@@ -233,7 +233,10 @@ void Fetch::check(int result, std::string_view what) {
   const git_error* error = git_error_last();
   if (result == GIT_EAUTH) kind = "credentials";
   if (result == GIT_ECERTIFICATE) kind = "certificate";
-  if (error != nullptr && error->klass == GIT_ERROR_OS) kind = "network";
+  // Of a repository on this machine nobody is out of reach.
+  const bool by_network = !request_.url.starts_with("file:");
+  if (error != nullptr && by_network && (error->klass == GIT_ERROR_OS || error->klass == GIT_ERROR_NET))
+    kind = "network";
   throw Failure{kind, std::string(what) + ": " + last_error()};
 }
 
