@@ -27,6 +27,10 @@ base::Result<Options> without_configuration(const std::string& command, bool jso
 
 int run_chosen_command(const Options& options, terminal::Console& console) {
   if (options.version) return version_command(options, console);
+  if (!options.group.empty()) {
+    console.out.write(terminal::group_help(command_table(), options.group));
+    return kOk;
+  }
   if (options.help || !options.command) {
     (options.help ? console.out : console.err).write(terminal::help_text(command_table(), options.command));
     return options.help ? kOk : kFailure;

@@ -27,6 +27,7 @@ int version_command(const Options& options, terminal::Console& console);
 int install_command(const Options& options, terminal::Console& console);
 int uninstall_command(const Options& options, terminal::Console& console);
 int clean_command(const Options& options, terminal::Console& console);
+int module_fetch_command(const Options& options, terminal::Console& console);
 int self_test_command(const Options& options, terminal::Console& console);
 
 // Runs the command that the options name.

@@ -222,6 +222,30 @@ constexpr std::array kCommands{
                     "opsagent clean",
         .run = run_by<clean_command>},
     CommandRow{
+        .name = "module fetch",
+        .arguments = "REPO TAG",
+        .least = 2,
+        .most = 2,
+        .argument_kind = ValueKind::text,
+        .question =
+            "which repository and which tag? opsagent module fetch https://git.example.com/modules.git v1",
+        .options = "commit offline module-ca-file module-known-hosts module-ssh-key module-credentials "
+                   "module-keys module-gpg-keyring module-scheme module-moving-tag module-fetch-timeout "
+                   "module-max-size proxy state-dir json quiet config",
+        .summary = "fetch a module repository, verify it, and say where it is",
+        .description =
+            "Fetches the commit that a tag of a git repository stands for, in a process without privileges, "
+            "verifies every object of it, and puts its files, read-only, below modules/ in the state folder. "
+            "Prints the commit and the folder.\n\n"
+            "A tag that has moved since it was first seen is refused, unless it is listed as moving or "
+            "--commit "
+            "names what it stands for now. When the server cannot be reached, what is there is used.\n\n"
+            "Exit status: 0 it is there, 1 something is wrong.",
+        .examples =
+            "opsagent module fetch https://git.example.com/modules.git v1.4\n"
+            "opsagent module fetch git@git.example.com:ops/modules.git v1.4 --module-known-hosts hosts",
+        .run = run_by<module_fetch_command>},
+    CommandRow{
         .name = "self-test",
         .options = "state-dir json quiet config",
         .summary = "whether this program could do its work here; changes nothing",

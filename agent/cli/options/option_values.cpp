@@ -134,4 +134,10 @@ Result<void> store_metadata_url(Options& options, std::string_view value) {
   return {};
 }
 
+Result<void> store_module_scheme(Options& options, std::string_view value) {
+  if (value != "file" && value != "git") return must_be("file or git", value);
+  options.module_schemes.emplace_back(value);
+  return {};
+}
+
 }  // namespace agent::cli

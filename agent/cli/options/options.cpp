@@ -18,6 +18,7 @@ using terminal::Scope;
 using terminal::store_by;
 using terminal::store_flag;
 using terminal::store_more;
+using terminal::store_number;
 using terminal::store_text;
 using terminal::ValueKind;
 
@@ -160,6 +161,87 @@ constexpr std::array kOptions{
               .doc = "what the source 'file' reads: instance_id, app_id, join_token (/etc/opsagent.identity)",
               .configurable = true,
               .store = store_text<&Options::identity_file>},
+    OptionRow{.name = "commit",
+              .kind = ValueKind::text,
+              .placeholder = "HEX",
+              .doc = "the commit that the tag must stand for, 40 hexadecimal digits; any other is refused",
+              .store = store_text<&Options::commit>},
+    OptionRow{.name = "offline",
+              .doc = "use what was fetched before; ask nobody",
+              .store = store_flag<&Options::offline>},
+    OptionRow{.name = "module-ca-file",
+              .kind = ValueKind::file,
+              .placeholder = "FILE",
+              .doc = "the authorities that https servers of module repositories are known by (the system's)",
+              .configurable = true,
+              .store = store_text<&Options::module_ca_file>},
+    OptionRow{.name = "module-known-hosts",
+              .kind = ValueKind::file,
+              .placeholder = "FILE",
+              .doc =
+                  "the host keys of ssh servers of module repositories, as OpenSSH's known_hosts has them; "
+                  "others are refused",
+              .configurable = true,
+              .store = store_text<&Options::module_known_hosts>},
+    OptionRow{.name = "module-ssh-key",
+              .kind = ValueKind::file,
+              .placeholder = "FILE",
+              .doc = "the private key for ssh servers of module repositories; without a passphrase, mode 600",
+              .configurable = true,
+              .store = store_text<&Options::module_ssh_key>},
+    OptionRow{.name = "module-credentials",
+              .kind = ValueKind::file,
+              .placeholder = "FILE",
+              .doc = "names and passwords for https servers of module repositories, a line each: "
+                     "https://USER:PASSWORD@HOST[/PATH]; mode 600",
+              .configurable = true,
+              .store = store_text<&Options::module_credentials>},
+    OptionRow{.name = "module-keys",
+              .kind = ValueKind::file,
+              .placeholder = "FILE",
+              .doc =
+                  "public SSH keys, a line each: a module repository's tag or commit must be signed by one "
+                  "of them",
+              .configurable = true,
+              .store = store_text<&Options::module_keys>},
+    OptionRow{
+        .name = "module-gpg-keyring",
+        .kind = ValueKind::file,
+        .placeholder = "FILE",
+        .doc = "GPG keys, as 'gpg --export' writes them: a module repository's tag or commit must be signed "
+               "by one of them, or by one of module-keys; needs gpgv",
+        .configurable = true,
+        .store = store_text<&Options::module_gpg_keyring>},
+    OptionRow{.name = "module-scheme",
+              .kind = ValueKind::text,
+              .placeholder = "SCHEME",
+              .doc = "how module repositories may be reached besides https and ssh: file, git; may be given "
+                     "several times",
+              .choices = "file git",
+              .repeatable = true,
+              .configurable = true,
+              .store = store_by<store_module_scheme>},
+    OptionRow{.name = "module-moving-tag",
+              .kind = ValueKind::text,
+              .placeholder = "NAME",
+              .doc =
+                  "a tag or branch of module repositories that may move; may be given several times (main, "
+                  "develop)",
+              .repeatable = true,
+              .configurable = true,
+              .store = store_more<&Options::module_moving_tags>},
+    OptionRow{.name = "module-fetch-timeout",
+              .kind = ValueKind::text,
+              .placeholder = "SECONDS",
+              .doc = "how long fetching a module repository may take, 1 to 3600 (300)",
+              .configurable = true,
+              .store = store_number<&Options::module_fetch_timeout, 1, 3600>},
+    OptionRow{.name = "module-max-size",
+              .kind = ValueKind::text,
+              .placeholder = "MIB",
+              .doc = "how large a module repository may be, 1 to 4096 MiB (256)",
+              .configurable = true,
+              .store = store_number<&Options::module_max_size, 1, 4096>},
     OptionRow{.name = "sha256",
               .kind = ValueKind::text,
               .placeholder = "HEX",

@@ -65,6 +65,19 @@ struct Options : terminal::CommandLine {
   std::string identity_source = "auto";
   std::string metadata_url;
   std::string identity_file;
+  // Module repositories: how they are reached, whom to believe, and how much they may be.
+  std::string commit;
+  bool offline = false;
+  std::string module_ca_file;
+  std::string module_known_hosts;
+  std::string module_ssh_key;
+  std::string module_credentials;
+  std::string module_keys;
+  std::string module_gpg_keyring;
+  std::vector<std::string> module_schemes;
+  std::vector<std::string> module_moving_tags;
+  std::int64_t module_fetch_timeout = 300;
+  std::int64_t module_max_size = 256;
   // What was wrong with the configuration; only `doctor` and `self-test` go on with that.
   std::string config_problem;
 };

@@ -1,0 +1,62 @@
+// Fetching a module repository: an address and a tag become a verified, read-only folder modules/<commit>/ in
+// the state folder.
+//
+// Blocks, for as long as the deadline says: a daemon calls it on a thread of its own, and cancels it by the
+// interrupt. Everything that it needs is given; nothing is remembered but what is on disk.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "agent/modules/fetch/module_store.hpp"
+#include "base/interrupt.hpp"
+#include "base/result.hpp"
+#include "transport/client/proxies.hpp"
+
+namespace agent::modules::fetch {
+
+// What the configuration says. Files may be "": not configured.
+struct FetchSettings {
+  std::string state_dir;
+  std::string program;  // opsagent-fetch
+  std::string ca_file;
+  std::string known_hosts_file;
+  std::string ssh_key_file;
+  std::string credentials_file;
+  std::string keys_file;
+  std::string gpg_keyring;
+  std::vector<std::string> schemes;      // besides https and ssh
+  std::vector<std::string> moving_tags;  // may stand for another commit than before
+  std::chrono::seconds timeout{300};
+  std::uint64_t most_bytes = 256ULL << 20;
+  transport::ProxySettings proxy;
+};
+
+struct FetchRequest {
+  std::string repository;
+  std::string tag;
+  std::string commit;    // exact, when given
+  bool offline = false;  // use what is there, ask nobody
+  // What is there is used without asking, unless the tag is a moving one. Else the server is always asked.
+  bool if_missing = false;
+};
+
+struct Fetched {
+  Checkout checkout;
+  std::string signer;   // "": signatures are not asked for
+  bool is_new = false;  // it was downloaded now
+  std::string warning;  // why the server was not believed or not asked, and what is there is used; may be ""
+};
+
+// `on_progress`: lines for people, at most one a second, on the calling thread; may be empty.
+base::Result<Fetched> fetch_module(const FetchSettings& settings, const FetchRequest& request,
+                                   base::Interrupt& interrupt,
+                                   const std::function<void(const std::string&)>& on_progress = {});
+
+// opsagent-fetch, beside the program that runs.
+std::string fetcher_beside_us();
+
+}  // namespace agent::modules::fetch
