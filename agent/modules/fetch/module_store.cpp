@@ -60,7 +60,8 @@ Result<void> remove_tree(int parent, const std::string& name, const std::string&
   }
   ::fchmod(folder.get(), 0700);
   auto opened = base::walk_below(folder.get(), path, none, [](const base::WalkEntry& entry) -> Result<void> {
-    if (S_ISDIR(entry.info.st_mode)) ::fchmodat(entry.folder, entry.name, 0700, 0);
+    if (S_ISDIR(entry.info.st_mode) && ::fchmodat(entry.folder, entry.name, 0700, 0) != 0)
+      return os_error(errno, "opening " + entry.path());
     return {};
   });
   if (!opened) return opened;
