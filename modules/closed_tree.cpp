@@ -16,8 +16,9 @@ namespace fs = std::filesystem;
 
 base::Error open_to_others(const std::string& path) {
   return {base::ErrorCode::permission,
-          path + " can be changed by others: what is in it would run as this user. Give it to root, and: "
-                 "chmod go-w " +
+          path +
+              " can be changed by others: what is in it would run as this user. Give it to root, and: "
+              "chmod go-w " +
               path};
 }
 
@@ -26,8 +27,8 @@ base::Result<void> check_link(const fs::path& link, const std::string& folder) {
   std::error_code wrong;
   const std::string end = fs::weakly_canonical(link, wrong).string();
   if (!wrong && (end == folder || end.starts_with(folder + "/"))) return {};
-  return base::Error(base::ErrorCode::permission,
-                     link.string() + " is a link that leads out of " + folder + "; put the file itself there");
+  return base::Error(base::ErrorCode::permission, link.string() + " is a link that leads out of " + folder +
+                                                      "; put the file itself there");
 }
 
 }  // namespace

@@ -32,12 +32,13 @@ std::optional<Numbers> numbers_of(std::string_view text) {
 }
 
 // The longer ones first: "<=" begins like "<".
-constexpr std::array<std::pair<std::string_view, Condition::Is>, 6> kOperators{{{"<=", Condition::Is::at_most},
-                                                                                {">=", Condition::Is::at_least},
-                                                                                {"==", Condition::Is::equal},
-                                                                                {"!=", Condition::Is::other},
-                                                                                {"<", Condition::Is::less},
-                                                                                {">", Condition::Is::more}}};
+constexpr std::array<std::pair<std::string_view, Condition::Is>, 6> kOperators{
+    {{"<=", Condition::Is::at_most},
+     {">=", Condition::Is::at_least},
+     {"==", Condition::Is::equal},
+     {"!=", Condition::Is::other},
+     {"<", Condition::Is::less},
+     {">", Condition::Is::more}}};
 
 std::string_view sign_of(Condition::Is is) {
   return std::ranges::find(kOperators, is, &std::pair<std::string_view, Condition::Is>::second)->first;
@@ -107,7 +108,10 @@ std::optional<std::string> Compat::refusal(std::string_view agent_version) const
   if (std::ranges::all_of(conditions_, fits)) return std::nullopt;
   std::string needs;
   for (const Condition& condition : conditions_)
-    needs.append(needs.empty() ? "" : ", ").append(sign_of(condition.is)).append(" ").append(condition.version);
+    needs.append(needs.empty() ? "" : ", ")
+        .append(sign_of(condition.is))
+        .append(" ")
+        .append(condition.version);
   return "modules are not compatible with agent " + std::string(agent_version) + ": needs " + needs;
 }
 

@@ -1,8 +1,8 @@
 // compat.txt: which versions of the agent a repository of modules is for. Pure; any thread.
 //
-// Each line is an operator (<, <=, >, >=, ==, !=) and a version, with or without blanks between them; all must
-// hold. Empty lines and those that begin with # do not count. Versions are compared number by number: 0.10 is
-// later than 0.9, and 1.0 is 1.0.0.
+// Each line is an operator (<, <=, >, >=, ==, !=) and a version, with or without blanks between them; all
+// must hold. Empty lines and those that begin with # do not count. Versions are compared number by number:
+// 0.10 is later than 0.9, and 1.0 is 1.0.0.
 #pragma once
 
 #include <compare>

@@ -27,15 +27,14 @@ TEST_CASE("all conditions of compat.txt must hold") {
     const char* version;
     bool fits;
   };
-  for (const Row& row : {Row{"", "0.1.0", true}, Row{"# nothing\n\n", "0.1.0", true},
-                         Row{">= 0.9\n<0.11", "0.10.0", true}, Row{">= 0.9\n<0.10", "0.10.0", false},
-                         Row{"== 1.0", "1.0.0", true}, Row{"!=1.0", "1.0.0", false}, Row{"> 0.1.0", "0.1.0", false},
-                         Row{"<= 0.1.0\r\n", "0.1.0", true}, Row{"<0.1", "0.1.0", false}}) {
+  for (const Row& row :
+       {Row{"", "0.1.0", true}, Row{"# nothing\n\n", "0.1.0", true}, Row{">= 0.9\n<0.11", "0.10.0", true},
+        Row{">= 0.9\n<0.10", "0.10.0", false}, Row{"== 1.0", "1.0.0", true}, Row{"!=1.0", "1.0.0", false},
+        Row{"> 0.1.0", "0.1.0", false}, Row{"<= 0.1.0\r\n", "0.1.0", true}, Row{"<0.1", "0.1.0", false}}) {
     CAPTURE(row.text);
     CHECK(refusal(row.text, row.version).empty() == row.fits);
   }
-  CHECK(refusal(">= 2.0\n< 3", "0.1.0") ==
-        "modules are not compatible with agent 0.1.0: needs >= 2.0, < 3");
+  CHECK(refusal(">= 2.0\n< 3", "0.1.0") == "modules are not compatible with agent 0.1.0: needs >= 2.0, < 3");
 }
 
 TEST_CASE("a compat.txt that cannot be read says where and why") {

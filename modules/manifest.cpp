@@ -45,8 +45,9 @@ bool leaves_folder(std::string_view program) {
 
 bool is_module_name(std::string_view text) {
   const auto is_letter = [](unsigned char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  return !text.empty() && text.size() <= kLongestName && is_letter(static_cast<unsigned char>(text.front())) &&
-         !text.starts_with("meta.") && std::ranges::all_of(text, [&](unsigned char c) {
+  return !text.empty() && text.size() <= kLongestName &&
+         is_letter(static_cast<unsigned char>(text.front())) && !text.starts_with("meta.") &&
+         std::ranges::all_of(text, [&](unsigned char c) {
            return is_letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
          });
 }
@@ -60,8 +61,8 @@ class ManifestReader {
   Manifest::Read read() {
     Manifest::Read read;
     if (made_->text_.size() > kLargestManifest) {
-      read.problems.push_back(std::string(file_) + " is larger than " + std::to_string(kLargestManifest >> 10) +
-                              " KiB");
+      read.problems.push_back(std::string(file_) + " is larger than " +
+                              std::to_string(kLargestManifest >> 10) + " KiB");
       return read;
     }
     auto parsed = base::parse_json(made_->text_, made_->arena_, kDocument);
@@ -204,8 +205,8 @@ class ManifestReader {
 
   void read_locks(const Value& locks) {
     const bool names = locks.is_list() && std::ranges::all_of(locks.items(), [](const Value& lock) {
-      return lock.is_text() && is_line(lock.text());
-    });
+                         return lock.is_text() && is_line(lock.text());
+                       });
     if (!names) problem("'locks' must be a list of names", locks.offset());
   }
 

@@ -86,7 +86,8 @@ TEST_CASE("a manifest says what the module is called, how it is started and what
 }
 
 TEST_CASE("the schema of a module prints as one that accepts what reading accepts") {
-  const auto manifest = read(with("", R"({"path": {"type": "string", "minLength": 1}, "text": {"type": "string"},
+  const auto manifest =
+      read(with("", R"({"path": {"type": "string", "minLength": 1}, "text": {"type": "string"},
       "how": {"type": "string", "enum": ["text", "5"]}, "port": {"type": "integer"}, "on": {"type": "boolean"},
       "names": {"type": "array", "items": {"type": "string"}}})"));
   const Probe probe(*manifest);
@@ -100,14 +101,15 @@ TEST_CASE("a module is told its parameters in one form, with the defaults") {
   const Probe probe(*manifest);
   std::string wrong;
   CHECK(probe.told("{}", wrong) == R"({"how":"fast","port":80})");
-  CHECK(probe.told(R"({"port": "8080", "on": "yes", "names": "one", "labels": [{"a": 1}], "how": "slow"})", wrong) ==
-        R"({"how":"slow","labels":{"a":"1"},"names":["one"],"on":true,"port":8080})");
+  CHECK(probe.told(R"({"port": "8080", "on": "yes", "names": "one", "labels": [{"a": 1}], "how": "slow"})",
+                   wrong) == R"({"how":"slow","labels":{"a":"1"},"names":["one"],"on":true,"port":8080})");
   CHECK(wrong.empty());
-  CHECK(probe.told(R"({"prt": 1, "port": 0, "how": "quick", "on": "maybe", "labels": ["a", "a"]})", wrong).empty());
-  for (const char* said :
-       {"Unknown parameter 'prt' of acme.x; did you mean 'port'?", "Parameter 'port' must be at least 1, not 0",
-        "Parameter 'how' must be one of 'fast', 'slow', not 'quick'", "Parameter 'on' must be true or false",
-        "Parameter 'labels' has 'a' twice"})
+  CHECK(probe.told(R"({"prt": 1, "port": 0, "how": "quick", "on": "maybe", "labels": ["a", "a"]})", wrong)
+            .empty());
+  for (const char* said : {"Unknown parameter 'prt' of acme.x; did you mean 'port'?",
+                           "Parameter 'port' must be at least 1, not 0",
+                           "Parameter 'how' must be one of 'fast', 'slow', not 'quick'",
+                           "Parameter 'on' must be true or false", "Parameter 'labels' has 'a' twice"})
     CHECK_MESSAGE(wrong.find(said) != std::string::npos, wrong);
 }
 
@@ -141,7 +143,8 @@ TEST_CASE("whatever a manifest must not say is refused by name") {
            Row{property(R"({"$ref": "#/x"})"), "the 'type' of 'a' must be"},
            Row{property(R"({"type": "array"})"), "'items' must be {\"type\": \"string\"}"},
            Row{property(R"({"type": "array", "items": {"type": "integer"}})"), "'items' must be"},
-           Row{property(R"({"type": "object", "additionalProperties": true})"), "'additionalProperties' must be"},
+           Row{property(R"({"type": "object", "additionalProperties": true})"),
+               "'additionalProperties' must be"},
            Row{property(R"({"type": "integer", "default": "x"})"), "the default does not fit"},
            Row{property(R"({"type": "integer", "minimum": 5, "maximum": 4})"), "'minimum' is larger"},
            Row{property(R"({"type": "string", "enum": [1]})"), "'enum' must be"},

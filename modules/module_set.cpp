@@ -127,8 +127,9 @@ std::vector<states::RegistryEntry> without_replaced(std::span<const states::Regi
     const std::string& name = module->manifest->name;
     if (name != entry.type->name() || std::ranges::find(winners, name) == winners.end()) {
       problems.push_back(module->folder + "/" + std::string(kManifestName) + ": '" + name + "' is " +
-                         (name == entry.type->name() ? "the name" : "another name") + " of the native state '" +
-                         std::string(entry.type->name()) + "'; give the module another name" +
+                         (name == entry.type->name() ? "the name" : "another name") +
+                         " of the native state '" + std::string(entry.type->name()) +
+                         "'; give the module another name" +
                          (name == entry.type->name() ? ", or let it win with --module-wins " + name : ""));
       left.push_back(entry);
     }

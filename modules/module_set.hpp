@@ -16,8 +16,8 @@
 
 namespace modules {
 
-inline constexpr std::size_t kMostModules = 200;           // of one repository
-inline constexpr std::size_t kLargestPage = 64 * 1024;     // README.md of a module, shown whole
+inline constexpr std::size_t kMostModules = 200;        // of one repository
+inline constexpr std::size_t kLargestPage = 64 * 1024;  // README.md of a module, shown whole
 inline constexpr std::string_view kManifestName = "module.json";
 
 struct Module {

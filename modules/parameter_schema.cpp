@@ -32,16 +32,17 @@ bool is_name(std::string_view text) {
 
 class Reader {
  public:
-  Reader(base::Arena& arena, std::vector<base::SyntaxProblem>& problems) : arena_(arena), problems_(problems) {}
+  Reader(base::Arena& arena, std::vector<base::SyntaxProblem>& problems)
+      : arena_(arena), problems_(problems) {}
 
   Parameters read(const Value& schema) {
     if (!schema.is_object()) {
       problem("'schema' must be an object: the JSON Schema of the parameters", schema.offset());
       return {};
     }
-    check_keywords(schema,
-                   {"type", "properties", "required", "description", "additionalProperties", "title", "$schema"},
-                   "of the schema");
+    check_keywords(
+        schema, {"type", "properties", "required", "description", "additionalProperties", "title", "$schema"},
+        "of the schema");
     const Value* type = schema.find("type");
     if (!type || type->text() != "object")
       problem("the schema's 'type' must be \"object\": parameters are an object",
