@@ -5,6 +5,7 @@
 #include "agent/cli/plan_file.hpp"
 #include "agent/cli/plan_text.hpp"
 #include "agent/cli/recipe_input.hpp"
+#include "agent/cli/state_sources.hpp"
 #include "agent/engine/planner.hpp"
 #include "agent/engine/secrets.hpp"
 #include "base/host/accounts.hpp"
@@ -39,7 +40,12 @@ int plan_command(const Options& options, terminal::Console& console) {
     console.complain(host.error().message());
     return kFailure;
   }
-  const auto recipe = load_recipe(options.argument(), options, console);
+  auto sources = StateSources::open(options);
+  if (!sources) {
+    console.complain(sources.error().message());
+    return kFailure;
+  }
+  const auto recipe = load_recipe(options.argument(), sources->registry(), options, console);
   if (!recipe) return kFailure;
   for (const std::string& warning : engine::follow_secrets(nullptr, *recipe, *console.redactor))
     console.warn(warning);

@@ -2,11 +2,17 @@
 #include "agent/cli/commands.hpp"
 #include "agent/cli/event_json.hpp"
 #include "agent/cli/recipe_input.hpp"
+#include "agent/cli/state_sources.hpp"
 
 namespace agent::cli {
 
 int validate_command(const Options& options, terminal::Console& console) {
-  const recipe::Loaded loaded = recipe::load_file(options.argument(), make_registry());
+  auto sources = StateSources::open(options);
+  if (!sources) {
+    console.complain(sources.error().message());
+    return kFailure;
+  }
+  const recipe::Loaded loaded = recipe::load_file(options.argument(), sources->registry());
   const bool ok = loaded.recipe != nullptr;
   if (options.json) {
     console.out.json(problems_json(options.argument(), loaded.problems, loaded.warnings));
