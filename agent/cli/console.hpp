@@ -1,7 +1,7 @@
 // The console that the options of opsagent ask for.
 #pragma once
 
-#include "agent/cli/options.hpp"
+#include "agent/cli/options/options.hpp"
 #include "terminal/console.hpp"
 
 namespace agent::cli {

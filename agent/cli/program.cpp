@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "agent/cli/command_line.hpp"
-#include "agent/cli/commands.hpp"
+#include "agent/cli/commands/commands.hpp"
 #include "agent/cli/console.hpp"
+#include "agent/cli/options/command_line.hpp"
 #include "terminal/command_help.hpp"
 
 namespace agent::cli {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "agent/control/stop_signals.hpp"
-#include "agent/engine/worker.hpp"
+#include "agent/engine/worker/worker.hpp"
 
 namespace agent::cli {
 

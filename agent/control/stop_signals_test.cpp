@@ -5,7 +5,6 @@
 using namespace agent;
 using agent::control::kStopGrace;
 using agent::control::StopRequests;
-using agent::engine::Stop;
 
 TEST_CASE("the first request to stop waits for the state, the second does not") {
   StopRequests stops;

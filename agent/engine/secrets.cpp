@@ -100,7 +100,7 @@ std::shared_ptr<const base::Redactor::Words> make_vocabulary() {
       "created removed updated installed already present absent missing exists file folder directory link "
       "job "
       "added content owner group mode password package version latest purged",
-      // Names of events and of their fields (agent/cli/event_json.cpp).
+      // Names of events and of their fields (agent/cli/output/event_json.cpp).
       "event round_started state_started state_output state_result round_end plan notice stopped version "
       "round "
       "first states index message stream stdout stderr data outcome comment output changes what before after "

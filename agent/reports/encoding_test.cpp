@@ -101,7 +101,8 @@ TEST_CASE("a report is measured as it is written: control characters take six ti
   CHECK(protocol::encode(protocol::AgentMessage{*kept}).size() < 1024 * 1024);
   // All at once, and each as long as it stays.
   huge.comment = huge.output = std::string(900'000, '\x1b');
-  huge.changes.assign(1000, {.what = huge.output, .before = huge.output, .after = huge.output});
+  const std::string text(4'000, '\x1b');  // longer than what stays of it
+  huge.changes.assign(1000, {.what = text, .before = text, .after = text});
   CHECK(Reports(at_start).encode(huge)->payload.size() < 3 * 1024 * 1024);
 }
 

@@ -4,7 +4,7 @@
 #include <deque>
 #include <memory>
 
-#include "agent/engine/worker.hpp"
+#include "agent/engine/worker/worker.hpp"
 #include "transport/async.hpp"
 
 namespace agent::runtime {

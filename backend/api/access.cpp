@@ -5,7 +5,7 @@
 #include "backend/api/changes.hpp"
 #include "backend/api/reply.hpp"
 #include "backend/domain/access/operator_token.hpp"
-#include "backend/store/operator_tokens.hpp"
+#include "backend/store/identity/operator_tokens.hpp"
 #include "base/text.hpp"
 
 namespace backend::api {

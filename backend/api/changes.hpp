@@ -4,10 +4,10 @@
 
 #include <string>
 
-#include "backend/api/caller.hpp"
+#include "backend/api/callers/caller.hpp"
 #include "backend/domain/access/instants.hpp"
 #include "backend/fleet/delivery.hpp"
-#include "backend/store/audit.hpp"
+#include "backend/store/history/audit.hpp"
 #include "backend/store/store.hpp"
 #include "base/values/json_text.hpp"
 

@@ -6,16 +6,16 @@
 #include <string>
 #include <unordered_map>
 
+#include "backend/api/callers/token_cache.hpp"
+#include "backend/api/callers/token_use.hpp"
 #include "backend/api/installation.hpp"
-#include "backend/api/token_cache.hpp"
-#include "backend/api/token_use.hpp"
 #include "backend/domain/access/audit_rules.hpp"
 #include "backend/domain/limits/call_limits.hpp"
 #include "backend/domain/limits/rate_limit.hpp"
 #include "backend/domain/limits/recipe_quota.hpp"
 #include "backend/fleet/fleet.hpp"
 #include "backend/rollouts/rollouts.hpp"
-#include "backend/store/store_thread.hpp"
+#include "backend/store/threads/store_thread.hpp"
 #include "backend/telemetry/event_log.hpp"
 #include "backend/telemetry/metrics.hpp"
 #include "pki/seal.hpp"

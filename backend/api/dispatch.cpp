@@ -2,11 +2,11 @@
 #include <map>
 
 #include "backend/api/access.hpp"
+#include "backend/api/callers/token_use.hpp"
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/reply.hpp"
 #include "backend/api/route.hpp"
-#include "backend/api/token_use.hpp"
 #include "base/text.hpp"
 
 namespace backend::api {

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
+#include "backend/api/callers/scope.hpp"
 #include "backend/api/fields.hpp"
-#include "backend/api/scope.hpp"
 #include "backend/domain/selectors/selector.hpp"
 #include "protocol/ids.hpp"
 

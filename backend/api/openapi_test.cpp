@@ -2,8 +2,8 @@
 // test calls the API: tests/support/described.hpp.
 #include <set>
 
+#include "backend/api/callers/token_cache.hpp"
 #include "backend/api/route.hpp"
-#include "backend/api/token_cache.hpp"
 #include "backend/telemetry/event_log.hpp"
 #include "tests/support/live_backend.hpp"
 

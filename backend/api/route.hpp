@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/api/caller.hpp"
+#include "backend/api/callers/caller.hpp"
 #include "transport/http.hpp"
 
 namespace backend::api {

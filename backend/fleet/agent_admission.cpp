@@ -5,7 +5,7 @@
 #include "backend/domain/access/instants.hpp"
 #include "backend/fleet/agent_connection.hpp"
 #include "backend/fleet/handshake_decision.hpp"
-#include "backend/store/instances.hpp"
+#include "backend/store/inventory/instances.hpp"
 #include "base/token.hpp"
 
 namespace backend::fleet {

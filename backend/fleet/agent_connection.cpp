@@ -7,7 +7,7 @@
 #include "backend/domain/limits/peer_network.hpp"
 #include "backend/domain/limits/report_cut.hpp"
 #include "backend/fleet/report_intake.hpp"
-#include "backend/store/audit.hpp"
+#include "backend/store/history/audit.hpp"
 #include "base/text.hpp"
 #include "base/token.hpp"
 #include "base/values/json_text.hpp"

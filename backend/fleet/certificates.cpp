@@ -1,9 +1,9 @@
-#include "backend/store/certificates.hpp"
+#include "backend/store/identity/certificates.hpp"
 
 #include "backend/domain/access/instants.hpp"
 #include "backend/fleet/certificates.hpp"
-#include "backend/store/audit.hpp"
-#include "backend/store/enrolment.hpp"
+#include "backend/store/history/audit.hpp"
+#include "backend/store/identity/enrolment.hpp"
 #include "base/utc_text.hpp"
 #include "pki/certificate.hpp"
 #include "pki/join_token.hpp"

@@ -20,7 +20,7 @@
 #include "backend/fleet/inquiries.hpp"
 #include "backend/fleet/peer_log.hpp"
 #include "backend/fleet/store_condition.hpp"
-#include "backend/store/store_thread.hpp"
+#include "backend/store/threads/store_thread.hpp"
 #include "backend/telemetry/event_log.hpp"
 #include "backend/telemetry/metrics.hpp"
 #include "terminal/log.hpp"

@@ -2,10 +2,10 @@
 
 #include "backend/domain/access/instants.hpp"
 #include "backend/domain/limits/peer_network.hpp"
-#include "backend/store/admission.hpp"
-#include "backend/store/audit.hpp"
-#include "backend/store/history.hpp"
-#include "backend/store/update_orders.hpp"
+#include "backend/store/history/audit.hpp"
+#include "backend/store/history/history.hpp"
+#include "backend/store/identity/admission.hpp"
+#include "backend/store/inventory/update_orders.hpp"
 
 namespace backend::fleet {
 

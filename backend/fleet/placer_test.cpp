@@ -4,10 +4,10 @@
 
 #include <doctest/doctest.h>
 
-#include "backend/store/certificates.hpp"
-#include "backend/store/housekeeping.hpp"
-#include "backend/store/instances.hpp"
-#include "backend/store/recipes.hpp"
+#include "backend/store/history/housekeeping.hpp"
+#include "backend/store/identity/certificates.hpp"
+#include "backend/store/inventory/instances.hpp"
+#include "backend/store/inventory/recipes.hpp"
 #include "tests/support/store_bench.hpp"
 
 namespace {

@@ -2,7 +2,7 @@
 
 #include "backend/domain/access/instants.hpp"
 #include "backend/fleet/agent_connection.hpp"
-#include "backend/store/history.hpp"
+#include "backend/store/history/history.hpp"
 
 namespace backend::fleet {
 

@@ -1,6 +1,6 @@
 // Pinned versions, and how long rollouts are kept.
-#include "backend/store/apps.hpp"
-#include "backend/store/housekeeping.hpp"
+#include "backend/store/history/housekeeping.hpp"
+#include "backend/store/inventory/apps.hpp"
 #include "tests/support/rollout_bench.hpp"
 
 using namespace backend;

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "backend/domain/rollouts/rollout_rules.hpp"
-#include "backend/store/audit.hpp"
+#include "backend/store/history/audit.hpp"
 
 namespace backend::rollouts {
 

@@ -1,7 +1,7 @@
 // Rollouts over a real database, which is closed and opened again between steps.
 #include "backend/rollouts/rollout_step.hpp"
 
-#include "backend/store/apps.hpp"
+#include "backend/store/inventory/apps.hpp"
 #include "tests/support/rollout_bench.hpp"
 
 using namespace backend;

@@ -6,12 +6,12 @@
 #include <filesystem>
 
 #include "backend/api/access.hpp"
-#include "backend/api/reads.hpp"
 #include "backend/api/reply.hpp"
 #include "backend/api/route.hpp"
+#include "backend/api/routes/reads.hpp"
 #include "backend/domain/access/instants.hpp"
 #include "backend/server/version.hpp"
-#include "backend/store/housekeeping.hpp"
+#include "backend/store/history/housekeeping.hpp"
 #include "backend/store/sqlite/sqlite_store.hpp"
 #include "base/text.hpp"
 #include "transport/uri.hpp"

@@ -1,6 +1,6 @@
 // Store: all that the backend keeps: rows by subject, and transactions. An implementation (store/sqlite) has
 // rows and nothing else. Who may do what is decided in domain/; functions that combine decisions and rows are
-// beside this header (admission.hpp, enrolment.hpp, audit.hpp ...) and work on any Store.
+// in the folders beside this header (inventory/, history/, identity/) and work on any Store.
 //
 // Methods block, and are called by one thread: the writer thread for a store that writes, the reader thread
 // for a read-only one (whose writing methods fail). Errors by code: `not_found` there is no such thing,
@@ -12,17 +12,17 @@
 #include <memory>
 
 #include "backend/domain/access/audit_rules.hpp"
-#include "backend/store/app_store.hpp"
-#include "backend/store/assignment_store.hpp"
-#include "backend/store/audit_store.hpp"
-#include "backend/store/history_store.hpp"
-#include "backend/store/identity_store.hpp"
-#include "backend/store/instance_store.hpp"
-#include "backend/store/operator_token_store.hpp"
-#include "backend/store/placement_store.hpp"
-#include "backend/store/recipe_store.hpp"
-#include "backend/store/report_store.hpp"
-#include "backend/store/rollout_store.hpp"
+#include "backend/store/rows/app_store.hpp"
+#include "backend/store/rows/assignment_store.hpp"
+#include "backend/store/rows/audit_store.hpp"
+#include "backend/store/rows/history_store.hpp"
+#include "backend/store/rows/identity_store.hpp"
+#include "backend/store/rows/instance_store.hpp"
+#include "backend/store/rows/operator_token_store.hpp"
+#include "backend/store/rows/placement_store.hpp"
+#include "backend/store/rows/recipe_store.hpp"
+#include "backend/store/rows/report_store.hpp"
+#include "backend/store/rows/rollout_store.hpp"
 #include "base/result.hpp"
 
 namespace backend::store {

@@ -5,9 +5,9 @@
 
 #include <doctest/doctest.h>
 
-#include "backend/store/apps.hpp"
-#include "backend/store/instances.hpp"
-#include "backend/store/recipes.hpp"
+#include "backend/store/inventory/apps.hpp"
+#include "backend/store/inventory/instances.hpp"
+#include "backend/store/inventory/recipes.hpp"
 #include "tests/support/store_bench.hpp"
 
 using namespace backend;

@@ -13,7 +13,7 @@
 
 #include <doctest/doctest.h>
 
-#include "agent/engine/planner.hpp"
+#include "agent/engine/execution/planner.hpp"
 #include "agent/modules/host/module_host.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"

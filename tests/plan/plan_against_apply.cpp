@@ -15,8 +15,8 @@
 #include <map>
 #include <string>
 
-#include "agent/engine/planner.hpp"
-#include "agent/engine/worker.hpp"
+#include "agent/engine/execution/planner.hpp"
+#include "agent/engine/worker/worker.hpp"
 #include "base/host/os_release.hpp"
 #include "base/text.hpp"
 #include "builtins/builtins.hpp"

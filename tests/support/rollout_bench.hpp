@@ -9,7 +9,7 @@
 
 #include "backend/domain/rollouts/rollout_rules.hpp"
 #include "backend/rollouts/rollout_step.hpp"
-#include "backend/store/update_orders.hpp"
+#include "backend/store/inventory/update_orders.hpp"
 #include "tests/support/store_bench.hpp"
 
 namespace tests {

@@ -12,8 +12,8 @@
 
 #include "backend/domain/placement/recipe_check.hpp"
 #include "backend/fleet/placer.hpp"
-#include "backend/store/admission.hpp"
-#include "backend/store/recipes.hpp"
+#include "backend/store/identity/admission.hpp"
+#include "backend/store/inventory/recipes.hpp"
 #include "backend/store/store.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/store_under_test.hpp"

@@ -9,7 +9,7 @@
 
 #include <doctest/doctest.h>
 
-#include "agent/engine/worker.hpp"
+#include "agent/engine/worker/worker.hpp"
 #include "builtins/builtins.hpp"
 #include "states/registry.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "backend/store/housekeeping.hpp"
+#include "backend/store/history/housekeeping.hpp"
 #include "tests/support/store_bench.hpp"
 
 namespace {

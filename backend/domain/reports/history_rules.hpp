@@ -3,7 +3,7 @@
 // Agents are told a mark: which history this is, and how far its audit has come. They say it again at their
 // next handshake. A mark that we have made, of an audit row that we do not have, was made by a later life of
 // this database. Only we can make one (a keyed hash), so no machine can say that of itself: it stops
-// rollouts, see store/history.hpp.
+// rollouts, see store/history/history.hpp.
 //
 // Once noticed, another history begins: marks of the one before say nothing new any more.
 #pragma once

@@ -4,8 +4,8 @@
 #include <doctest/doctest.h>
 
 #include "backend/domain/access/audit_chain.hpp"
-#include "backend/store/audit.hpp"
-#include "backend/store/sqlite/schema.hpp"
+#include "backend/store/history/audit.hpp"
+#include "backend/store/sqlite/schema/schema.hpp"
 #include "backend/store/sqlite/sqlite.hpp"
 #include "base/sha256.hpp"
 #include "tests/support/store_bench.hpp"

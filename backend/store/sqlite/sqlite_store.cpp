@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "backend/store/sqlite/schema.hpp"
-#include "backend/store/sqlite/tables.hpp"
+#include "backend/store/sqlite/schema/schema.hpp"
+#include "backend/store/sqlite/tables/tables.hpp"
 #include "base/text.hpp"
 
 namespace backend::store::sqlite {

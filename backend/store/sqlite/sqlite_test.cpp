@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "backend/store/sqlite/schema.hpp"
+#include "backend/store/sqlite/schema/schema.hpp"
 #include "backend/store/sqlite/sqlite_store.hpp"
 #include "tests/support/store_bench.hpp"
 

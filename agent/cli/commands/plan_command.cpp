@@ -1,0 +1,87 @@
+#include <unistd.h>
+
+#include "agent/cli/commands/commands.hpp"
+#include "agent/cli/commands/state_sources.hpp"
+#include "agent/cli/input/plan_file.hpp"
+#include "agent/cli/input/recipe_input.hpp"
+#include "agent/cli/output/event_json.hpp"
+#include "agent/cli/output/plan_text.hpp"
+#include "agent/engine/execution/planner.hpp"
+#include "agent/engine/secrets.hpp"
+#include "base/host/accounts.hpp"
+#include "base/token.hpp"
+
+namespace agent::cli {
+
+namespace {
+
+void show(const engine::PlannedState& state, const Options& options, terminal::Console& console) {
+  const bool is_calm = state.skipped || state.verdict == states::Verdict::kept;
+  if (is_calm ? !options.verbose : options.quiet && state.verdict != states::Verdict::fail) return;
+  console.out.write(is_calm ? kept_line(state, console.paint) : plan_block(state, console.paint) + "\n");
+}
+
+base::Result<void> save_plan(const engine::PlanResult& plan, const recipe::Recipe& recipe,
+                             const std::string& root, const std::string& salt, const Options& options) {
+  auto path = absolute_path(options.argument());
+  if (!path) return std::move(path).error();
+  return save(make_plan_file(plan, std::move(*path), recipe.digest(), root, salt), options.out);
+}
+
+}  // namespace
+
+int plan_command(const Options& options, terminal::Console& console) {
+  if (!options.out.empty() && options.argument() == "-") {
+    console.complain("a saved plan names its recipe's file; give a file instead of standard input");
+    return kFailure;
+  }
+  auto host = make_host(options.root, options.state_dir);
+  if (!host) {
+    console.complain(host.error().message());
+    return kFailure;
+  }
+  auto sources = StateSources::open(options);
+  if (!sources) {
+    console.complain(sources.error().message());
+    return kFailure;
+  }
+  const auto recipe = load_recipe(options.argument(), sources->registry(), options, console);
+  if (!recipe) return kFailure;
+  for (const std::string& warning : engine::follow_secrets(nullptr, *recipe, *console.redactor))
+    console.warn(warning);
+
+  if (::geteuid() != 0 && !options.json && !options.quiet)
+    console.out.line(not_root_line(base::Accounts().user_name(::geteuid()), console.paint));
+  base::NoInterrupt interrupt;  // Ctrl-C simply ends a plan: it changes nothing
+  constexpr std::size_t kSaltBytes = 16;
+  const engine::PlanOptions plan_options{
+      .salt = options.out.empty() ? std::string() : base::random_hex(kSaltBytes),
+      .state_dir = options.state_dir,
+      .done_waits = options.assume_done};
+  const engine::PlanResult plan = engine::plan_recipe(*recipe, *host, *console.redactor, interrupt,
+                                                      plan_options, [&](const engine::PlannedState& state) {
+                                                        if (options.json) return;
+                                                        show(state, options, console);
+                                                        if (console.live) console.out.flush();
+                                                      });
+  const PlanCounts counts = count(plan);
+  if (options.json)
+    console.out.json(plan_json(plan, options.argument(), recipe->digest(), host->root));
+  else if (!options.quiet)
+    console.out.line(counts_line(counts, console.paint));
+
+  if (options.out.empty()) return counts.exit_status();
+  if (counts.fail > 0) {
+    console.complain("the plan was not saved: not all of it can work");
+    return kFailure;
+  }
+  if (auto saved = save_plan(plan, *recipe, host->root, plan_options.salt, options); !saved) {
+    console.complain(saved.error().message());
+    return kFailure;
+  }
+  if (!options.json && !options.quiet)
+    console.out.line("Saved; apply it with: opsagent apply " + options.out);
+  return counts.exit_status();
+}
+
+}  // namespace agent::cli

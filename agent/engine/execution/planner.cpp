@@ -1,0 +1,236 @@
+#include "agent/engine/execution/planner.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "agent/engine/execution/prepare.hpp"
+#include "agent/engine/managed_host.hpp"
+#include "agent/engine/secrets.hpp"
+#include "agent/engine/watches/watch_store.hpp"
+#include "base/sha256.hpp"
+
+namespace agent::engine {
+
+namespace {
+
+// Nobody is asked while planning: a wait that is not known to be done is shown as one.
+class KnownWaits final : public states::Waits {
+ public:
+  explicit KnownWaits(const std::vector<std::string>& done) : done_(done) {}
+  bool is_done(std::string_view state_id) override {
+    return std::ranges::find(done_, state_id) != done_.end();
+  }
+  base::Result<void> wait(std::string_view, Deadline) override {
+    return base::Error(base::ErrorCode::unsupported, "a plan does not wait");
+  }
+
+ private:
+  const std::vector<std::string>& done_;
+};
+
+class Planner {
+ public:
+  Planner(const states::Host& host, const base::Redactor& redactor, base::Interrupt& interrupt,
+          const PlanOptions& options)
+      : machine_(host, sync_),
+        watches_(options.state_dir + "/watch"),
+        redactor_(redactor),
+        interrupt_(interrupt),
+        salt_(options.salt),
+        waits_(options.done_waits) {
+    machine_.tree().foresee(&overlay_);
+  }
+
+  // Nothing: its condition does not hold.
+  std::optional<states::Plan> plan(const recipe::State& state) {
+    overlay_.take_doubt();
+    Prepared prepared = prepare(state, overlay_, machine_, watches_, interrupt_);
+    if (prepared.next == Prepared::Next::skip) return std::nullopt;
+    overlay_.take_doubt();  // it is in the answer
+    states::Plan planned = plan(state, prepared);
+    // Whatever the module made of it: it has asked for something that an earlier state decides.
+    if (const states::Overlay::Entry* doubt = overlay_.take_doubt();
+        doubt && planned.verdict != states::Verdict::unknown)
+      planned = states::Plan::unknown(doubt->state_id,
+                                      doubt->effect.name + " depends on what an earlier state does to it");
+    needs_root_ =
+        ::geteuid() != 0 && planned.verdict == states::Verdict::change && is_for_root(state, planned);
+    add(state, planned);
+    return planned;
+  }
+
+  // Whether the state planned last is one that we could not apply, as far as is known.
+  bool needs_root() const { return needs_root_; }
+
+ private:
+  // Accounts, packages and services are root's. So is what is in a folder that we cannot write to.
+  bool is_for_root(const recipe::State& state, const states::Plan& planned) {
+    using states::EffectKind;
+    std::vector<states::Effect> effects = state.type->possible_effects(*state.params);
+    effects.insert(effects.end(), planned.effects.begin(), planned.effects.end());
+    return std::ranges::any_of(effects, [&](const states::Effect& effect) {
+      if (is_path(effect)) return !can_write_beside(effect.name);
+      return effect.kind != EffectKind::anything;
+    });
+  }
+
+  bool can_write_beside(std::string_view path) {
+    std::string_view folder = base::split_path(path).folder;
+    auto found = machine_.tree().folder(folder);
+    while (!found && folder != "/") {  // those that are missing would be made
+      folder = base::split_path(folder).folder;
+      found = machine_.tree().folder(folder);
+    }
+    if (!found) return true;
+    const std::string by_descriptor = "/proc/self/fd/" + std::to_string(*found);
+    return ::access(by_descriptor.c_str(), W_OK | X_OK) == 0;
+  }
+
+  states::Plan plan(const recipe::State& state, Prepared& prepared) {
+    switch (prepared.next) {
+      case Prepared::Next::wait:
+        return states::Plan::unknown(std::move(prepared.depends_on), std::move(prepared.problem));
+      case Prepared::Next::impossible:
+      case Prepared::Next::cancelled:
+        return states::Plan::fail(std::move(prepared.problem));
+      case Prepared::Next::skip:
+      case Prepared::Next::plan:
+        break;
+    }
+    if (!state.type->plans())
+      return states::Plan::unknown({}, "Module '" + std::string(state.type->name()) +
+                                           "' cannot plan: it is applied in every round");
+    StateSession session({.state = state,
+                          .overlay = overlay_,
+                          .watch = prepared.watch,
+                          .machine = machine_,
+                          .interrupt = interrupt_,
+                          .waits = waits_,
+                          .plan_salt = salt_,
+                          .redactor = &redactor_});
+    states::Plan planned = session.plan();
+    if (planned.verdict == states::Verdict::change && !prepared.watch_cause.empty())
+      planned.message += ", because '" + prepared.watch_cause + "' changes";
+    return planned;
+  }
+
+  // What later states have to reckon with.
+  void add(const recipe::State& state, const states::Plan& planned) {
+    std::vector<states::Effect> effects = planned.effects;
+    if (planned.verdict == states::Verdict::unknown) effects = possible_effects(state);
+    if (effects.empty()) return;
+    for (std::size_t i = 0, given = effects.size(); i < given; ++i) {
+      if (!is_path(effects[i])) continue;
+      // A link to a directory stands for that.
+      states::Effect end = effects[i];
+      end.name = end.attributes_only ? machine_.tree().real_end(end.name) : std::string();
+      effects[i].name = place_of(effects[i].name);
+      if (!end.name.empty() && end.name != effects[i].name) effects.push_back(std::move(end));
+    }
+    overlay_.add(std::string(state.id), effects);
+    machine_.tree().forget();
+  }
+
+  // Where a path really is: others may know it by another name. By a way that leads elsewhere by then, only
+  // its last component is known.
+  std::string place_of(const std::string& path) {
+    std::string real = machine_.tree().real_path(path);
+    overlay_.take_doubt();
+    const auto way = machine_.tree().folder(base::split_path(path).folder);
+    if (!way && overlay_.take_doubt()) real = base::split_path(path).name;
+    return real;
+  }
+
+  static bool is_path(const states::Effect& effect) {
+    using states::EffectKind;
+    return effect.kind == EffectKind::file || effect.kind == EffectKind::directory ||
+           effect.kind == EffectKind::link;
+  }
+
+  // Of a state whose plan is not known: everything that it could ever touch, and the folders that it may
+  // make on the way.
+  std::vector<states::Effect> possible_effects(const recipe::State& state) {
+    std::vector<states::Effect> effects = state.type->possible_effects(*state.params);
+    for (std::size_t i = 0, given = effects.size(); i < given; ++i) {
+      effects[i].certain = false;
+      if (!is_path(effects[i])) continue;
+      const std::string path = effects[i].name;
+      for (std::string_view folder = base::split_path(path).folder; folder != "/";
+           folder = base::split_path(folder).folder) {
+        if (!may_be_made(folder)) break;
+        effects.push_back(
+            {.kind = states::EffectKind::directory, .name = std::string(folder), .certain = false});
+      }
+    }
+    return effects;
+  }
+
+  // Whether a folder on the way to something may be missing by then. By a way that leads elsewhere by then
+  // nobody knows; one that an earlier state has to do with is that state's.
+  bool may_be_made(std::string_view folder) {
+    overlay_.take_doubt();
+    const auto found = machine_.tree().look(folder);
+    if (found) return !*found;
+    if (!overlay_.take_doubt()) return false;
+    return !overlay_.find(states::EffectKind::directory, machine_.tree().real_path(folder));
+  }
+
+  base::SyncGroup sync_;  // nothing is ever written here
+  ManagedHost machine_;
+  WatchStore watches_;
+  const base::Redactor& redactor_;
+  base::Interrupt& interrupt_;
+  const std::string& salt_;
+  KnownWaits waits_;
+  states::Overlay overlay_;
+  bool needs_root_ = false;
+};
+
+}  // namespace
+
+std::string fingerprint(const states::Plan& plan, const std::vector<states::Change>& shown) {
+  std::string text(verdict_name(plan.verdict));
+  if (shown.empty()) return text;
+  base::Sha256 hash;
+  for (const states::Change& change : shown)
+    for (const std::string* part : {&change.what, &change.before, &change.after, &change.diff}) {
+      hash.add(std::to_string(part->size()) + ":");
+      hash.add(*part);
+    }
+  hash.add(plan.mark);
+  return text + ":" + hash.finish();
+}
+
+PlanResult plan_recipe(const recipe::Recipe& recipe, const states::Host& host, const base::Redactor& redactor,
+                       base::Interrupt& interrupt, const PlanOptions& options,
+                       const std::function<void(const PlannedState&)>& each) {
+  Planner planner(host, redactor, interrupt, options);
+  PlanResult result{.by_root = ::geteuid() == 0};
+  for (const recipe::State& state : recipe.states()) {
+    if (interrupt.requested()) break;
+    std::optional<states::Plan> plan = planner.plan(state);
+    PlannedState planned{.id = std::string(state.id), .module = std::string(state.type->name())};
+    if (!plan) {
+      planned.skipped = true;
+      planned.message = "Skipped: its condition does not hold";
+      if (!options.salt.empty()) planned.fingerprint = kSkippedFingerprint;
+    } else {
+      planned.verdict = plan->verdict;
+      planned.depends_on = plan->depends_on;
+      planned.needs_root = planner.needs_root();
+      planned.message = hide_in_text(state, redactor, std::move(plan->message));
+      planned.changes = std::move(plan->changes);
+      hide(state, redactor, planned.changes);
+      // What an unknown state will see cannot be known: its fingerprint stays empty and matches everything.
+      if (!options.salt.empty() && plan->verdict != states::Verdict::unknown)
+        planned.fingerprint = fingerprint(*plan, planned.changes);
+      if (plan->fails_in_part) planned.verdict = states::Verdict::fail;
+    }
+    if (each) each(planned);
+    result.states.push_back(std::move(planned));
+  }
+  return result;
+}
+
+}  // namespace agent::engine

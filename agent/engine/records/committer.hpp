@@ -1,0 +1,94 @@
+// Committer: between the worker and whoever reads its events.
+//
+// A result that says "changed" must not be told before the change is on disk, and a sync per change would
+// cost more than all the rest. So results are gathered here, one sync serves all that has accumulated, and
+// then they leave, in order: first to where reports are kept (ReportSink), if there is such a place, then to
+// the reader. It has a thread of its own: the worker goes on with the next state while the disk is busy.
+//
+// The journal lets go of a change when its report is safe: in the spool, or, without one, with the reader.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "agent/engine/messages.hpp"
+#include "agent/engine/records/journal.hpp"
+#include "agent/engine/report_sink.hpp"
+#include "base/channel.hpp"
+#include "base/tree/sync_group.hpp"
+
+namespace agent::engine {
+
+class Committer {
+ public:
+  // `journal` may be null (there is none before the state folder could be opened). `reports` null: nobody
+  // keeps reports; who reads the events is told, and that is all.
+  Committer(base::Channel<Event>& out, base::SyncGroup& sync, Journal* journal,
+            ReportSink* reports = nullptr);
+  ~Committer();  // after everything has left; what the spool does not take stays in the journal
+
+  // Called by the worker. Waits when far too much has piled up.
+  void submit(Event event);
+  // Live output, in pieces of up to 64 KiB: dropped when the reader is slow.
+  void submit_output(StateOutput output);
+  // A record was written to the journal: it will be on disk in kLongestDelay.
+  void journal_written();
+  // Returns when all that was submitted has left. False: not all of it is safe. The reader is gone, or the
+  // spool takes nothing at the moment; in that case it does not wait.
+  bool flush();
+
+  // Whether results have left as failed that were submitted as changed, because they could not be synced.
+  bool has_unsynced() const { return has_unsynced_.load(std::memory_order_relaxed); }
+  // Those results.
+  std::vector<StateResult> take_unsynced();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  // How long a result, or a journal record, may wait for company.
+  static constexpr std::chrono::milliseconds kLongestDelay{50};
+  // Between attempts to write to a spool whose disk is full.
+  static constexpr std::chrono::milliseconds kSpoolRetry{500};
+  static constexpr std::size_t kLargestBatch = 1024;
+  static constexpr std::size_t kLargestBatchBytes = 4 * 1024 * 1024;
+  static constexpr std::size_t kMostOutputs = 128;  // on their way; 8 MiB
+  static constexpr std::size_t kMostWaiting = 16 * kLargestBatch;
+  static constexpr std::size_t kMostWaitingBytes = 32 * 1024 * 1024;
+
+  struct Reported {  // up to which index, of what was begun there
+    RunRound begun_in;
+    std::size_t index = 0;
+  };
+
+  void run();
+  std::vector<Event> take_batch();
+  bool commit(std::vector<Event> batch);
+  void sync(std::vector<Event>& batch);
+  bool store(const std::vector<Event>& batch);
+  void confirm(const std::vector<Reported>& reported);
+
+  base::Channel<Event>& out_;
+  base::SyncGroup& sync_;
+  Journal* const journal_;
+  ReportSink* const reports_;
+  bool retry_sync_ = false;  // of the committer's thread
+  std::atomic<bool> has_unsynced_ = false;
+  std::mutex mutex_;
+  std::condition_variable work_;
+  std::condition_variable left_;
+  std::vector<Event> waiting_;  // guarded by mutex_, as all below
+  std::size_t waiting_bytes_ = 0;
+  std::optional<Clock::time_point> due_;  // when the batch must leave
+  bool busy_ = false;
+  bool is_held_up_ = false;  // the spool takes nothing
+  bool all_heard_ = true;
+  bool closing_ = false;
+  std::vector<StateResult> unsynced_;
+  std::thread thread_;
+};
+
+}  // namespace agent::engine

@@ -1,0 +1,211 @@
+// Versions, stops and plans: what commands do to a worker that is busy with something else.
+#include <fstream>
+
+#include <doctest/doctest.h>
+
+#include "agent/engine/execution/planner.hpp"
+#include "tests/support/worker_bench.hpp"
+
+namespace {
+
+using namespace agent;
+using namespace agent::engine;
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+using Bench = tests::WorkerBench;
+
+constexpr auto kOneFile = "states: [{ id: a, module: linux.file, parameter: { path: /dir/a, content: A } }]";
+constexpr auto kWait = "states: [{ id: w, module: meta.wait }]";
+
+std::vector<PlannedState> plan(const Bench& bench, const std::string& yaml, const states::Host& host) {
+  const auto loaded = recipe::load_text("test.yaml", yaml, tests::engine_registry());
+  REQUIRE(loaded.recipe);
+  base::NoInterrupt never;
+  return plan_recipe(*loaded.recipe, host, base::Redactor(), never,
+                     {.salt = "salt", .state_dir = bench.state_path("")})
+      .states;
+}
+
+}  // namespace
+
+TEST_CASE("a wait hears what is said of the version that its recipe has moved to") {
+  Bench bench(true);
+  bench.run(kWait, 3);
+  REQUIRE(bench.next<RoundStarted>());
+  bench.send(MoveVersion{7});
+  bench.send(WaitDone{7, "w"});
+  const auto result = bench.next<StateResult>(5s);
+  REQUIRE(result);
+  CHECK(is_success(result->outcome));
+  CHECK(result->version == 7);
+}
+
+TEST_CASE("a version that was moved to belongs to the recipe it was said of, not to the next one") {
+  Bench bench;
+  bench.settings().round_delay = 1h;
+  bench.run(kOneFile, 1);
+  REQUIRE(bench.next<RoundEnd>());
+  bench.send(MoveVersion{7});
+  SUBCASE("the recipe again under that version is a no-op") {
+    bench.run(kOneFile, 7);
+    CHECK_FALSE(bench.next<RoundStarted>(100ms));
+  }
+  SUBCASE("a new recipe keeps its own") {
+    bench.run(kOneFile, 8);
+    const auto end = bench.next<RoundEnd>();
+    REQUIRE(end);
+    CHECK(end->version == 8);
+  }
+}
+
+TEST_CASE("a version that moves before there is a recipe changes nothing") {
+  Bench bench;
+  bench.start();
+  bench.send(MoveVersion{7});
+  bench.run(kOneFile, 7);
+  CHECK(bench.next<RoundEnd>(5s));
+}
+
+TEST_CASE("the time limit of a wait is that of its state") {
+  Bench bench(true);
+  bench.run("states: [{ id: w, module: meta.wait, timeout: 1 }]");
+  const auto result = bench.next<StateResult>(5s);
+  REQUIRE(result);
+  CHECK(result->outcome == Outcome::timed_out);
+}
+
+TEST_CASE("a stop at the end of the recipe does not start another round when the last one is over") {
+  Bench bench;
+  bench.settings().round_delay = 1h;
+  bench.run(kOneFile);
+  REQUIRE(bench.next<RoundEnd>());
+  fs::remove(bench.path("/dir/a"));
+  bench.send(Stop{Stop::When::end});
+  CHECK(bench.next<Stopped>(5s));
+  CHECK_FALSE(fs::exists(bench.path("/dir/a")));  // another round would have made it again
+}
+
+TEST_CASE("a plan is answered while a recipe runs, whatever its version, and does not stop it") {
+  Bench bench;
+  bench.run(kOneFile, 1);
+  REQUIRE(bench.next<RoundEnd>());
+  const auto loaded = recipe::load_text("t.yaml", kOneFile, tests::engine_registry());
+  bench.send(PlanRecipe{.recipe = loaded.recipe, .version = 1});
+  const auto planned = bench.next<PlanResult>(5s);
+  REQUIRE(planned);
+  CHECK(planned->states.size() == 1);
+  CHECK(bench.next<RoundEnd>(5s));
+}
+
+TEST_CASE("a saved plan is not applied where a condition has become true or false since") {
+  Bench bench;
+  const std::string yaml =
+      "states: [{ id: a, module: linux.file, parameter: { path: /dir/a }, when: { path_exists: /dir/x } }]";
+  bool held = false;
+  SUBCASE("true then, false now") {
+    held = true;
+  }
+  SUBCASE("false then, true now") {
+    held = false;
+  }
+  if (held) std::ofstream(bench.path("/dir/x")) << "";
+  bench.settings().expected_plans = {plan(bench, yaml, bench.settings().host)[0].fingerprint};
+  if (held)
+    fs::remove(bench.path("/dir/x"));
+  else
+    std::ofstream(bench.path("/dir/x")) << "";
+  const auto results = bench.apply(yaml);
+  REQUIRE(results.size() == 1);
+  CHECK(results[0].outcome == Outcome::failed);
+  CHECK(results[0].comment.find("Plan again.") != std::string::npos);
+  CHECK_FALSE(fs::exists(bench.path("/dir/a")));
+}
+
+TEST_CASE("a saved plan does not overwrite or remove what was edited after it was made") {
+  Bench bench;
+  std::string before = "old 1\n";
+  std::string after = "old 2\n";  // as long as before
+  std::string parameter = "content: new";
+  std::string more;
+  mode_t mode = 0644;
+  SUBCASE("of a file that not everybody may read, of which no diff is made") {
+    mode = 0600;
+  }
+  SUBCASE("beyond what a diff shows") {
+    for (int line = 0; line < 1000; ++line)
+      before += std::to_string(line) + "\n";
+    after = before;
+    before += "1\n";
+    after += "2\n";
+  }
+  SUBCASE("of a sensitive state") {
+    more = ", sensitive: true";
+  }
+  SUBCASE("by a plan to remove it") {
+    parameter = "absent: true";
+  }
+  SUBCASE("by a plan to remove the folder that it is in") {
+    parameter = "";
+  }
+  const auto write = [&](const std::string& text) {
+    std::ofstream(bench.path("/dir/d/f")) << text;
+    fs::permissions(bench.path("/dir/d/f"), static_cast<fs::perms>(mode));
+  };
+  const std::string yaml =
+      parameter.empty() ? "states: [{ id: a, module: linux.dir, parameter: { path: /dir/d, absent: true } }]"
+                        : "states: [{ id: a, module: linux.file, parameter: { path: /dir/d/f, " + parameter +
+                              " }" + more + " }]";
+  fs::create_directories(bench.path("/dir/d"));
+  write(before);
+  bench.settings().expected_plans = {plan(bench, yaml, bench.settings().host)[0].fingerprint};
+  bench.settings().plan_salt = "salt";
+  write(after);
+  fs::last_write_time(bench.path("/dir/d/f"), fs::file_time_type::clock::now() + 1s);
+  auto results = bench.apply(yaml);
+  REQUIRE(results.size() == 1);
+  CHECK(results[0].outcome == Outcome::failed);
+  CHECK(results[0].comment.find("Plan again.") != std::string::npos);
+  std::ifstream file(bench.path("/dir/d/f"));
+  CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == after);
+  bench.stop();
+  bench.settings().expected_plans = {plan(bench, yaml, bench.settings().host)[0].fingerprint};
+  results = bench.apply(yaml);
+  REQUIRE(results.size() == 1);
+  CHECK_MESSAGE(results[0].outcome == Outcome::changed, results[0].comment);
+}
+
+TEST_CASE("conditions below another root follow links as that root's own programs would") {
+  Bench bench;
+  fs::create_directories(bench.path("/dir/here"));
+  fs::create_symlink("/etc", bench.path("/dir/out"));          // not that of the running system
+  fs::create_symlink("/dir/here", bench.path("/dir/within"));  // absolute, as seen from the root
+  const auto results = bench.apply(R"(
+states:
+  - { id: a, module: meta.comment, when: { path_exists: /dir/out/passwd } }
+  - { id: b, module: meta.comment, when: { path_absent: /dir/out/passwd } }
+  - { id: c, module: meta.comment, when: { path_exists: /dir/within } }
+  - { id: d, module: meta.comment, when: { path_absent: /dir/within } }
+)");
+  REQUIRE(results.size() == 4);
+  CHECK(results[0].outcome == Outcome::skipped);
+  CHECK(results[1].outcome == Outcome::kept);
+  CHECK(results[2].outcome == Outcome::kept);
+  CHECK(results[3].outcome == Outcome::skipped);
+}
+
+TEST_CASE("a condition that an earlier state may yet decide is unknown in a plan, not false") {
+  Bench bench;
+  bench.use_running_system();
+  const auto planned = plan(bench, R"(
+states:
+  - { id: make, module: linux.cmd, parameter: { cmd: "true" } }
+  - { id: a, module: linux.file, parameter: { path: /tmp/opsagent-a }, when: { path_exists: /nowhere/at/all } }
+  - { id: b, module: linux.file, parameter: { path: /tmp/opsagent-b }, when: { path_exists: /nowhere, os: plan9 } }
+)",
+                            bench.settings().host);
+  REQUIRE(planned.size() == 3);
+  CHECK(planned[1].verdict == states::Verdict::unknown);
+  CHECK(planned[1].depends_on == "make");
+  CHECK(planned[1].fingerprint.empty());
+  CHECK(planned[2].skipped);
+}

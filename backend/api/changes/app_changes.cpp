@@ -1,0 +1,61 @@
+#include "backend/api/changes/app_changes.hpp"
+
+#include "backend/api/changes.hpp"
+#include "backend/api/names.hpp"
+#include "backend/store/inventory/apps.hpp"
+
+namespace backend::api {
+
+base::Result<std::vector<domain::InstanceKey>> machines_of(store::Store& store, const std::string& app_id) {
+  std::vector<domain::InstanceKey> all;
+  domain::PageRequest page{.limit = domain::kLargestPage};
+  do {
+    auto some = store.list_instances({.app_id = app_id}, nullptr, page);
+    if (!some) return std::move(some).error();
+    for (const domain::Instance& instance : some->items)
+      all.push_back(instance.key);
+    page.after = some->next;
+  } while (!page.after.empty());
+  return all;
+}
+
+AppEdit read_app_edit(Fields& fields, std::string app_id) {
+  AppEdit app{.app_id = std::move(app_id)};
+  if (fields.value("report")) app.report = fields.one_of("report", "all changes", "");
+  if (fields.value("agent_version")) app.agent_version = fields.text_or("agent_version", "");
+  if (const std::string version = app.agent_version.value_or(""); !version.empty())
+    if (const auto wrong = protocol::problem_of_name(version); !wrong.empty())
+      fields.complain("agent_version", std::string(wrong));
+  if (const std::string given = fields.text_or("trust_self_reported", ""); !given.empty()) {
+    app.trust = domain::self_trust_of(given);
+    if (!app.trust) fields.complain("trust_self_reported", "must be one of: off named all");
+  }
+  check_name(fields, "app_id", app.app_id);
+  return app;
+}
+
+base::Result<PutApp> put_app(store::Store& store, const AppEdit& wanted, const std::string& default_report,
+                             std::optional<domain::Edit> edit, const Actor& actor, PutAlways always) {
+  const auto before = store.find_app(wanted.app_id);
+  if (!before && before.error().code() != base::ErrorCode::not_found) return before.error();
+  domain::App app = before ? *before : domain::App{.app_id = wanted.app_id, .report = default_report};
+  app.report = wanted.report.value_or(app.report);
+  app.agent_version = wanted.agent_version.value_or(app.agent_version);
+  app.trust = wanted.trust.value_or(app.trust);
+  const bool is_same = before && before->report == app.report && before->agent_version == app.agent_version &&
+                       before->trust == app.trust;
+  if (is_same && always == PutAlways::no) return PutApp{.app = std::move(app)};
+  auto put = store::put_app(store, app, edit, domain::now_millis());
+  if (!put) return std::move(put).error();
+  auto noted = audit(store, actor, before ? "app.edit" : "app.create", app.app_id,
+                     "report=" + app.report +
+                         (app.agent_version.empty() ? "" : " agent_version=" + app.agent_version) +
+                         " trust_self_reported=" + std::string(domain::name_of(app.trust)));
+  if (!noted) return std::move(noted).error();
+  return PutApp{.app = std::move(*put),
+                .is_new = !before,
+                .is_changed = true,
+                .has_other_trust = before && before->trust != app.trust};
+}
+
+}  // namespace backend::api

@@ -1,0 +1,41 @@
+// Steps of the schema: how large each revision of a recipe is; who has pushed it, and why; which assignments
+// `apply` has made.
+#include "backend/store/sqlite/schema/schema.hpp"
+
+namespace backend::store::sqlite {
+
+namespace {
+
+// The index has all that adding up the revisions of an owner needs: the rows themselves are megabytes.
+constexpr std::string_view kRecipeSizes = R"sql(
+ALTER TABLE revisions ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+UPDATE revisions SET bytes=length(CAST(content AS BLOB))+length(CAST(states AS BLOB));
+CREATE INDEX revision_sizes ON revisions (name, bytes);
+)sql";
+
+// Of revisions from before, both are "".
+constexpr std::string_view kRecipeAuthors = R"sql(
+ALTER TABLE revisions ADD COLUMN author TEXT NOT NULL DEFAULT '';
+ALTER TABLE revisions ADD COLUMN message TEXT NOT NULL DEFAULT '';
+)sql";
+
+// What is there from before was made by itself: nothing prunes it.
+constexpr std::string_view kAppliedSets = R"sql(
+ALTER TABLE assignments ADD COLUMN applied_set TEXT NOT NULL DEFAULT '';
+)sql";
+
+}  // namespace
+
+SchemaStep recipe_size_step() {
+  return {.sql = kRecipeSizes};
+}
+
+SchemaStep recipe_author_step() {
+  return {.sql = kRecipeAuthors};
+}
+
+SchemaStep set_step() {
+  return {.sql = kAppliedSets};
+}
+
+}  // namespace backend::store::sqlite
