@@ -2,51 +2,7 @@
 
 #include <algorithm>
 
-#include "base/output_text.hpp"
-#include "base/programs/bounded_output.hpp"
-
 namespace states {
-
-namespace {
-
-// What is shown of a program's output while it runs, and afterwards of one that is too long to be kept whole.
-// A secret that a program colours, or that the limit would cut, is found all the same.
-class ShownOutput {
- public:
-  ShownOutput(const base::Redactor& redactor, const base::Command& command, const Commands::Output& live)
-      : ways_{Way{.redacting = base::RedactingStream(redactor)},
-              Way{.redacting = base::RedactingStream(redactor)}},
-        kept_(command.keep_head, command.keep_tail),
-        live_(live) {}
-
-  void add(base::Stream stream, std::string_view data) {
-    Way& way = ways_[stream == base::Stream::err];
-    show(stream, way.redacting.add(way.escapes.add(data)));
-  }
-  // What was held back because more might have come.
-  void finish() {
-    for (const base::Stream stream : {base::Stream::out, base::Stream::err})
-      show(stream, ways_[stream == base::Stream::err].redacting.finish());
-  }
-  const base::BoundedOutput& kept() const { return kept_; }
-
- private:
-  struct Way {
-    base::EscapeRemover escapes{};
-    base::RedactingStream redacting;
-  };
-  void show(base::Stream stream, const std::string& text) {
-    if (text.empty()) return;
-    kept_.append(text);
-    if (live_) live_(stream, text);
-  }
-
-  Way ways_[2];
-  base::BoundedOutput kept_;
-  const Commands::Output& live_;
-};
-
-}  // namespace
 
 std::chrono::milliseconds Commands::time_left() const {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now());
@@ -55,6 +11,22 @@ std::chrono::milliseconds Commands::time_left() const {
 
 void Commands::tell(std::string_view line) const {
   if (live_) live_(base::Stream::out, std::string(line) + "\n");
+}
+
+ShownOutput Commands::shown_output(std::size_t keep_head, std::size_t keep_tail) const {
+  static const base::Redactor kNoSecrets;
+  return {redactor_ ? *redactor_ : kNoSecrets, keep_head, keep_tail, live_};
+}
+
+void Commands::begin_other_program() {
+  if (before_run_) before_run_();
+  ++usage_.programs;
+}
+
+void Commands::end_other_program(std::chrono::microseconds cpu, std::uint64_t max_rss_kb, bool truncated) {
+  usage_.cpu += cpu;
+  usage_.max_rss_kb = std::max(usage_.max_rss_kb, max_rss_kb);
+  usage_.truncated = usage_.truncated || truncated;
 }
 
 base::Result<base::Completed> Commands::run(std::vector<std::string> argv) {
@@ -76,8 +48,7 @@ base::Result<base::Completed> Commands::run(base::Command command) {
   if (command.env.empty()) command.env = base::clean_environment();
   command.timeout = std::min(command.timeout, time_left());
   command.interrupt = &interrupt_;
-  static const base::Redactor kNoSecrets;
-  ShownOutput shown(redactor_ ? *redactor_ : kNoSecrets, command, live_);
+  ShownOutput shown = shown_output(command.keep_head, command.keep_tail);
   const bool is_shown = !command.on_output;
   if (is_shown)
     command.on_output = [&](base::Stream stream, std::string_view data) { shown.add(stream, data); };

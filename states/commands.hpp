@@ -10,13 +10,14 @@
 
 #include "base/programs/process.hpp"
 #include "base/values/redactor.hpp"
+#include "states/shown_output.hpp"
 
 namespace states {
 
 class Commands {
  public:
   using Clock = std::chrono::steady_clock;
-  using Output = std::function<void(base::Stream, std::string_view)>;
+  using Output = ShownOutput::Live;
 
   // `deadline`: of the whole state. `live`: gets output as it comes, without escape sequences and secrets;
   // may be empty. `before_run`: called before each program starts, so that the journal is on disk by then;
@@ -45,6 +46,12 @@ class Commands {
 
   // run() for a plain argv.
   base::Result<base::Completed> run(std::vector<std::string> argv);
+
+  // For a program that stays between states, and is not started by run(): called before it is told to change
+  // something, and when it has. Its output is shown by shown_output().
+  void begin_other_program();
+  void end_other_program(std::chrono::microseconds cpu, std::uint64_t max_rss_kb, bool truncated);
+  ShownOutput shown_output(std::size_t keep_head, std::size_t keep_tail) const;
 
   // One line of the live output, from us: what is waited for.
   void tell(std::string_view line) const;

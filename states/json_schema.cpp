@@ -2,6 +2,7 @@
 // against each other.
 #include <vector>
 
+#include "base/text.hpp"
 #include "base/values/json_text.hpp"
 #include "states/schema.hpp"
 
@@ -46,9 +47,24 @@ std::string text_matching(std::string_view words, bool may_be_empty) {
   return text_form("^(" + std::string(words) + ")" + (may_be_empty ? "?" : "") + "$", true);
 }
 
+// One of these, those that are numbers also as such; "" is an absence.
+std::string choice_form(std::span<const std::string_view> choices, bool may_be_empty) {
+  JsonText json;
+  json.begin_object().key("enum").begin_list();
+  for (const std::string_view choice : choices)
+    json.value(choice);
+  for (const std::string_view choice : choices)
+    if (const auto number = base::parse_integer(choice); number && std::to_string(*number) == choice)
+      json.value(*number);
+  if (may_be_empty) json.value("");
+  return json.end_list().end_object().take();
+}
+
 std::string integer_form(std::int64_t least, std::int64_t most) {
   JsonText json;
-  json.begin_object().member("type", "integer").member("minimum", least).member("maximum", most);
+  json.begin_object().member("type", "integer");
+  if (least != std::numeric_limits<std::int64_t>::min()) json.member("minimum", least);
+  if (most != std::numeric_limits<std::int64_t>::max()) json.member("maximum", most);
   return json.end_object().take();
 }
 
@@ -124,11 +140,19 @@ std::vector<std::string> accepted_forms(const Param& param) {
   switch (param.wire) {
     case Wire::line:
     case Wire::text:
+      if (!param.choices.empty()) {
+        forms = {choice_form(param.choices, may_be_empty)};
+        break;
+      }
       forms = {text_form(pattern, may_be_empty || param.keeps_empty), std::string(kNumber)};
       if (param.joins_lists) forms.push_back(list_of_texts(pattern, param.is_required));
       break;
     case Wire::boolean:
       forms = {std::string(kBoolean), R"({"enum":[0,1]})", text_matching(kBooleanWords, may_be_empty)};
+      break;
+    case Wire::integer:
+      forms = {text_matching("-?[0-9]{1," + std::to_string(kMostDigits) + "}", may_be_empty),
+               integer_form(param.least, param.most)};
       break;
     case Wire::watch:
       forms = {std::string(kBoolean)};

@@ -15,9 +15,21 @@ struct Values {
   Pairs pairs;
   Mode mode;
   Seconds seconds;
+  std::int64_t number = 0;
   Watch watch;
   References references;
 };
+
+constexpr std::array<std::string_view, 2> kChoices{"text", "5"};
+constexpr auto choice(BoundParam<Values> bound) {
+  bound.row.choices = kChoices;
+  return bound;
+}
+constexpr auto limited(BoundParam<Values> bound) {
+  bound.row.least = 1;
+  bound.row.most = 100;
+  return bound;
+}
 
 constexpr auto kOptional = param_table(
     param<&Values::line>("line", "a line").alias("row"), param<&Values::line>("text", "").multiline(),
@@ -27,6 +39,7 @@ constexpr auto kOptional = param_table(
     param<&Values::list>("list", "").alias("one").alias("two"),
     param<&Values::pairs>("pairs", "").alias("packages"), param<&Values::pairs>("words", "").split_words(),
     param<&Values::mode>("mode", "").fallback("0644"), param<&Values::seconds>("seconds", ""),
+    param<&Values::number>("number", ""), choice(param<&Values::line>("choice", "")),
     param<&Values::watch>("watch", ""), param<&Values::references>("references", ""));
 
 // Each alone in its table: what is required of one does not depend on the others.
@@ -45,6 +58,9 @@ constexpr auto kPairs = required(param<&Values::pairs>("it", ""));
 constexpr auto kWords = required(param<&Values::pairs>("it", "").split_words());
 constexpr auto kMode = required(param<&Values::mode>("it", ""));
 constexpr auto kSeconds = required(param<&Values::seconds>("it", ""));
+constexpr auto kNumber = required(param<&Values::number>("it", ""));
+constexpr auto kChoice = required(choice(param<&Values::line>("it", "")));
+constexpr auto kLimited = required(limited(param<&Values::number>("it", "")));
 constexpr auto kWatch = required(param<&Values::watch>("it", ""));
 constexpr auto kReferences = required(param<&Values::references>("it", ""));
 
@@ -115,12 +131,34 @@ TEST_CASE("the JSON Schema of every type of parameter accepts exactly what its r
   SUBCASE("required seconds") {
     check_agreement(Probe(kSeconds));
   }
+  SUBCASE("required number") {
+    check_agreement(Probe(kNumber));
+  }
+  SUBCASE("required choice") {
+    check_agreement(Probe(kChoice));
+  }
   SUBCASE("required watch") {
     check_agreement(Probe(kWatch));
   }
   SUBCASE("required references") {
     check_agreement(Probe(kReferences));
   }
+}
+
+TEST_CASE("the limits of a number hold for numbers and for their texts") {
+  const Probe probe(kLimited);
+  tests::SchemaCheck check(probe);
+  for (const char* fine : {R"({"it": 1})", R"({"it": 100})", R"({"it": "100"})"}) {
+    CHECK(check.schema_accepts(fine));
+    CHECK(check.reader_accepts(fine));
+  }
+  for (const char* wrong : {R"({"it": 0})", R"({"it": 101})", R"({"it": -1})"}) {
+    CHECK_FALSE(check.schema_accepts(wrong));
+    CHECK_FALSE(check.reader_accepts(wrong));
+  }
+  // JSON Schema has no words for the limits of a number that stands in a text.
+  CHECK(check.schema_accepts(R"({"it": "101"})"));
+  CHECK_FALSE(check.reader_accepts(R"({"it": "101"})"));
 }
 
 TEST_CASE("the JSON Schema tells what people and forms need to know") {

@@ -23,6 +23,13 @@ Error illegal(const Param& param, std::string_view value) {
   return Error(ErrorCode::invalid, "Illegal " + std::string(param.name) + " '" + std::string(value) + "'");
 }
 
+Error not_a_choice(const Param& param, std::string_view value) {
+  std::string text = "Parameter '" + std::string(param.name) + "' must be one of";
+  for (const std::string_view choice : param.choices)
+    text += (choice.data() == param.choices.front().data() ? " '" : ", '") + std::string(choice) + "'";
+  return Error(ErrorCode::invalid, text + ", not '" + base::quote_of(value) + "'");
+}
+
 // Programs and system calls end a text at a NUL, so that what is checked would not be what is used; only
 // longer texts such as file contents may have one.
 Result<std::string_view> without_nul(const Param& param, std::string_view text) {
@@ -125,6 +132,8 @@ Result<bool> read_field(std::string_view& field, const Param& param, const Value
   auto line = read_line(param, value, arena);
   if (!line) return std::move(line).error();
   if (line->empty() && !param.keeps_empty) return false;
+  if (!param.choices.empty() && std::ranges::find(param.choices, *line) == param.choices.end())
+    return not_a_choice(param, *line);
   field = *line;
   return true;
 }
@@ -134,6 +143,24 @@ Result<bool> read_field(bool& field, const Param& param, const Value& value, bas
   const auto given = value.as_bool();
   if (!given) return wrong_type(param);
   field = *given;
+  return true;
+}
+
+Result<bool> read_field(std::int64_t& field, const Param& param, const Value& value, base::Arena& arena) {
+  std::string_view text;
+  auto counts = read_field(text, param, value, arena);
+  if (!counts || !*counts) return counts;
+  const auto number = text.size() <= kMostDigits + 1 ? base::parse_integer(text) : std::nullopt;
+  if (!number) return wrong_type(param);
+  if (*number < param.least || *number > param.most) {
+    const bool has_least = param.least != std::numeric_limits<std::int64_t>::min();
+    return Error(ErrorCode::invalid, "Parameter '" + std::string(param.name) + "' must be " +
+                                         (*number < param.least && has_least
+                                              ? "at least " + std::to_string(param.least)
+                                              : "at most " + std::to_string(param.most)) +
+                                         ", not " + std::to_string(*number));
+  }
+  field = *number;
   return true;
 }
 

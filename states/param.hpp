@@ -70,6 +70,7 @@ bool is_absent(const base::Value& value);
 // One reader per field type. Each answers whether the value counts as given.
 base::Result<bool> read_field(std::string_view& field, const Param&, const base::Value&, base::Arena&);
 base::Result<bool> read_field(bool& field, const Param&, const base::Value&, base::Arena&);
+base::Result<bool> read_field(std::int64_t& field, const Param&, const base::Value&, base::Arena&);
 base::Result<bool> read_field(List& field, const Param&, const base::Value&, base::Arena&);
 base::Result<bool> read_field(Pairs& field, const Param&, const base::Value&, base::Arena&);
 base::Result<bool> read_field(Mode& field, const Param&, const base::Value&, base::Arena&);
@@ -100,6 +101,8 @@ template <>
 struct WireOf<std::string_view> : Is<Wire::line> {};
 template <>
 struct WireOf<bool> : Is<Wire::boolean> {};
+template <>
+struct WireOf<std::int64_t> : Is<Wire::integer> {};
 template <>
 struct WireOf<List> : Is<Wire::list> {};
 template <>

@@ -10,6 +10,8 @@ std::string_view wire_name(Wire wire) {
       return "text";
     case Wire::boolean:
       return "true or false";
+    case Wire::integer:
+      return "a whole number";
     case Wire::list:
       return "a list of texts";
     case Wire::pairs:

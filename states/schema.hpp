@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,11 +17,14 @@
 namespace states {
 
 // What stands on the wire, as in the documentation.
-enum class Wire : std::uint8_t { line, text, boolean, list, pairs, mode, seconds, watch, references };
+enum class Wire : std::uint8_t { line, text, boolean, integer, list, pairs, mode, seconds, watch, references };
 std::string_view wire_name(Wire wire);
 
 // The largest value of Wire::seconds, a month: anything longer is a mistake in units.
 inline constexpr std::int64_t kLongestSeconds = 30LL * 24 * 3600;
+
+// The texts of Wire::integer have no more digits than always fit.
+inline constexpr std::size_t kMostDigits = 18;
 
 // One parameter.
 struct Param {
@@ -36,6 +40,9 @@ struct Param {
       false;  // its texts say what it is about (paths, packages): shown though the state is sensitive
   std::string_view fallback_text;  // what holds when it is absent, for people
   std::array<std::string_view, 2> aliases{};
+  std::span<const std::string_view> choices{};  // of a line: the accepted ones; empty: any
+  std::int64_t least = std::numeric_limits<std::int64_t>::min();  // of an integer
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();
 
   constexpr bool is_called(std::string_view other) const {
     return other == name || (!other.empty() && (other == aliases[0] || other == aliases[1]));
@@ -62,7 +69,8 @@ class Schema {
 
 // The schema as JSON Schema (draft 2020-12) of a state's `parameter` object, on one line. It says what is
 // accepted from JSON: other encodings of a value (a number for a text, one text for a list) are in it, and
-// null, which counts as not given. Rules between parameters are not in it.
+// null, which counts as not given. Rules between parameters are not in it, nor the limits of a number that
+// stands in a text.
 std::string json_schema(std::string_view title, std::string_view description, Schema schema);
 
 }  // namespace states

@@ -36,7 +36,9 @@ constexpr char kGroupsFile[] = "/proc/self/setgroups";
 constexpr char kUidMap[] = "/proc/self/uid_map";
 constexpr char kGidMap[] = "/proc/self/gid_map";
 
-bool enter_user_namespace() {
+}  // namespace
+
+bool enter_user_namespace(int besides) {
   // There is no way back from a namespace in which we turn out to be nobody: first whether /proc is there and
   // takes it.
   for (const char* file : {kGroupsFile, kUidMap, kGidMap})
@@ -44,14 +46,12 @@ bool enter_user_namespace() {
   const uid_t uid = ::geteuid();
   const gid_t gid = ::getegid();
   constexpr char kDeny[] = "deny";
-  return ::unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && write_file(kGroupsFile, kDeny, sizeof kDeny - 1) &&
+  return ::unshare(CLONE_NEWUSER | besides) == 0 && write_file(kGroupsFile, kDeny, sizeof kDeny - 1) &&
          map_to_itself(kUidMap, uid) && map_to_itself(kGidMap, gid);
 }
 
-}  // namespace
-
 bool enter_private_tmp() {
-  if (::unshare(CLONE_NEWNS) != 0 && !enter_user_namespace()) return false;
+  if (::unshare(CLONE_NEWNS) != 0 && !enter_user_namespace(CLONE_NEWNS)) return false;
   return ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
          ::mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=1777,size=64m") == 0;
 }

@@ -15,4 +15,8 @@ namespace base {
 // the machine's.
 bool enter_private_tmp();
 
+// In the same place: a user namespace in which the user stays the same, with other namespaces besides
+// (CLONE_NEWNS …). False where that cannot be had.
+bool enter_user_namespace(int besides);
+
 }  // namespace base

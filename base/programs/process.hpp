@@ -40,6 +40,15 @@ struct Identity {
 
 enum class Stream { out, err };
 
+// What a program may use at most; see setrlimit().
+struct ProcessLimits {
+  std::uint64_t memory_bytes = 0;  // private memory of each of its processes (RLIMIT_DATA)
+  std::uint64_t processes = 0;     // of its user, unless that is root (RLIMIT_NPROC)
+};
+
+// What a program sees of the machine. Besides all: read_only_view.hpp.
+enum class View { all, read_only, read_only_offline };
+
 struct Command {
   std::vector<std::string> argv;  // argv[0] is searched in PATH of `env` unless it has a slash
   std::vector<std::string> env;   // complete, "NAME=value"; see clean_environment()
@@ -53,6 +62,11 @@ struct Command {
   // everybody on the machine can see. In memory, without a name, read-only; empty: none.
   std::string script;
   bool private_tmp = false;  // with an empty /tmp in memory, where that can be had: private_tmp.hpp
+  View view = View::all;     // not had where it cannot be had: the program is not started then
+  std::optional<ProcessLimits> limits;
+  // It reads descriptor 3 and writes descriptor 4, besides its other three: only with a Conversation, and
+  // without a script.
+  bool talks = false;
   std::chrono::milliseconds timeout{600'000};
   std::chrono::milliseconds term_grace{5'000};   // from TERM to KILL
   std::chrono::milliseconds drain_grace{2'000};  // how long to read on after the program itself has exited
@@ -69,6 +83,10 @@ struct Command {
 // Where a program finds its script: descriptor 3, which what it starts inherits unless it is closed.
 inline constexpr int kScriptDescriptor = 3;
 inline constexpr const char* kScriptPath = "/proc/self/fd/3";
+
+// Where a program that talks is told something, and where it answers.
+inline constexpr int kTellDescriptor = 3;
+inline constexpr int kHearDescriptor = 4;
 
 // After timed_out and cancelled nothing of the tree is left running; after exited and signalled, children
 // that the program left behind are.

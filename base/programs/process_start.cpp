@@ -27,8 +27,8 @@ struct Pipe {
   UniqueFd write;
 };
 
-// Descriptors 0 to 3 become the program's own, so nothing else may be there.
-constexpr int kFirstFree = kScriptDescriptor + 1;
+// Descriptors 0 to 4 become the program's own, so nothing else may be there.
+constexpr int kFirstFree = kHearDescriptor + 1;
 
 Result<UniqueFd> above_own(UniqueFd fd) {
   if (fd.get() >= kFirstFree) return fd;
@@ -186,16 +186,18 @@ Result<StartedProgram> start(const Command& command) {
   if (command.cwd_folder >= 0 && !cwd_folder) return os_error(errno, "moving a descriptor");
   auto script = command.script.empty() ? Result<UniqueFd>(UniqueFd()) : make_script(command.script);
   if (!script) return std::move(script).error();
-  Pipe pipes[5];
-  auto& [input, output, error, control, report] = pipes;
+  Pipe pipes[7];
+  auto& [input, output, error, control, report, tell, hear] = pipes;
   for (Pipe& pipe : pipes) {
     if (&pipe == &input && command.input.empty()) continue;
+    if ((&pipe == &tell || &pipe == &hear) && !command.talks) continue;
     auto made = make_pipe();
     if (!made) return std::move(made).error();
     pipe = std::move(*made);
   }
   if (!set_nonblocking(output.read) || !set_nonblocking(error.read) ||
-      (input.write && !set_nonblocking(input.write))) {
+      (input.write && !set_nonblocking(input.write)) || (tell.write && !set_nonblocking(tell.write)) ||
+      (hear.read && !set_nonblocking(hear.read))) {
     return os_error(errno, "preparing a pipe");
   }
 
@@ -215,11 +217,14 @@ Result<StartedProgram> start(const Command& command) {
     plan.group_count = command.identity->groups.size();
   }
   plan.private_tmp = command.private_tmp;
+  plan.view = command.view;
+  plan.limits = command.limits ? &*command.limits : nullptr;
   plan.null = null->get();
   plan.input = input.read.get();
   plan.output = output.write.get();
   plan.error = error.write.get();
-  plan.script = script->get();
+  plan.script = command.talks ? tell.read.get() : script->get();
+  plan.answers = hear.write.get();
   plan.output_end = output.read.get();
   plan.error_end = error.read.get();
   plan.control = control.read.get();
@@ -232,6 +237,8 @@ Result<StartedProgram> start(const Command& command) {
                         .input = std::move(input.write),
                         .output = std::move(output.read),
                         .error = std::move(error.read),
+                        .tell = std::move(tell.write),
+                        .hear = std::move(hear.read),
                         .report = std::move(report.read),
                         .supervisor = SupervisorHandle(supervisor, std::move(control.write))};
 }
@@ -242,6 +249,10 @@ Error start_error(const Command& command, const StartedProgram& started, const R
       return cwd_error(command, report.error_number);
     case Report::What::exec_failed:
       return exec_error(command, started.path, report.error_number);
+    case Report::What::view_failed:
+      return os_error(report.error_number,
+                      "a read-only view of the machine for '" + started.path +
+                          "' (it needs Linux 5.12 and the right to make mount namespaces)");
     case Report::What::identity_failed:
       return os_error(report.error_number, "becoming " + person(command));
     default:

@@ -39,6 +39,8 @@ struct StartedProgram {
   UniqueFd input;   // its stdin; not there if the command has no input
   UniqueFd output;  // its stdout …
   UniqueFd error;   // … and stderr; all three do not block
+  UniqueFd tell;    // its descriptor 3, if it talks …
+  UniqueFd hear;    // … and 4; they do not block
   UniqueFd report;  // delivers Reports
   SupervisorHandle supervisor;
 };

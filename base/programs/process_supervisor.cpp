@@ -18,6 +18,7 @@
 #include "base/programs/private_tmp.hpp"
 #include "base/programs/process.hpp"
 #include "base/programs/process_tree.hpp"
+#include "base/programs/read_only_view.hpp"
 
 namespace base {
 
@@ -66,6 +67,14 @@ bool take_identity(const SupervisorPlan& plan) {
          ::syscall(SYS_setresuid, plan.uid, plan.uid, plan.uid) == 0;
 }
 
+bool take_limits(const ProcessLimits& limits, bool other_user) {
+  const rlimit memory{limits.memory_bytes, limits.memory_bytes};
+  const rlimit processes{limits.processes, limits.processes};
+  const rlimit none{0, 0};
+  return ::setrlimit(RLIMIT_DATA, &memory) == 0 && ::setrlimit(RLIMIT_CORE, &none) == 0 &&
+         (!other_user || ::setrlimit(RLIMIT_NPROC, &processes) == 0);
+}
+
 // Another identity must find its own way there: a descriptor would let it in below folders that are closed to
 // it.
 bool enter_cwd(const SupervisorPlan& plan) {
@@ -84,11 +93,16 @@ bool enter_cwd(const SupervisorPlan& plan) {
   using enum Report::What;
   ::setsid();
   if (::dup2(plan.input >= 0 ? plan.input : plan.null, 0) < 0 || ::dup2(plan.output, 1) < 0 ||
-      ::dup2(plan.error, 2) < 0 || (plan.script >= 0 && ::dup2(plan.script, kScriptDescriptor) < 0)) {
+      ::dup2(plan.error, 2) < 0 || (plan.script >= 0 && ::dup2(plan.script, kScriptDescriptor) < 0) ||
+      (plan.answers >= 0 && ::dup2(plan.answers, kHearDescriptor) < 0)) {
     fail(plan, stdio_failed);
   }
   if (plan.private_tmp) enter_private_tmp();  // or else does without
+  if (plan.view != View::all && !enter_read_only_view(plan.view == View::read_only_offline))
+    fail(plan, view_failed);
+  if (plan.limits && !take_limits(*plan.limits, plan.change_identity)) fail(plan, limits_failed);
   if (plan.change_identity && !take_identity(plan)) fail(plan, identity_failed);
+  if (plan.view != View::all && !drop_privileges()) fail(plan, view_failed);
 
   // Should somebody kill the supervisor, the program does not run on unwatched. (A change of identity clears
   // this.)
@@ -133,8 +147,8 @@ void Supervisor::set_up() {
   default_signal_dispositions();
 
   // Whoever else waits for the end of one of our parent's pipes must not wait for us.
-  int keep[] = {plan_.null,   plan_.input,      plan_.output, plan_.error,      plan_.control,
-                plan_.report, plan_.cwd_folder, plan_.script, plan_.output_end, plan_.error_end};
+  int keep[] = {plan_.null,       plan_.input,  plan_.output,  plan_.error,      plan_.control,  plan_.report,
+                plan_.cwd_folder, plan_.script, plan_.answers, plan_.output_end, plan_.error_end};
   std::sort(std::begin(keep), std::end(keep));
   const int* first = std::upper_bound(std::begin(keep), std::end(keep), 2);
   bool ready = close_other_descriptors(first, static_cast<int>(std::end(keep) - first));
@@ -156,7 +170,8 @@ void Supervisor::start_program() {
   if (program_ < 0) fail(plan_, Report::What::fork_failed);
   if (program_ == 0) become_program(plan_, self);
   program_runs_ = true;
-  for (const int fd : {plan_.null, plan_.input, plan_.output, plan_.error, plan_.cwd_folder, plan_.script}) {
+  for (const int fd :
+       {plan_.null, plan_.input, plan_.output, plan_.error, plan_.cwd_folder, plan_.script, plan_.answers}) {
     if (fd >= 0) ::close(fd);
   }
 }

@@ -10,9 +10,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/programs/process.hpp"
+
 namespace base {
 
-// Points into memory of the parent's that the fork has copied. All descriptors are close-on-exec and above 3.
+// Points into memory of the parent's that the fork has copied. All descriptors are close-on-exec and above 4.
 struct SupervisorPlan {
   const char* program = nullptr;
   char* const* argv = nullptr;
@@ -27,12 +29,15 @@ struct SupervisorPlan {
   std::size_t group_count = 0;
 
   bool private_tmp = false;
+  View view = View::all;
+  const ProcessLimits* limits = nullptr;  // null: those that we have
 
-  int null = -1;    // /dev/null
-  int input = -1;   // read end of the program's stdin; -1: /dev/null
-  int output = -1;  // write ends of its stdout …
-  int error = -1;   // … and stderr
-  int script = -1;  // becomes the program's descriptor 3; -1: it has none
+  int null = -1;     // /dev/null
+  int input = -1;    // read end of the program's stdin; -1: /dev/null
+  int output = -1;   // write ends of its stdout …
+  int error = -1;    // … and stderr
+  int script = -1;   // becomes the program's descriptor 3; -1: it has none
+  int answers = -1;  // becomes the program's descriptor 4; -1: it has none
   // The read ends, for what is printed by those whom the program leaves behind.
   int output_end = -1;
   int error_end = -1;
@@ -51,6 +56,8 @@ struct Report {
     supervisor_failed,  // it could not set itself up; error_number
     fork_failed,
     stdio_failed,
+    view_failed,
+    limits_failed,
     identity_failed,
     cwd_failed,
     exec_failed,

@@ -74,7 +74,8 @@ class SchemaValidator {
   }
 
   static bool same_number(const Value& a, const Value& b) {
-    if (!is_number(a)) throw std::runtime_error("only numbers are expected in enum");
+    if (a.kind() == Kind::string) return b.kind() == Kind::string && a.text() == b.text();
+    if (!is_number(a)) throw std::runtime_error("only numbers and texts are expected in enum");
     return is_number(b) && *a.as_number() == *b.as_number();
   }
 

@@ -1,6 +1,7 @@
 #include <csignal>
 
 #include "agent/cli/commands/commands.hpp"
+#include "agent/cli/commands/state_sources.hpp"
 #include "agent/cli/input/plan_file.hpp"
 #include "agent/cli/input/recipe_input.hpp"
 #include "agent/cli/output/apply_view.hpp"
@@ -17,9 +18,10 @@ struct Target {
   std::string plan_salt;
 };
 
-std::optional<Target> load_target(const Options& options, terminal::Console& console) {
+std::optional<Target> load_target(const Options& options, const states::Registry& registry,
+                                  terminal::Console& console) {
   if (!is_plan_file(options.argument())) {
-    auto recipe = load_recipe(options.argument(), options, console);
+    auto recipe = load_recipe(options.argument(), registry, options, console);
     if (!recipe) return std::nullopt;
     return Target{.recipe = std::move(recipe), .root = options.root};
   }
@@ -36,7 +38,7 @@ std::optional<Target> load_target(const Options& options, terminal::Console& con
       return std::nullopt;
     }
   }
-  auto recipe = load_recipe(plan->recipe, options, console);
+  auto recipe = load_recipe(plan->recipe, registry, options, console);
   if (!recipe) return std::nullopt;
   if (recipe->digest() != plan->digest) {
     console.complain(plan->recipe + ": the recipe has changed since the plan was made; plan again");
@@ -53,7 +55,12 @@ std::optional<Target> load_target(const Options& options, terminal::Console& con
 int apply_command(const Options& options, terminal::Console& console) {
   // A reader that goes away ("| head") must not end the run in the middle of a change.
   std::signal(SIGPIPE, SIG_IGN);
-  auto target = load_target(options, console);
+  auto sources = StateSources::open(options);
+  if (!sources) {
+    console.complain(sources.error().message());
+    return kFailure;
+  }
+  auto target = load_target(options, sources->registry(), console);
   if (!target) return kFailure;
   // Only now: until here there is nothing to finish, and a pipe that nobody writes to may be waited for.
   control::SignalFd signals({SIGINT, SIGTERM});

@@ -18,6 +18,10 @@ int apply_command(const Options& options, terminal::Console& console);
 int validate_command(const Options& options, terminal::Console& console);
 int states_command(const Options& options, terminal::Console& console);
 int run_command(const Options& options, terminal::Console& console);
+int module_list_command(const Options& options, terminal::Console& console);
+int module_show_command(const Options& options, terminal::Console& console);
+int module_new_command(const Options& options, terminal::Console& console);
+int module_test_command(const Options& options, terminal::Console& console);
 int status_command(const Options& options, terminal::Console& console);
 // stop, stop-wait, stop-end, restart, restart-wait, restart-end
 int stop_command(const Options& options, terminal::Console& console);

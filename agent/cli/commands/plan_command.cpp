@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include "agent/cli/commands/commands.hpp"
+#include "agent/cli/commands/state_sources.hpp"
 #include "agent/cli/input/plan_file.hpp"
 #include "agent/cli/input/recipe_input.hpp"
 #include "agent/cli/output/event_json.hpp"
@@ -42,7 +43,12 @@ int plan_command(const Options& options, terminal::Console& console) {
     console.complain(host.error().message());
     return kFailure;
   }
-  const auto recipe = load_recipe(options.argument(), options, console);
+  auto sources = StateSources::open(options);
+  if (!sources) {
+    console.complain(sources.error().message());
+    return kFailure;
+  }
+  const auto recipe = load_recipe(options.argument(), sources->registry(), options, console);
   if (!recipe) return kFailure;
   for (const std::string& warning : engine::follow_secrets(nullptr, *recipe, *console.redactor))
     console.warn(warning);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "agent/cli/commands/commands.hpp"
+#include "agent/cli/commands/state_sources.hpp"
 #include "agent/cli/commands/version.hpp"
 #include "agent/cli/input/recipe_input.hpp"
 #include "agent/cli/output/apply_view.hpp"
@@ -29,7 +30,8 @@ std::string in_quotes(std::string_view text) {
 // Writes what the worker does to the log.
 class EventLog {
  public:
-  EventLog(const Options& options, terminal::Log& log) : options_(options), log_(log) {}
+  EventLog(const Options& options, const StateSources& sources, terminal::Log& log)
+      : options_(options), sources_(sources), log_(log) {}
 
   void show(const engine::Event& event) {
     std::visit([this](const auto& each) { on(each); }, event);
@@ -44,7 +46,7 @@ class EventLog {
                  " is not a regular file; the old one stays");
       return std::nullopt;
     }
-    const recipe::Loaded loaded = recipe::load_file(options_.recipe, make_registry());
+    const recipe::Loaded loaded = recipe::load_file(options_.recipe, sources_.registry());
     for (const recipe::Problem& warning : loaded.warnings)
       log_.warning(describe(warning, options_.recipe));
     for (const recipe::Problem& problem : loaded.problems)
@@ -115,6 +117,7 @@ class EventLog {
   }
 
   const Options& options_;
+  const StateSources& sources_;
   terminal::Log& log_;
   std::int64_t version_ = 1;
 };
@@ -243,18 +246,20 @@ int run_command(const Options& options, terminal::Console& console) {
     return fail("--recipe is for a daemon without backend; with --ws-uri the backend sends the recipe");
   auto host = make_host(options.root, options.state_dir);
   if (!host) return fail(host.error().message());
+  auto sources = StateSources::open(options);
+  if (!sources) return fail(sources.error().message());
   runtime::DaemonSettings settings{.host = std::move(*host),
                                    .state_dir = options.state_dir,
                                    .round_delay = options.round_delay,
                                    .version = std::string(kVersion),
                                    .redactor = console.redactor,
-                                   .registry = make_registry};
+                                   .registry = [&] { return sources->registry(); }};
   if (!options.ws_uris.empty()) {
     auto backend = backend_settings(options);
     if (!backend) return fail(backend.error().message());
     settings.backend = std::move(*backend);
   } else {
-    auto recipe = load_recipe(options.recipe, options, console);
+    auto recipe = load_recipe(options.recipe, sources->registry(), options, console);
     if (!recipe) return kFailure;
     settings.recipe = engine::RunRecipe{.recipe = std::move(recipe), .on_change = options.on_change};
   }
@@ -265,7 +270,7 @@ int run_command(const Options& options, terminal::Console& console) {
     log->info("keeping " + in_quotes(options.recipe) +
               " true: " + states_text(settings.recipe->recipe->states().size()) + ", a round every " +
               std::to_string(options.round_delay.count()) + " s");
-  EventLog events(options, *log);
+  EventLog events(options, *sources, *log);
   settings.log = [&](Level level, const std::string& text) { log->write(level_of(level), text); };
   settings.show = [&](const engine::Event& event) { events.show(event); };
   settings.reread = [&] { return events.reread(); };

@@ -5,10 +5,10 @@
 
 #include "agent/cli/commands/commands.hpp"
 #include "agent/cli/commands/version.hpp"
-#include "agent/cli/input/recipe_input.hpp"
 #include "agent/cli/options/command_line.hpp"
 #include "agent/install/self_check.hpp"
 #include "base/values/json_text.hpp"
+#include "builtins/builtins.hpp"
 #include "terminal/wrap.hpp"
 
 namespace agent::cli {
@@ -39,7 +39,9 @@ int self_test_command(const Options& options, terminal::Console& console) {
       install::self_test({.version = std::string(kVersion),
                           .state_dir = options.state_dir,
                           .config_problem = is_hidden_configuration() ? "" : options.config_problem,
-                          .registry = make_registry});
+                          .registry = [] {
+                            return states::Registry({states::native_states(), builtins::builtin_states()});
+                          }});
   const bool is_fine = std::ranges::all_of(checks, &install::Check::ok);
   if (options.json) {
     console.out.json(to_json(checks, is_fine));

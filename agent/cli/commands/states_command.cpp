@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "agent/cli/commands/commands.hpp"
-#include "agent/cli/input/recipe_input.hpp"
+#include "agent/cli/commands/state_sources.hpp"
 #include "agent/cli/output/state_page.hpp"
 
 namespace agent::cli {
@@ -58,7 +58,12 @@ void list(const states::Registry& registry, const Options& options, terminal::Co
 }  // namespace
 
 int states_command(const Options& options, terminal::Console& console) {
-  const states::Registry registry = make_registry();
+  auto sources = StateSources::open(options);
+  if (!sources) {
+    console.complain(sources.error().message());
+    return kFailure;
+  }
+  const states::Registry registry = sources->registry();
   if (!options.markdown.empty()) {
     auto written = write_reference(registry, options.markdown);
     if (!written) console.complain(written.error().message());

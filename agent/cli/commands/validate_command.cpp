@@ -1,4 +1,5 @@
 #include "agent/cli/commands/commands.hpp"
+#include "agent/cli/commands/state_sources.hpp"
 #include "agent/cli/input/recipe_input.hpp"
 #include "agent/cli/output/apply_view.hpp"
 #include "agent/cli/output/event_json.hpp"
@@ -6,7 +7,12 @@
 namespace agent::cli {
 
 int validate_command(const Options& options, terminal::Console& console) {
-  const recipe::Loaded loaded = recipe::load_file(options.argument(), make_registry());
+  auto sources = StateSources::open(options);
+  if (!sources) {
+    console.complain(sources.error().message());
+    return kFailure;
+  }
+  const recipe::Loaded loaded = recipe::load_file(options.argument(), sources->registry());
   const bool ok = loaded.recipe != nullptr;
   if (options.json) {
     console.out.json(problems_json(options.argument(), loaded.problems, loaded.warnings));

@@ -7,14 +7,9 @@
 
 #include "agent/cli/output/event_json.hpp"
 #include "base/files/way.hpp"
-#include "builtins/builtins.hpp"
 #include "terminal/wrap.hpp"
 
 namespace agent::cli {
-
-states::Registry make_registry() {
-  return states::Registry({states::native_states(), builtins::builtin_states()});
-}
 
 void show_problems(const recipe::Loaded& loaded, const std::string& path, terminal::Console& console) {
   const std::string name = path == "-" ? "<stdin>" : path;
@@ -27,9 +22,9 @@ void show_problems(const recipe::Loaded& loaded, const std::string& path, termin
   console.err.flush();
 }
 
-std::shared_ptr<const recipe::Recipe> load_recipe(const std::string& path, const Options& options,
-                                                  terminal::Console& console) {
-  recipe::Loaded loaded = recipe::load_file(path, make_registry());
+std::shared_ptr<const recipe::Recipe> load_recipe(const std::string& path, const states::Registry& registry,
+                                                  const Options& options, terminal::Console& console) {
+  recipe::Loaded loaded = recipe::load_file(path, registry);
   if (options.json && !loaded.recipe)
     console.out.json(problems_json(path, loaded.problems, loaded.warnings));
   else

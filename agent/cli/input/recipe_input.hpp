@@ -11,12 +11,9 @@
 
 namespace agent::cli {
 
-// All states that this program knows.
-states::Registry make_registry();
-
 // Null when there are problems; they have been shown then, as warnings have in any case.
-std::shared_ptr<const recipe::Recipe> load_recipe(const std::string& path, const Options& options,
-                                                  terminal::Console& console);
+std::shared_ptr<const recipe::Recipe> load_recipe(const std::string& path, const states::Registry& registry,
+                                                  const Options& options, terminal::Console& console);
 
 // "error: …" and "warning: …" lines as compilers print them, on standard error.
 void show_problems(const recipe::Loaded& loaded, const std::string& path, terminal::Console& console);

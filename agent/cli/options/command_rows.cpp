@@ -13,29 +13,29 @@ using terminal::run_by;
 using terminal::ValueKind;
 
 constexpr std::array kCommands{
-    CommandRow{.name = "plan",
-               .arguments = "FILE",
-               .least = 1,
-               .most = 1,
-               .argument_kind = ValueKind::file,
-               .question = "which recipe? opsagent plan FILE",
-               .options = "out root assume-done state-dir json quiet verbose color config",
-               .summary = "show what applying a recipe would change; changes nothing",
-               .description =
-                   "Looks at the machine and shows what 'opsagent apply FILE' would do, with diffs. "
-                   "FILE is a recipe in YAML or JSON, or - for standard input.\n\n"
-                   "Exit status: 0 nothing to do, 2 there are changes, 1 something is wrong.",
-               .examples = "opsagent plan web.yaml\n"
-                           "opsagent plan web.yaml --out web.plan; opsagent apply web.plan\n"
-                           "opsagent plan image.yaml --root /mnt/image",
-               .run = run_by<plan_command>},
+    CommandRow{
+        .name = "plan",
+        .arguments = "FILE",
+        .least = 1,
+        .most = 1,
+        .argument_kind = ValueKind::file,
+        .question = "which recipe? opsagent plan FILE",
+        .options = "out root module-dir module-wins assume-done state-dir json quiet verbose color config",
+        .summary = "show what applying a recipe would change; changes nothing",
+        .description = "Looks at the machine and shows what 'opsagent apply FILE' would do, with diffs. "
+                       "FILE is a recipe in YAML or JSON, or - for standard input.\n\n"
+                       "Exit status: 0 nothing to do, 2 there are changes, 1 something is wrong.",
+        .examples = "opsagent plan web.yaml\n"
+                    "opsagent plan web.yaml --out web.plan; opsagent apply web.plan\n"
+                    "opsagent plan image.yaml --root /mnt/image",
+        .run = run_by<plan_command>},
     CommandRow{.name = "apply",
                .arguments = "FILE|PLAN",
                .least = 1,
                .most = 1,
                .argument_kind = ValueKind::file,
                .question = "which recipe? opsagent apply FILE|PLAN",
-               .options = "root assume-done state-dir json quiet verbose color config",
+               .options = "root module-dir module-wins assume-done state-dir json quiet verbose color config",
                .summary = "make a recipe true, once",
                .description =
                    "Makes the states of a recipe true, one after another, and stops at the first that "
@@ -53,7 +53,7 @@ constexpr std::array kCommands{
                .most = 1,
                .argument_kind = ValueKind::file,
                .question = "which recipe? opsagent validate FILE",
-               .options = "json quiet color config",
+               .options = "module-dir module-wins json quiet color config",
                .summary = "check a recipe without looking at the machine",
                .description = "Lists all problems of a recipe at once, each with its line and column.\n\n"
                               "Exit status: 0 the recipe is fine, 1 it is not.",
@@ -64,7 +64,7 @@ constexpr std::array kCommands{
                .most = 1,
                .argument_kind = ValueKind::text,
                .argument_source = "opsagent states --quiet",
-               .options = "markdown json-schema json quiet color config",
+               .options = "markdown json-schema module-dir module-wins json quiet color config",
                .summary = "list the state modules, or explain one",
                .description =
                    "Without NAME: every module with a line about it. With NAME: its parameters and its "
@@ -78,7 +78,7 @@ constexpr std::array kCommands{
                    "ws-uri app-id instance-id token-file join-token ca-file tag proxy "
                    "release-base channel prefix update-trial update-delay protocol-min "
                    "allow-plain allowed-backend-host allow identity-source metadata-url identity-file recipe "
-                   "root round-delay on-change log-file log-level state-dir config",
+                   "module-dir module-wins root round-delay on-change log-file log-level state-dir config",
                .summary = "the daemon: keep a recipe true, round after round, until stopped",
                .description =
                    "With --ws-uri: connects to the backend, keeps true what it sends, and reports. Without "
@@ -94,6 +94,53 @@ constexpr std::array kCommands{
                            "opsagent run --recipe /etc/opsagent/web.yaml\n"
                            "opsagent run --recipe web.yaml --round-delay 60 --log-level debug",
                .run = run_by<run_command>},
+    CommandRow{.name = "module list",
+               .options = "module-dir json color config",
+               .summary = "the modules of a folder",
+               .description = "Every module in DIR/modules with its version and a line about it.",
+               .examples = "opsagent module list --module-dir examples/modules",
+               .run = run_by<module_list_command>},
+    CommandRow{.name = "module show",
+               .arguments = "NAME",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .question = "which module? opsagent module show NAME --module-dir DIR",
+               .options = "module-dir json color config",
+               .summary = "a module: its parameters, its page, how it is run",
+               .description = "As 'opsagent states NAME', and what its manifest says of how it is run.",
+               .examples = "opsagent module show example.file_line --module-dir examples/modules",
+               .run = run_by<module_show_command>},
+    CommandRow{.name = "module new",
+               .arguments = "NAME",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .question = "what is it to be called? opsagent module new acme.motd",
+               .options = "language module-dir color config",
+               .summary = "make a module that works, to be changed into one's own",
+               .description =
+                   "Writes DIR/modules/NAME (DIR is the working folder unless --module-dir says another): a "
+                   "manifest and a program that keeps a line in a file, and passes 'opsagent module test'.",
+               .examples = "opsagent module new acme.motd\n"
+                           "opsagent module new acme.motd --language python --module-dir ops",
+               .run = run_by<module_new_command>},
+    CommandRow{.name = "module test",
+               .arguments = "FOLDER",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::folder,
+               .question = "which module? opsagent module test FOLDER",
+               .options = "plan-only color config",
+               .summary = "check that a module does what modules must do",
+               .description =
+                   "FOLDER has the module's module.json. Says what is wrong, and how to mend it.\n\n"
+                   "The examples of its manifest are planned and APPLIED, on this machine; {scratch} in a "
+                   "text of theirs stands for a new empty folder. With --plan-only they are planned only.\n\n"
+                   "Exit status: 0 nothing is wrong, 1 something is.",
+               .examples = "opsagent module test modules/acme.motd\n"
+                           "opsagent module test modules/acme.motd --plan-only",
+               .run = run_by<module_test_command>},
     CommandRow{.name = "status",
                .options = "state-dir json color config",
                .summary = "what the daemon of this machine is doing",

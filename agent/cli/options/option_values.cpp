@@ -51,6 +51,12 @@ Result<void> store_on_change(Options& options, std::string_view value) {
   return {};
 }
 
+Result<void> store_language(Options& options, std::string_view value) {
+  if (value != "sh" && value != "python" && value != "c++") return must_be("sh, python or c++", value);
+  options.language = value;
+  return {};
+}
+
 Result<void> store_round_delay(Options& options, std::string_view value) {
   constexpr std::int64_t kLongest = 30LL * 24 * 3600;
   const auto seconds = base::parse_integer(value);

@@ -30,6 +30,7 @@ base::Result<void> store_allowed_host(Options& options, std::string_view value);
 base::Result<void> store_allow(Options& options, std::string_view value);
 base::Result<void> store_identity_source(Options& options, std::string_view value);
 base::Result<void> store_module_scheme(Options& options, std::string_view value);
+base::Result<void> store_language(Options& options, std::string_view value);
 base::Result<void> store_metadata_url(Options& options, std::string_view value);
 
 template <auto Member, std::int64_t least>

@@ -24,6 +24,10 @@ struct Options : terminal::CommandLine {
   std::string root;
   std::string out;
   std::string recipe;
+  std::string module_dir;
+  std::vector<std::string> module_wins;
+  std::string language = "sh";
+  bool plan_only = false;
   std::string markdown;
   bool json_schema = false;
   std::string log_file;
