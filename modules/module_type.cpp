@@ -24,7 +24,7 @@ ModuleType::ModuleType(const Manifest& manifest)
     : StateType({.name = manifest.name,
                  .summary = manifest.summary,
                  .rereadable = manifest.supports_plan,
-                 .plans = manifest.supports_plan,
+                 .can_plan = manifest.supports_plan,
                  .timeout = manifest.timeout},
                 manifest.schema()),
       manifest_(manifest) {}

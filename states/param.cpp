@@ -154,11 +154,11 @@ Result<bool> read_field(std::int64_t& field, const Param& param, const Value& va
   if (!number) return wrong_type(param);
   if (*number < param.least || *number > param.most) {
     const bool has_least = param.least != std::numeric_limits<std::int64_t>::min();
-    return Error(ErrorCode::invalid, "Parameter '" + std::string(param.name) + "' must be " +
-                                         (*number < param.least && has_least
-                                              ? "at least " + std::to_string(param.least)
-                                              : "at most " + std::to_string(param.most)) +
-                                         ", not " + std::to_string(*number));
+    return Error(ErrorCode::invalid,
+                 "Parameter '" + std::string(param.name) + "' must be " +
+                     (*number < param.least && has_least ? "at least " + std::to_string(param.least)
+                                                         : "at most " + std::to_string(param.most)) +
+                     ", not " + std::to_string(*number));
   }
   field = *number;
   return true;

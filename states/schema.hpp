@@ -17,7 +17,18 @@
 namespace states {
 
 // What stands on the wire, as in the documentation.
-enum class Wire : std::uint8_t { line, text, boolean, integer, list, pairs, mode, seconds, watch, references };
+enum class Wire : std::uint8_t {
+  line,
+  text,
+  boolean,
+  integer,
+  list,
+  pairs,
+  mode,
+  seconds,
+  watch,
+  references
+};
 std::string_view wire_name(Wire wire);
 
 // The largest value of Wire::seconds, a month: anything longer is a mistake in units.
@@ -40,7 +51,7 @@ struct Param {
       false;  // its texts say what it is about (paths, packages): shown though the state is sensitive
   std::string_view fallback_text;  // what holds when it is absent, for people
   std::array<std::string_view, 2> aliases{};
-  std::span<const std::string_view> choices{};  // of a line: the accepted ones; empty: any
+  std::span<const std::string_view> choices{};                    // of a line: the accepted ones; empty: any
   std::int64_t least = std::numeric_limits<std::int64_t>::min();  // of an integer
   std::int64_t most = std::numeric_limits<std::int64_t>::max();
 

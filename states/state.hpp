@@ -56,7 +56,7 @@ struct StateFacts {
   std::string_view summary;  // one line for lists
   Family family = Family::any;
   bool rereadable = true;  // false: planning after applying cannot tell, so "did not converge" is not checked
-  bool plans = true;  // false: a plan of the recipe says "unknown"; a run applies it in every round
+  bool can_plan = true;    // false: a plan of the recipe says "unknown"; a run applies it in every round
   bool works_below_root = false;      // honours Host::root; others refuse to run with one
   bool watches_files = false;         // watch_request() says which
   std::chrono::seconds timeout{600};  // unless the recipe's state says another
@@ -73,7 +73,7 @@ class StateType {
   constexpr std::string_view summary() const { return facts_.summary; }
   constexpr Family family() const { return facts_.family; }
   constexpr bool rereadable() const { return facts_.rereadable; }
-  constexpr bool plans() const { return facts_.plans; }
+  constexpr bool can_plan() const { return facts_.can_plan; }
   constexpr bool works_below_root() const { return facts_.works_below_root; }
   constexpr bool watches_files() const { return facts_.watches_files; }
   constexpr std::chrono::seconds timeout() const { return facts_.timeout; }

@@ -206,6 +206,15 @@ void change_boot(Planning& planning, std::string_view name, const std::string& b
       {.what = "service " + std::string(name) + " at boot", .before = before, .after = after});
 }
 
+// systemctl puts a mask into /etc, and over nothing that is there. Empty: it can.
+std::string why_not_masked(std::string_view name, Context& context) {
+  const std::string path = "/etc/systemd/system/" + unit_name(name);
+  const auto found = context.tree.look(path);
+  if (!found || !*found) return {};
+  return "Service " + std::string(name) + " cannot be masked: " + path +
+         " is in the place of the mask; remove it first, or use 'enabled: false'";
+}
+
 // What is to be done about the next boot. The answer is why that cannot be; empty when it can.
 std::string plan_boot(Planning& planning, std::string_view name, const Services::Found& found,
                       const BootStatus& boot, Step& step) {
@@ -215,6 +224,8 @@ std::string plan_boot(Planning& planning, std::string_view name, const Services:
   const bool unmasks = !params.masked.value_or(true) && boot.is_masked;
   if (masks || unmasks) {
     if (!planning.services.can_mask(found)) return service + " is an init script, which cannot be masked";
+    if (masks && !boot.is_masked)
+      if (std::string why = why_not_masked(name, planning.context); !why.empty()) return why;
     (unmasks ? step.unmask : step.mask) = true;
     change_boot(planning, name, boot.shown, unmasks ? "Unmask " : "Mask ", unmasks ? "not masked" : "masked");
   }

@@ -6,9 +6,11 @@
 // something else than happened, unless it said `unknown`: another outcome, or other changes than those that
 // a saved plan is compared by. On a scratch machine (tests/container) it works on the running system, with
 // accounts, commands, cron jobs and packages; elsewhere below a root of its own, with what can work there.
+// SIGTERM ends it after the case that is under way, with the counts so far.
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -30,6 +32,8 @@ constexpr const char* kSalt = "any will do: nobody else reads these plans";
 
 using namespace agent::engine;
 using states::Verdict;
+
+volatile std::sig_atomic_t is_to_end = 0;
 
 struct Totals {
   std::size_t cases = 0;
@@ -223,8 +227,11 @@ int main(int argc, char** argv) {
   Runner runner(machine, verbose);
   const auto started = std::chrono::steady_clock::now();
   constexpr std::size_t kMostTold = 20;
-  for (std::uint64_t seed = first; seed < first + cases && runner.totals.differences < kMostTold; ++seed)
+  (void)std::signal(SIGTERM, [](int) { is_to_end = 1; });
+  for (std::uint64_t seed = first; seed < first + cases && runner.totals.differences < kMostTold; ++seed) {
+    if (is_to_end != 0) break;
     runner.run(seed);
+  }
   print(runner.totals,
         std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - started));
   if (!root.empty()) std::filesystem::remove_all(root);

@@ -105,9 +105,9 @@ class Planner {
       case Prepared::Next::plan:
         break;
     }
-    if (!state.type->plans())
-      return states::Plan::unknown({}, "Module '" + std::string(state.type->name()) +
-                                           "' cannot plan: it is applied in every round");
+    if (!state.type->can_plan())
+      return states::Plan::unknown(
+          {}, "Module '" + std::string(state.type->name()) + "' cannot plan: it is applied in every round");
     StateSession session({.state = state,
                           .overlay = overlay_,
                           .watch = prepared.watch,

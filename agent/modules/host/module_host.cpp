@@ -62,7 +62,7 @@ states::Plan ModuleHost::HostedState::plan_of(Planned planned, const states::Con
 
 states::Plan ModuleHost::HostedState::make_plan(const states::ParamValues& params,
                                                 states::Context& context) const {
-  if (!plans()) {
+  if (!can_plan()) {
     states::Plan plan{.verdict = states::Verdict::change, .message = "Applies " + std::string(name())};
     plan.changes.push_back({.what = std::string(name()), .before = {}, .after = "applied", .diff = {}});
     plan.effects = {{.kind = states::EffectKind::anything}};
