@@ -131,7 +131,7 @@ class Kit {
         nullptr, output_);
   }
 
-  std::string said(std::string problem) const {
+  std::string said(const std::string& problem) const {
     const std::string_view text = base::trim(printed_);
     return text.empty() ? problem : problem + "; it printed: " + base::quote_of(text);
   }
