@@ -1,17 +1,17 @@
 // `opsagent module fetch`.
 #include "agent/cli/commands/commands.hpp"
-#include "agent/modules/fetch/fetch.hpp"
 #include "base/values/json_text.hpp"
+#include "modules/fetch/fetch.hpp"
 #include "terminal/wrap.hpp"
 
 namespace agent::cli {
 
 namespace {
 
-modules::fetch::FetchSettings fetch_settings(const Options& options) {
-  modules::fetch::FetchSettings settings{
+::modules::fetch::FetchSettings fetch_settings(const Options& options) {
+  ::modules::fetch::FetchSettings settings{
       .state_dir = options.state_dir,
-      .program = modules::fetch::fetcher_beside_us(),
+      .program = ::modules::fetch::fetcher_beside_us(),
       .ca_file = options.module_ca_file,
       .known_hosts_file = options.module_known_hosts,
       .ssh_key_file = options.module_ssh_key,
@@ -36,16 +36,16 @@ int module_fetch_command(const Options& options, terminal::Console& console) {
     return kFailure;
   }
   base::NoInterrupt none;  // a signal ends the program, and with it the fetcher; the next fetch clears up
-  const auto fetched = modules::fetch::fetch_module(fetch_settings(options),
-                                                    {.repository = options.arguments[0],
-                                                     .tag = options.arguments[1],
-                                                     .commit = options.commit,
-                                                     .offline = options.offline},
-                                                    none, [&](const std::string& line) {
-                                                      if (options.quiet || options.json) return;
-                                                      console.err.line(terminal::printable(line));
-                                                      console.err.flush();
-                                                    });
+  const auto fetched = ::modules::fetch::fetch_module(fetch_settings(options),
+                                                      {.repository = options.arguments[0],
+                                                       .tag = options.arguments[1],
+                                                       .commit = options.commit,
+                                                       .offline = options.offline},
+                                                      none, [&](const std::string& line) {
+                                                        if (options.quiet || options.json) return;
+                                                        console.err.line(terminal::printable(line));
+                                                        console.err.flush();
+                                                      });
   if (!fetched) {
     console.complain(fetched.error().message());
     return kFailure;

@@ -10,7 +10,7 @@
 
 #include "base/result.hpp"
 
-namespace agent::modules::fetch {
+namespace modules::fetch {
 
 struct TagRecord {
   std::string repository;
@@ -36,4 +36,4 @@ class TagRecords {
   std::vector<TagRecord> records_;
 };
 
-}  // namespace agent::modules::fetch
+}  // namespace modules::fetch

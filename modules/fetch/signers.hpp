@@ -9,7 +9,7 @@
 #include "modules/git/intake.hpp"
 #include "modules/git/ssh_signature.hpp"
 
-namespace agent::modules::fetch {
+namespace modules::fetch {
 
 class Signers {
  public:
@@ -32,4 +32,4 @@ class Signers {
   std::string keyring_;
 };
 
-}  // namespace agent::modules::fetch
+}  // namespace modules::fetch

@@ -1,4 +1,4 @@
-#include "agent/modules/fetch/tag_records.hpp"
+#include "modules/fetch/tag_records.hpp"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 #include "base/values/json_text.hpp"
 #include "modules/git/object.hpp"
 
-namespace agent::modules::fetch {
+namespace modules::fetch {
 
 namespace {
 
@@ -81,4 +81,4 @@ Result<void> TagRecords::store(TagRecord record) {
   return base::write_durable_file(path_, json.end_list().end_object().take() + "\n");
 }
 
-}  // namespace agent::modules::fetch
+}  // namespace modules::fetch

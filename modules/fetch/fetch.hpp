@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "agent/modules/fetch/module_store.hpp"
 #include "base/interrupt.hpp"
 #include "base/result.hpp"
+#include "modules/fetch/module_store.hpp"
 #include "transport/client/proxies.hpp"
 
-namespace agent::modules::fetch {
+namespace modules::fetch {
 
 // What the configuration says. Files may be "": not configured.
 struct FetchSettings {
@@ -59,4 +59,4 @@ base::Result<Fetched> fetch_module(const FetchSettings& settings, const FetchReq
 // opsagent-fetch, beside the program that runs.
 std::string fetcher_beside_us();
 
-}  // namespace agent::modules::fetch
+}  // namespace modules::fetch

@@ -1,4 +1,4 @@
-#include "agent/modules/fetch/fetcher_process.hpp"
+#include "modules/fetch/fetcher_process.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
 
-namespace agent::modules::fetch {
+namespace modules::fetch {
 
 namespace {
 
@@ -237,4 +237,4 @@ Result<std::string> mount_point_beside(const std::vector<std::string>& needed) {
                "none of /mnt, /srv, /media, /var/tmp, /opt and /tmp can be mounted over");
 }
 
-}  // namespace agent::modules::fetch
+}  // namespace modules::fetch

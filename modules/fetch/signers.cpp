@@ -1,4 +1,4 @@
-#include "agent/modules/fetch/signers.hpp"
+#include "modules/fetch/signers.hpp"
 
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 #include "base/programs/process.hpp"
 #include "base/text.hpp"
 
-namespace agent::modules::fetch {
+namespace modules::fetch {
 
 namespace {
 
@@ -96,4 +96,4 @@ bool Signers::trusts(const std::string& signer) const {
   return std::ranges::any_of(keys_, [&](const SshKey& key) { return key.fingerprint() == signer; });
 }
 
-}  // namespace agent::modules::fetch
+}  // namespace modules::fetch

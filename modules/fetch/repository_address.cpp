@@ -1,10 +1,10 @@
-#include "agent/modules/fetch/repository_address.hpp"
+#include "modules/fetch/repository_address.hpp"
 
 #include <algorithm>
 
 #include "base/text.hpp"
 
-namespace agent::modules::fetch {
+namespace modules::fetch {
 
 namespace {
 
@@ -138,4 +138,4 @@ Result<void> check_tag_name(std::string_view tag) {
   return Error(ErrorCode::invalid, "'" + base::quote_of(tag) + "' cannot be the name of a tag");
 }
 
-}  // namespace agent::modules::fetch
+}  // namespace modules::fetch

@@ -1,4 +1,4 @@
-#include "agent/modules/fetch/access.hpp"
+#include "modules/fetch/access.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -13,7 +13,7 @@
 #include "base/unique_fd.hpp"
 #include "modules/git/known_host_name.hpp"
 
-namespace agent::modules::fetch {
+namespace modules::fetch {
 
 namespace {
 
@@ -120,4 +120,4 @@ Result<Login> login_for(std::string_view credentials, const RepositoryAddress& a
   return Login{};
 }
 
-}  // namespace agent::modules::fetch
+}  // namespace modules::fetch

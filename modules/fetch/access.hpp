@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "agent/modules/fetch/repository_address.hpp"
 #include "base/result.hpp"
+#include "modules/fetch/repository_address.hpp"
 
-namespace agent::modules::fetch {
+namespace modules::fetch {
 
 // A file with a secret in it: it must belong to root or to us, and be closed to everybody else.
 base::Result<std::string> read_secret_file(const std::string& path);
@@ -25,4 +25,4 @@ struct Login {
 // that has this host and port, and whose path, if it has one, is the repository's or a folder above it.
 base::Result<Login> login_for(std::string_view credentials, const RepositoryAddress& address);
 
-}  // namespace agent::modules::fetch
+}  // namespace modules::fetch

@@ -16,7 +16,7 @@
 #include "base/unique_fd.hpp"
 #include "modules/git/intake.hpp"
 
-namespace agent::modules::fetch {
+namespace modules::fetch {
 
 // A commit in use.
 struct Checkout {
@@ -87,4 +87,4 @@ class CheckoutWriter final : public ::modules::git::SnapshotSink {
   std::vector<std::size_t> places_;  // … and all of them
 };
 
-}  // namespace agent::modules::fetch
+}  // namespace modules::fetch

@@ -1,4 +1,4 @@
-#include "agent/modules/fetch/fetch.hpp"
+#include "modules/fetch/fetch.hpp"
 
 #include <unistd.h>
 
@@ -6,17 +6,17 @@
 #include <array>
 #include <ctime>
 
-#include "agent/modules/fetch/access.hpp"
-#include "agent/modules/fetch/fetcher_process.hpp"
-#include "agent/modules/fetch/repository_address.hpp"
-#include "agent/modules/fetch/signers.hpp"
-#include "agent/modules/fetch/tag_records.hpp"
 #include "base/files/file_read.hpp"
 #include "base/text.hpp"
+#include "modules/fetch/access.hpp"
+#include "modules/fetch/fetcher_process.hpp"
+#include "modules/fetch/repository_address.hpp"
+#include "modules/fetch/signers.hpp"
+#include "modules/fetch/tag_records.hpp"
 #include "modules/git/intake.hpp"
 #include "transport/uri.hpp"
 
-namespace agent::modules::fetch {
+namespace modules::fetch {
 
 namespace {
 
@@ -296,4 +296,4 @@ std::string fetcher_beside_us() {
   return std::string(own.substr(0, own.rfind('/') + 1)) + "opsagent-fetch";
 }
 
-}  // namespace agent::modules::fetch
+}  // namespace modules::fetch

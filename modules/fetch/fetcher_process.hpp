@@ -16,7 +16,7 @@
 #include "fetcher/request.hpp"
 #include "modules/git/intake.hpp"
 
-namespace agent::modules::fetch {
+namespace modules::fetch {
 
 struct FetcherRun {
   std::string program;          // opsagent-fetch, absolute
@@ -49,4 +49,4 @@ base::Result<std::uint32_t> free_user_id();
 // A folder over which the fetcher's own can be mounted: one that is there, and that holds neither of these.
 base::Result<std::string> mount_point_beside(const std::vector<std::string>& needed);
 
-}  // namespace agent::modules::fetch
+}  // namespace modules::fetch

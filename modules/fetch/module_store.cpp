@@ -1,4 +1,4 @@
-#include "agent/modules/fetch/module_store.hpp"
+#include "modules/fetch/module_store.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "base/token.hpp"
 #include "base/tree/tree_removal.hpp"
 
-namespace agent::modules::fetch {
+namespace modules::fetch {
 
 namespace {
 
@@ -266,4 +266,4 @@ Result<void> CheckoutWriter::finish(const ::modules::git::Snapshot& snapshot) {
   return {};
 }
 
-}  // namespace agent::modules::fetch
+}  // namespace modules::fetch

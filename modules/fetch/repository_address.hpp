@@ -8,7 +8,7 @@
 
 #include "base/result.hpp"
 
-namespace agent::modules::fetch {
+namespace modules::fetch {
 
 enum class Scheme { https, ssh, file, git };
 
@@ -28,4 +28,4 @@ base::Result<RepositoryAddress> parse_repository(std::string_view text,
 // Whether git would take it for the name of a tag or branch, and nothing else would take it for an option.
 base::Result<void> check_tag_name(std::string_view tag);
 
-}  // namespace agent::modules::fetch
+}  // namespace modules::fetch
