@@ -1,3 +1,4 @@
+// Compiled alone: its names are those of other tests.
 #include "pki/private_key.hpp"
 
 #include <random>

@@ -1,3 +1,4 @@
+// Compiled alone: its names are those of other tests.
 #include "protocol/backend_session.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,6 @@
 // Commands that come late, twice, or from a recording: the agent's side.
+//
+// Compiled alone: its names are those of other tests.
 #include <doctest/doctest.h>
 
 #include "base/utc_text.hpp"

@@ -1,3 +1,4 @@
+// Compiled alone: its names are those of other tests.
 #include "agent/install/install.hpp"
 
 #include <sys/wait.h>

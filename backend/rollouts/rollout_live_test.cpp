@@ -1,4 +1,6 @@
 // Rollouts with agents on real sockets, over a real database.
+//
+// Compiled alone: its names are those of other tests.
 #include <thread>
 
 #include "tests/support/live_backend.hpp"

@@ -1,4 +1,6 @@
 // Pinned versions, and how long rollouts are kept.
+//
+// Compiled alone: its names are those of other tests.
 #include "backend/store/history/housekeeping.hpp"
 #include "backend/store/inventory/apps.hpp"
 #include "tests/support/rollout_bench.hpp"

@@ -1,4 +1,6 @@
 // Rollouts over a real database, which is closed and opened again between steps.
+//
+// Compiled alone: its names are those of other tests.
 #include "backend/rollouts/rollout_step.hpp"
 
 #include "backend/store/inventory/apps.hpp"

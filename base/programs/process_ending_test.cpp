@@ -1,4 +1,6 @@
 // How run() ends what it started: deadline, cancellation, our own death; and what it leaves alone.
+//
+// Compiled alone: its names are those of other tests.
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>

@@ -1,6 +1,8 @@
 // TreeWriter against a user who owns the folder and renames things in it between any two of its calls, where
 // that needs more than a state can show. OPSAGENT_SWAP_ROUNDS=100000 is the long form; see
 // docs/reliability.md, and states/files/race_test.cpp for the states.
+//
+// Compiled alone: its names are those of other tests.
 
 #include <atomic>
 #include <functional>

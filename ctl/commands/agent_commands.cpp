@@ -46,7 +46,7 @@ std::string errors_text(const Value& instance) {
   return text;
 }
 
-std::string path_of(const Machine& machine) {
+std::string path_of_machine(const Machine& machine) {
   return "/instances/" + path_part(machine.app) + "/" + path_part(machine.instance);
 }
 
@@ -201,8 +201,8 @@ Result<int> agents_command(Session& session) {
 }
 
 Result<int> agent_show_command(Session& session) {
-  auto reply =
-      session.api.send({.path = path_of(machine_of(session.options.arguments.front(), session.options))});
+  auto reply = session.api.send(
+      {.path = path_of_machine(machine_of(session.options.arguments.front(), session.options))});
   if (!reply) return explained(std::move(reply).error());
   if (!show_document(session, reply->document.root())) show_machine(session, reply->document.root());
   return kOk;
@@ -221,7 +221,7 @@ Result<int> agent_tag_command(Session& session) {
     else
       return Error(ErrorCode::invalid, "'" + argument + "' is neither KEY=VALUE nor KEY-");
   }
-  const std::string path = path_of(machine_of(options.arguments.front(), options));
+  const std::string path = path_of_machine(machine_of(options.arguments.front(), options));
   auto seen = session.api.send({.path = path});
   if (!seen) return explained(std::move(seen).error());
   auto reply = session.api.send({.method = "PATCH",
@@ -241,7 +241,7 @@ Result<int> agent_revoke_command(Session& session) {
   body.begin_object();
   if (!session.options.reason.empty()) body.member("reason", session.options.reason);
   auto reply = session.api.send(
-      {.method = "POST", .path = path_of(machine) + "/revoke", .body = body.end_object().take()});
+      {.method = "POST", .path = path_of_machine(machine) + "/revoke", .body = body.end_object().take()});
   if (!reply) return explained(std::move(reply).error());
   if (show_document(session, reply->document.root())) return kOk;
   session.console.out.line(terminal::printable(
@@ -275,7 +275,7 @@ Result<int> agent_approve_command(Session& session) {
   body.begin_object();
   if (session.options.arguments.size() > 1) body.member("token_hash", session.options.arguments[1]);
   auto reply = session.api.send(
-      {.method = "POST", .path = path_of(machine) + "/approve", .body = body.end_object().take()});
+      {.method = "POST", .path = path_of_machine(machine) + "/approve", .body = body.end_object().take()});
   if (!reply) return explained(std::move(reply).error());
   if (show_document(session, reply->document.root())) return kOk;
   session.console.out.line(terminal::printable(machine.app + "/" + machine.instance +
@@ -297,7 +297,7 @@ Result<int> agent_expect_command(Session& session) {
   base::JsonText body;
   body.begin_object().member("token_hash", hash);
   auto reply = session.api.send(
-      {.method = "POST", .path = path_of(machine) + "/expect", .body = body.end_object().take()});
+      {.method = "POST", .path = path_of_machine(machine) + "/expect", .body = body.end_object().take()});
   if (!reply) return std::move(reply).error();
   if (show_document(session, reply->document.root())) return kOk;
   session.console.out.line(terminal::printable(machine.app + "/" + machine.instance +
@@ -311,7 +311,7 @@ Result<int> agent_exclude_command(Session& session) {
   body.begin_object();
   if (!session.options.reason.empty()) body.member("reason", session.options.reason);
   auto reply = session.api.send(
-      {.method = "POST", .path = path_of(machine) + "/exclude", .body = body.end_object().take()});
+      {.method = "POST", .path = path_of_machine(machine) + "/exclude", .body = body.end_object().take()});
   if (!reply) return explained(std::move(reply).error());
   if (show_document(session, reply->document.root())) return kOk;
   session.console.out.line(terminal::printable("Nobody waits for " + machine.app + "/" + machine.instance +
@@ -321,7 +321,8 @@ Result<int> agent_exclude_command(Session& session) {
 
 Result<int> agent_include_command(Session& session) {
   const Machine machine = machine_of(session.options.arguments.front(), session.options);
-  auto reply = session.api.send({.method = "POST", .path = path_of(machine) + "/include", .body = "{}"});
+  auto reply =
+      session.api.send({.method = "POST", .path = path_of_machine(machine) + "/include", .body = "{}"});
   if (!reply) return explained(std::move(reply).error());
   if (show_document(session, reply->document.root())) return kOk;
   session.console.out.line(
@@ -331,7 +332,7 @@ Result<int> agent_include_command(Session& session) {
 
 Result<int> agent_forget_command(Session& session) {
   const Machine machine = machine_of(session.options.arguments.front(), session.options);
-  auto reply = session.api.send({.method = "DELETE", .path = path_of(machine)});
+  auto reply = session.api.send({.method = "DELETE", .path = path_of_machine(machine)});
   if (!reply) return explained(std::move(reply).error());
   session.console.out.line(terminal::printable(machine.app + "/" + machine.instance + " is forgotten."));
   return kOk;

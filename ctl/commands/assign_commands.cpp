@@ -73,7 +73,7 @@ Result<int> show_placed(Session& session, const Value& assignment, std::string_v
       session, {{.app = text_field(assignment, "app_id"), .selector = text_field(assignment, "selector")}});
 }
 
-Result<std::string> path_of(const std::string& id) {
+Result<std::string> path_of_assignment(const std::string& id) {
   const auto number = base::parse_integer(id);
   if (!number)
     return Error(ErrorCode::invalid,
@@ -113,7 +113,7 @@ Result<int> assign_create_command(Session& session) {
 }
 
 Result<int> assign_edit_command(Session& session) {
-  auto path = path_of(session.options.arguments.front());
+  auto path = path_of_assignment(session.options.arguments.front());
   if (!path) return std::move(path).error();
   auto terms = rollout_terms(session.options);
   if (!terms) return std::move(terms).error();
@@ -128,7 +128,7 @@ Result<int> assign_edit_command(Session& session) {
 }
 
 Result<int> assign_remove_command(Session& session) {
-  auto path = path_of(session.options.arguments.front());
+  auto path = path_of_assignment(session.options.arguments.front());
   if (!path) return std::move(path).error();
   auto current = session.api.send({.path = *path});
   if (!current) return std::move(current).error();

@@ -41,12 +41,12 @@ bool is_json(std::string_view file, std::string_view text) {
   return trimmed.starts_with('{') || trimmed.starts_with('[');
 }
 
-std::string path_of(std::string_view name) {
+std::string path_of_recipe(std::string_view name) {
   return "/recipes/" + path_part(name);
 }
 
 Result<std::int64_t> newest_revision(Session& session, const std::string& name) {
-  auto reply = session.api.send({.path = path_of(name)});
+  auto reply = session.api.send({.path = path_of_recipe(name)});
   if (!reply && reply.error().code() == ErrorCode::not_found)
     return Error(ErrorCode::not_found, reply.error().message() + "\n'opsctl recipe list' lists the recipes");
   if (!reply) return std::move(reply).error();
@@ -58,7 +58,7 @@ Result<std::int64_t> newest_revision(Session& session, const std::string& name) 
 
 // The text as it was uploaded.
 Result<std::string> read_revision(Session& session, const std::string& name, std::int64_t revision) {
-  auto reply = session.api.send({.path = path_of(name) + "/revisions/" + std::to_string(revision)});
+  auto reply = session.api.send({.path = path_of_recipe(name) + "/revisions/" + std::to_string(revision)});
   if (!reply) return std::move(reply).error();
   const Value& content = field(reply->document.root(), "content");
   return content.is_text() ? std::string(content.text()) : reply->document.text();
@@ -155,7 +155,7 @@ Result<int> recipe_push_command(Session& session) {
   if (!terms->empty()) parameters.emplace_back("rollout", *terms);
   auto reply =
       session.api.send({.method = "POST",
-                        .path = path_of(name) + "/revisions",
+                        .path = path_of_recipe(name) + "/revisions",
                         .parameters = std::move(parameters),
                         .body = *text,
                         .content_type = is_json(file, *text) ? "application/json" : "application/yaml",
@@ -182,7 +182,7 @@ Result<int> recipe_rollback_command(Session& session) {
   if (!terms) return std::move(terms).error();
   if (!terms->empty()) body.key("rollout").json(*terms);
   auto reply = session.api.send(
-      {.method = "POST", .path = path_of(name) + "/rollback", .body = body.end_object().take()});
+      {.method = "POST", .path = path_of_recipe(name) + "/rollback", .body = body.end_object().take()});
   if (!reply) return std::move(reply).error();
   return show_pushed(session, name, *reply);
 }
@@ -213,7 +213,7 @@ Result<int> recipe_list_command(Session& session) {
     return kOk;
   }
   auto reply = session.api.send(
-      {.path = path_of(session.options.arguments.front()),
+      {.path = path_of_recipe(session.options.arguments.front()),
        .parameters = {{"limit", std::to_string(std::min(session.options.limit.value_or(kMostRows),
                                                         kLargestRecipePage))}}});
   if (!reply) return std::move(reply).error();
@@ -254,7 +254,7 @@ Result<int> recipe_owner_command(Session& session) {
   const std::string& name = session.options.arguments.front();
   const std::string& owner = session.options.owner;
   if (owner.empty()) {
-    auto reply = session.api.send({.path = path_of(name), .parameters = {{"limit", "1"}}});
+    auto reply = session.api.send({.path = path_of_recipe(name), .parameters = {{"limit", "1"}}});
     if (!reply) return std::move(reply).error();
     const std::vector<base::Member> members{
         {.key = "name", .value = Value::string(name)},
@@ -271,8 +271,8 @@ Result<int> recipe_owner_command(Session& session) {
     body.null();
   else
     body.value(owner);
-  auto reply =
-      session.api.send({.method = "PUT", .path = path_of(name) + "/owner", .body = body.end_object().take()});
+  auto reply = session.api.send(
+      {.method = "PUT", .path = path_of_recipe(name) + "/owner", .body = body.end_object().take()});
   if (!reply) return std::move(reply).error();
   if (show_document(session, reply->document.root())) return kOk;
   const std::string scope = text_field(reply->document.root(), "owner");

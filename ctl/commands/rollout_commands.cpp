@@ -22,7 +22,7 @@ namespace {
 constexpr std::int64_t kRolloutPatience = 7LL * 24 * 3600;  // seconds: a rollout takes its time
 constexpr std::chrono::seconds kBetweenLooks{1};
 
-std::string path_of(std::string_view id) {
+std::string path_of_rollout(std::string_view id) {
   return "/rollouts/" + path_part(id);
 }
 
@@ -116,7 +116,7 @@ Result<int> follow_rollout(Session& session, const std::string& id, FollowedAs a
                    std::chrono::seconds(session.options.timeout.value_or(kRolloutPatience));
   std::string last;
   while (true) {
-    auto reply = session.api.send({.path = path_of(id), .parameters = {{"limit", "1"}}});
+    auto reply = session.api.send({.path = path_of_rollout(id), .parameters = {{"limit", "1"}}});
     if (!reply) return std::move(reply).error();
     const Value& rollout = reply->document.root();
     const std::string state = text_field(rollout, "state");
@@ -170,7 +170,7 @@ Result<void> add_rings(base::JsonText& body, const std::string& text) {
 
 Result<int> command(Session& session, std::string_view verb) {
   const std::string& id = session.options.arguments.front();
-  auto reply = session.api.send({.method = "POST", .path = path_of(id) + "/" + std::string(verb)});
+  auto reply = session.api.send({.method = "POST", .path = path_of_rollout(id) + "/" + std::string(verb)});
   if (!reply) return std::move(reply).error();
   if (!show_document(session, reply->document.root()))
     session.console.out.line(headline(reply->document.root()));
@@ -245,7 +245,7 @@ Result<int> rollout_list_command(Session& session) {
 Result<int> rollout_show_command(Session& session) {
   if (session.options.wait) return follow_rollout(session, session.options.arguments.front());
   // A page of the machines repeats what the rollout is.
-  auto listing = session.api.list(path_of(session.options.arguments.front()), {},
+  auto listing = session.api.list(path_of_rollout(session.options.arguments.front()), {},
                                   session.options.limit.value_or(kMostMachines));
   if (!listing) return std::move(listing).error();
   const Value& root = listing->pages.front().root();
@@ -295,8 +295,9 @@ Result<int> rollout_exclude_command(Session& session) {
   body.begin_object().key("instances").begin_list();
   for (const std::string& instance : std::span(session.options.arguments).subspan(1))
     body.value(instance);
-  auto reply = session.api.send(
-      {.method = "POST", .path = path_of(id) + "/exclude", .body = body.end_list().end_object().take()});
+  auto reply = session.api.send({.method = "POST",
+                                 .path = path_of_rollout(id) + "/exclude",
+                                 .body = body.end_list().end_object().take()});
   if (!reply) return std::move(reply).error();
   const Value& root = reply->document.root();
   if (show_document(session, root)) return kOk;

@@ -1,3 +1,4 @@
+// Compiled alone: its names are those of other tests.
 #include <sys/stat.h>
 #include <unistd.h>
 

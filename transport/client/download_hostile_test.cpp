@@ -1,5 +1,7 @@
 // Servers that cut off, never end, dawdle or send elsewhere: nothing is taken that is not whole, nothing is
 // waited for without end, nobody else is asked. For large files and for documents.
+//
+// Compiled alone: its names are those of other tests.
 #include <filesystem>
 
 #include <doctest/doctest.h>

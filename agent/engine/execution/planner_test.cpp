@@ -1,4 +1,6 @@
 // A plan sees what earlier states of the recipe would have done, and applying it does what it says.
+//
+// Compiled alone: its names are those of other tests.
 #include "agent/engine/execution/planner.hpp"
 
 #include <unistd.h>

@@ -1,4 +1,6 @@
 // A plan of the recipe and a run give a module the same Context.
+//
+// Compiled alone: its names are those of other tests.
 #include "agent/engine/execution/prepare.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,6 @@
 // What the engine makes of runs that were killed, readers that are gone, and other runs at the same time.
+//
+// Compiled alone: its names are those of other tests.
 #include <atomic>
 #include <fstream>
 #include <future>

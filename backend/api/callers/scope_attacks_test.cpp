@@ -1,4 +1,6 @@
 // Attacks of people who have a token with a scope, each as it was done, over HTTP.
+//
+// Compiled alone: its names are those of other tests.
 #include "backend/store/sqlite/sqlite_store.hpp"
 #include "tests/support/live_backend.hpp"
 #include "tests/support/operators.hpp"

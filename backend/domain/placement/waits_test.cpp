@@ -1,3 +1,4 @@
+// Compiled alone: its names are those of other tests.
 #include "backend/domain/placement/waits.hpp"
 
 #include <algorithm>

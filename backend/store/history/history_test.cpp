@@ -1,4 +1,6 @@
 // A database that was put back from a backup, as its agents show it.
+//
+// Compiled alone: its names are those of other tests.
 #include "backend/store/history/history.hpp"
 
 #include <filesystem>
