@@ -209,7 +209,8 @@ class Fetch {
 
  private:
   void check(int result, std::string_view what);
-  // Credentials are for the host that the address names, and so may be the permission to ask at all.
+  // Credentials are for the host that the address names, and so may be the permission to ask at all. libgit2
+  // follows to another path or port of the same host all the same.
   git_remote_redirect_t redirects() const {
     return request_.stay || !request_.password.empty() ? GIT_REMOTE_REDIRECT_NONE
                                                        : GIT_REMOTE_REDIRECT_INITIAL;

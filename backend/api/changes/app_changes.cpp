@@ -25,12 +25,12 @@ base::Result<std::vector<domain::InstanceKey>> machines_of(store::Store& store, 
 
 namespace {
 
-// null: none any more.
+// "": none any more.
 std::optional<protocol::ModuleSource> read_module(Fields& fields, const base::Value& given) {
   protocol::ModuleSource module;
-  if (given.is_null()) return module;
+  if (given.is_text() && given.text().empty()) return module;
   if (!given.is_object()) {
-    fields.complain("module", "must be null, or an object with 'repo' and 'tag'");
+    fields.complain("module", "must be an object with 'repo' and 'tag', or \"\" for none");
     return {};
   }
   Fields inner(given);

@@ -30,7 +30,7 @@ inline void add_app_rings(base::JsonText& json, const domain::App& app) {
   json.end_list();
 }
 
-// "module": where recipes of the app take modules from; null: they name that themselves.
+// "module": where recipes of the app take modules from; null: nowhere, unless they name that themselves.
 inline void add_app_module(base::JsonText& json, const domain::App& app) {
   json.key("module");
   if (app.module.repo.empty())
