@@ -24,7 +24,7 @@ using base::ErrorCode;
 using base::Result;
 using base::Value;
 
-enum class Type { text, number, revision };
+enum class Type { text, number, revision, module };
 
 struct Key {
   std::string_view name;
@@ -55,6 +55,7 @@ constexpr std::array kAppKeys{
     Key{"agent_version", "agent_version"},
     Key{"trust_self_reported", "trust_self_reported"},
     Key{"rings", "rings"},
+    Key{"module", "module", Type::module},
 };
 
 struct Kind {
@@ -230,6 +231,7 @@ class ItemFiles {
   void add_member(const File& file, const Key& key, const base::Member& member) {
     const std::string name = "'" + std::string(key.name) + "'";
     if (key.type == Type::revision && (member.value.is_null() || member.value.text() == "newest")) return;
+    if (key.type == Type::module) return add_module(file, member);
     if (key.type != Type::text) {
       const auto number = member.value.as_integer();
       if (!number)
@@ -242,6 +244,34 @@ class ItemFiles {
     if (!member.value.is_text() || member.value.text().empty())
       return say_at(file, member.value.offset(), name + " must be text that is not empty");
     json_.member(key.member, member.value.text());
+  }
+
+  // An object with what it says, or none.
+  void add_module(const File& file, const base::Member& member) {
+    static constexpr std::array<std::string_view, 2> kNames{"repo", "tag"};
+    if (member.value.is_null() || member.value.text() == "none") {
+      json_.member("module", "");
+      return;
+    }
+    if (!member.value.is_object())
+      return say_at(file, member.value.offset(), "'module' must be {repo: …, tag: …}, or none");
+    json_.key("module").begin_object();
+    for (const base::Member& part : member.value.members()) {
+      if (std::ranges::find(kNames, part.key) == kNames.end())
+        say_at(file, part.offset,
+               "'" + std::string(part.key) + "' is not known for 'module'" +
+                   base::did_you_mean(part.key, kNames));
+      else
+        json_.member(part.key, text_of_module(file, part));
+    }
+    json_.end_object();
+  }
+  std::string text_of_module(const File& file, const base::Member& part) {
+    base::Arena arena;
+    const auto text = part.value.as_line(arena);
+    if (!text || text->empty())
+      say_at(file, part.value.offset(), "'" + std::string(part.key) + "' must be text that is not empty");
+    return std::string(text.value_or(""));
   }
 
   void add_content(const File& file, const Value& item) {

@@ -96,6 +96,7 @@ struct Options : terminal::CommandLine {
   std::string agent_version;  // "none": not pinned
   std::string canary;
   std::string rings;
+  std::string module_repo, module_tag;
   std::optional<std::int64_t> canaries;
   std::optional<std::int64_t> may_fail;  // per cent
   bool at_once = false;                  // --now

@@ -209,6 +209,12 @@ class Fetch {
 
  private:
   void check(int result, std::string_view what);
+  // Credentials are for the host that the address names, and so may be the permission to ask at all. libgit2
+  // follows to another path or port of the same host all the same.
+  git_remote_redirect_t redirects() const {
+    return request_.stay || !request_.password.empty() ? GIT_REMOTE_REDIRECT_NONE
+                                                       : GIT_REMOTE_REDIRECT_INITIAL;
+  }
   void connect();
   bool resolve();
   void download();
@@ -260,9 +266,7 @@ void Fetch::connect() {
   git_remote_connect_options options = GIT_REMOTE_CONNECT_OPTIONS_INIT;
   options.callbacks = callbacks_;
   options.proxy_opts = proxy_;
-  // Credentials are for the host that the address names.
-  options.follow_redirects =
-      request_.password.empty() ? GIT_REMOTE_REDIRECT_INITIAL : GIT_REMOTE_REDIRECT_NONE;
+  options.follow_redirects = redirects();
   std::fputs("progress connecting\n", stderr);
   check(git_remote_connect_ext(remote, GIT_DIRECTION_FETCH, &options), "connecting");
 }
@@ -304,8 +308,7 @@ void Fetch::download() {
   options.callbacks = callbacks_;
   options.proxy_opts = proxy_;
   options.download_tags = GIT_REMOTE_DOWNLOAD_TAGS_NONE;
-  options.follow_redirects =
-      request_.password.empty() ? GIT_REMOTE_REDIRECT_INITIAL : GIT_REMOTE_REDIRECT_NONE;
+  options.follow_redirects = redirects();
 #if LIBGIT2_VER_MAJOR > 1 || LIBGIT2_VER_MINOR >= 7
   // One commit without its history. Before 1.7, and from a folder of this machine, all of it comes.
   if (!request_.url.starts_with("file:")) options.depth = 1;

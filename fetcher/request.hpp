@@ -17,6 +17,7 @@ struct Request {
   std::string url;
   std::string tag;
   bool allow_branch = false;  // without such a tag, a branch of this name will do
+  bool stay = false;          // do not follow where the server sends us first
   // https
   std::string ca_certificates;  // PEM; "": the system's
   std::string user, password;   // "": none
@@ -77,6 +78,7 @@ inline std::string to_text(const Request& request) {
   request_detail::each_number(
       request, [&](std::string_view name, std::uint64_t value) { add(name, std::to_string(value)); });
   add("allow_branch", request.allow_branch ? "1" : "0");
+  add("stay", request.stay ? "1" : "0");
   return text.append("end\n");
 }
 
@@ -107,9 +109,9 @@ inline bool parse_request(std::string_view text, Request& request) {
       known = true;
       fine = request_detail::read_number(value, place);
     });
-    if (name == "allow_branch") {
+    if (name == "allow_branch" || name == "stay") {
       known = true;
-      request.allow_branch = value == "1";
+      (name == "stay" ? request.stay : request.allow_branch) = value == "1";
     }
     if (!known || !fine) return false;
   }

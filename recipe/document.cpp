@@ -37,6 +37,14 @@ Syntax guess_syntax(std::string_view name, std::string_view text) {
                                                                                        : Syntax::yaml;
 }
 
+const base::Value* find_states(const base::Value& root) {
+  for (const std::string_view key : {"states", "state"})
+    if (const base::Value* states = root.find(key)) return states;
+  const base::Value* component = root.find("component");
+  const base::Value* init = component ? component->find("init") : nullptr;
+  return init ? init->find("state") : nullptr;
+}
+
 std::optional<base::SyntaxProblem> parse(Document& document) {
   auto parsed = document.syntax == Syntax::json ? base::parse_json(document.text, document.arena)
                                                 : parse_yaml(document.text, document.arena);

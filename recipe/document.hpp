@@ -54,6 +54,10 @@ Syntax guess_syntax(std::string_view name, std::string_view text);
 // Fills `document.root` from its text, within limits.
 std::optional<base::SyntaxProblem> parse(Document& document);
 
+// The list of states in a recipe that is an object; null when it has none. Also of the original's files:
+// {"component": {"init": {"state": [...]}}}
+const base::Value* find_states(const base::Value& root);
+
 // YAML text to Value. Scalars without quotes stay undecided (Value::Kind::plain). Anchors and merge keys are
 // understood.
 std::variant<base::Value, base::SyntaxProblem> parse_yaml(std::string_view text, base::Arena& arena,

@@ -123,18 +123,9 @@ class Loader {
       else
         problem("'recipe' must be a name", name->offset());
     }
-    const Value* states = root.find("states");
-    if (!states) states = root.find("state");
-    if (!states) states = find_scenario(root);
+    const Value* states = find_states(root);
     if (!states) return problem("the recipe has no list 'states'", root.offset());
     read_states(*states);
-  }
-
-  // The original's files: {"component": {"init": {"state": [...]}}}
-  static const Value* find_scenario(const Value& root) {
-    const Value* component = root.find("component");
-    const Value* init = component ? component->find("init") : nullptr;
-    return init ? init->find("state") : nullptr;
   }
 
   void read_version(const Value& root) {

@@ -4,7 +4,7 @@
 
 # A folder of its own: build/release goes on with the project's version, and a release never ships what was built for tests.
 readonly build=build/package
-readonly programs=(opsagent opsagent-launch opsctl opsbackend)
+readonly programs=(opsagent opsagent-fetch opsagent-launch opsctl opsbackend)
 architecture=$(dpkg --print-architecture)
 readonly architecture
 export LC_ALL=C TZ=UTC

@@ -14,6 +14,7 @@
 #include "backend/domain/limits/rate_limit.hpp"
 #include "backend/domain/limits/recipe_quota.hpp"
 #include "backend/fleet/fleet.hpp"
+#include "backend/repositories/repositories.hpp"
 #include "backend/rollouts/rollouts.hpp"
 #include "backend/store/threads/store_thread.hpp"
 #include "backend/telemetry/event_log.hpp"
@@ -50,6 +51,9 @@ struct Context {
   pki::Seal seal = {};  // of cursors that go to tokens with a scope
 
   std::function<Installation()> installation = {};  // as it is now
+
+  repositories::Repositories* repositories = nullptr;  // never null while calls are answered
+  std::string version = {};                            // of this backend, and of the agents beside it
 };
 
 }  // namespace backend::api

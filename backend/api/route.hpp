@@ -54,6 +54,7 @@ std::span<const Route> app_routes();
 std::span<const Route> instance_routes();
 std::span<const Route> recipe_routes();
 std::span<const Route> recipe_push_routes();
+std::span<const Route> module_routes();
 std::span<const Route> assignment_routes();
 std::span<const Route> apply_routes();
 std::span<const Route> request_routes();

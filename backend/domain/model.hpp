@@ -62,6 +62,9 @@ struct App {
   // Changes of recipes and assignments go to so many per cent of the machines that they reach, ring by ring;
   // empty: to all at once.
   std::vector<int> rings = {};
+  // The repository and tag that recipes of its machines take modules from, unless they name one themselves; no
+  // repository: none. Without a commit: a recipe has that from its push.
+  protocol::ModuleSource module = {};
 };
 // Of apps that are made from now on.
 inline constexpr int kChangeRings[] = {10, 50, 100};
@@ -175,6 +178,9 @@ struct NewRevision {
   std::string owner = {};   // the scope of whoever pushes it; the first one's is the recipe's (ownership.hpp)
   std::string author = {};  // the name of the token
   std::string message = {};  // what the author says about it
+  // What its modules come from, with the commit that it was checked with; no repository: it has none.
+  protocol::ModuleSource module = {};
+  std::string unchecked = {};  // why its modules were not looked at; "": they were
 };
 struct Revision {
   std::string name;
@@ -185,10 +191,12 @@ struct Revision {
   std::string content, states;  // only in find_revision()
   std::string author = {};      // "": it is from before authors were noted
   std::string message = {};
+  protocol::ModuleSource module = {};  // as of NewRevision
+  std::string unchecked = {};
 };
 struct PutRevision {
   Revision revision;
-  bool is_new = false;  // false: the newest one has this very content
+  bool is_new = false;  // false: the newest one has this very content, and the same modules
 };
 
 struct RecipeSummary {
@@ -226,6 +234,7 @@ struct Placement {
   std::optional<std::int64_t> round_delay_s;
   bool has_waits = false;
   std::string source;
+  protocol::ModuleSource module = {};  // of its recipes; no repository: they name none
 };
 
 // ---- reports

@@ -274,13 +274,16 @@ bool AgentConnection::tell_recipe(const PlacementContent& content, std::int64_t 
   told_placement_ = content.placement.key;
   // The rules let a recipe pass to every accepted agent; encoding is done once for all that are told the
   // same.
-  transport::Text& text = texts[std::to_string(content.placement.key) + "/" + std::to_string(version) + "/" +
-                                std::to_string(rules_.version()) + (only_version ? "v" : "")];
+  const protocol::ModuleSource& module = module_of(content);
+  transport::Text& text =
+      texts[std::to_string(content.placement.key) + "/" + std::to_string(version) + "/" +
+            std::to_string(rules_.version()) + (only_version ? "v" : "") + module.repo + " " + module.tag];
   if (!text) {
     protocol::RecipeMetadata recipe{.recipe_version = version,
                                     .digest = content.placement.digest,
                                     .kill_on_change = content.placement.kill_on_change,
                                     .round_delay_s = content.placement.round_delay_s};
+    if (!only_version && !module.repo.empty()) recipe.module = module;
     if (!only_version) recipe.states = protocol::Json{content.placement.states};
     text = transport::make_text(
         protocol::encode(protocol::BackendMessage{BackendBody(std::move(recipe))}, rules_.version()));
@@ -288,6 +291,12 @@ bool AgentConnection::tell_recipe(const PlacementContent& content, std::int64_t 
   send(text, "recipe");
   fleet_.metrics_.recipes_pushed.add();
   return true;
+}
+
+// Agents of version 1 expect a repository in every recipe, whether it uses any of it or not.
+const protocol::ModuleSource& AgentConnection::module_of(const PlacementContent& content) const {
+  const bool is_expected = content.placement.module.repo.empty() && rules_.version() < 2;
+  return is_expected ? app_module_ : content.placement.module;
 }
 
 // Agents may take what an answer does not list for done. So there is none about a version that we do not

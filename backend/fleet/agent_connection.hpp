@@ -62,6 +62,9 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   // There is another set of authorities: it is told of them, or sent away when its certificate is of none.
   void authorities_changed(std::chrono::milliseconds within);
 
+  // Its app has another module repository from now on.
+  void use_app_module(const protocol::ModuleSource& module) { app_module_ = module; }
+
   bool has_expired(domain::Millis now) const { return credential_ && credential_->not_after <= now; }
   void superseded() { perform(rules_.step(protocol::at_backend::Superseded{})); }
   // What still waits to be written is not for it any more.
@@ -112,6 +115,7 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   void welcome(const struct HandshakeDecision& decision, const protocol::Handshake& handshake);
   void take(domain::Report report);
   void note_history(const std::string& history);
+  const protocol::ModuleSource& module_of(const PlacementContent& content) const;
   void malformed(const base::Error& error);
   void announce_authorities(std::chrono::milliseconds within);
   void greet_with_authorities(const std::vector<std::string>& said);
@@ -141,6 +145,7 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   std::size_t frame_bytes_ = 0;          // of the message that is being handled
   std::size_t reports_bytes_ = 0;        // of reports_
   std::size_t waiting_bytes_ = 0;        // of all that is not stored yet
+  protocol::ModuleSource app_module_;    // of its app; no repository: none
   std::int64_t told_version_ = 0;        // of the recipe that the agent has, or has been sent
   std::int64_t asked_waits_ = 0;         // the version whose waits it has asked about; 0: it was answered
   domain::PlacementKey told_placement_ = 0;

@@ -284,6 +284,11 @@ void Fleet::forget(domain::InstanceKey instance) {
   tell_satisfied(waits_.remove_instance(instance, domain::now_millis()));
 }
 
+void Fleet::use_app_module(const std::string& app_id, const protocol::ModuleSource& module) {
+  for (const auto& connection : serving_)
+    if (connection->app_id() == app_id) connection->use_app_module(module);
+}
+
 void Fleet::use_authorities(SharedAuthorities authorities) {
   authorities_ = std::move(authorities);
   // So that the certificates of a whole fleet are not asked for at once.

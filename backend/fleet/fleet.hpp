@@ -64,6 +64,8 @@ class Fleet {
   // After the commit: tells those that are connected, and those whose waits have come true.
   void deliver(const Delivery& delivery);
   void forget(domain::InstanceKey instance);
+  // What agents of version 1 are told from now on with recipes that name no modules themselves.
+  void use_app_module(const std::string& app_id, const protocol::ModuleSource& module);
   // Closes its connection at once, if it has one. The store has been told before.
   void revoke(domain::InstanceKey instance, const std::string& reason);
   // Every so often: a connection does not outlive the certificate that it was opened or renewed with.

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "backend/domain/placement/module_source.hpp"
 #include "backend/domain/placement/placement.hpp"
 #include "backend/domain/placement/placement_rules.hpp"
 #include "base/sha256.hpp"
@@ -225,6 +226,26 @@ class Placer {
     return {};
   }
 
+  // A machine has the modules of one commit.
+  static Result<void> take_modules(const std::vector<domain::Revision>& revisions,
+                                   domain::Placement& placement) {
+    const domain::Revision* first = nullptr;
+    for (const domain::Revision& revision : revisions) {
+      if (revision.module.repo.empty()) continue;
+      if (!first) {
+        first = &revision;
+        placement.module = revision.module;
+      } else if (revision.module != first->module) {
+        return Error(ErrorCode::exists,
+                     "the recipes " + first->name + " and " + revision.name +
+                         " do not go together on one machine: their modules are those of " +
+                         domain::describe(first->module) + " and of " + domain::describe(revision.module) +
+                         "; change them together with 'opsctl apply'");
+      }
+    }
+    return {};
+  }
+
   Result<Choice> make(const std::vector<std::size_t>& rules, domain::Placement& placement) {
     std::vector<domain::Revision> revisions;
     for (const std::size_t i : rules) {
@@ -234,6 +255,7 @@ class Placer {
     }
     std::vector<std::string_view> texts;
     std::string names;
+    if (auto same = take_modules(revisions, placement); !same) return std::move(same).error();
     for (const domain::Revision& revision : revisions) {
       texts.push_back(revision.states);
       names += (names.empty() ? "" : ", ") + revision.name;
@@ -248,9 +270,12 @@ class Placer {
       return Error(ErrorCode::exists, "the recipes " + names +
                                           " do not go together on one machine: " + states.error().message());
     // Of all that the agent keeps, so that it is sent anew when any of that is another.
-    placement.digest =
-        base::sha256_hex(placement.states + (placement.kill_on_change ? "\nkill " : "\nfinish ") +
-                         (placement.round_delay_s ? std::to_string(*placement.round_delay_s) : "-"));
+    placement.digest = base::sha256_hex(
+        placement.states + (placement.kill_on_change ? "\nkill " : "\nfinish ") +
+        (placement.round_delay_s ? std::to_string(*placement.round_delay_s) : "-") +
+        (placement.module.repo.empty()
+             ? ""
+             : "\n" + placement.module.repo + "\n" + placement.module.tag + "\n" + placement.module.commit));
     placement.has_waits = !(*states)->waits.empty();
     auto key = store_.put_placement(placement);
     if (!key) return std::move(key).error();

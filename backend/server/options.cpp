@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "backend/server/module_options.hpp"
 #include "base/text.hpp"
 #include "terminal/completion.hpp"
 #include "terminal/option_store.hpp"
@@ -281,13 +282,23 @@ constexpr std::array kCommands{
                            "opsbackend completion fish > ~/.config/fish/completions/opsbackend.fish"},
 };
 
+std::vector<OptionRow> all_options() {
+  std::vector<OptionRow> all(kOptions.begin(), kOptions.end());
+  const auto modules = module_option_rows();
+  // Before where to log, and what is not configured.
+  const auto place = std::ranges::find(all, "log-file", &OptionRow::name);
+  all.insert(place, modules.begin(), modules.end());
+  return all;
+}
+
 }  // namespace
 
 const terminal::CommandTable& command_table() {
+  static const std::vector<OptionRow> kAll = all_options();
   static const terminal::CommandTable kTable{
       .program = "opsbackend",
       .default_config = kDefaultConfig,
-      .options = kOptions,
+      .options = kAll,
       .commands = kCommands,
       .help = {.about = "Usage: opsbackend [OPTION]…\n\n"
                         "The backend of OpsAgent: agents' websockets, recipes, results and the API, over one "

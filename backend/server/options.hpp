@@ -35,6 +35,21 @@ struct Options : terminal::CommandLine {
   std::int64_t recipe_revisions = 10'000;  // of one scope
   std::int64_t recipe_bytes = std::int64_t{256} << 20;
   std::string releases;  // folder that is served at /releases/; "": none
+  // Module repositories that recipes are checked with.
+  std::vector<std::string> module_repos;  // patterns: see backend/repositories/repository_list.hpp
+  bool module_refuse_others = false;
+  std::vector<std::string> module_wins;
+  std::string module_ca_file;
+  std::string module_known_hosts;
+  std::string module_ssh_key;
+  std::string module_credentials;
+  std::string module_keys;
+  std::string module_gpg_keyring;
+  std::string module_proxy;
+  std::vector<std::string> module_schemes;
+  std::vector<std::string> module_moving_tags;
+  std::int64_t module_fetch_timeout = 30;  // seconds
+  std::int64_t module_max_size = 64;       // MiB
   std::string log_file;
   terminal::LogLevel log_level = terminal::LogLevel::info;
 };

@@ -10,6 +10,7 @@
 #include "backend/api/route.hpp"
 #include "backend/api/routes/reads.hpp"
 #include "backend/domain/access/instants.hpp"
+#include "backend/server/module_options.hpp"
 #include "backend/server/version.hpp"
 #include "backend/store/history/housekeeping.hpp"
 #include "backend/store/sqlite/sqlite_store.hpp"
@@ -161,6 +162,12 @@ Result<std::unique_ptr<Server>> Server::open(transport::Loop& loop, const Option
       server->events_, server->metrics_, log, std::move(*token), server->keeper_.get()});
   server->context_->recipe_quota = {.revisions = static_cast<std::uint64_t>(options.recipe_revisions),
                                     .bytes = static_cast<std::uint64_t>(options.recipe_bytes)};
+  auto repositories = repository_settings(options, server->data_.path());
+  if (!repositories) return std::move(repositories).error();
+  server->repositories_ =
+      std::make_unique<repositories::Repositories>(loop, std::move(*repositories), server->metrics_, log);
+  server->context_->repositories = server->repositories_.get();
+  server->context_->version = version();
   server->context_->installation = [raw = server.get()] { return raw->installation(); };
 
   const auto serve_agent = [fleet = server->fleet_.get()](HttpRequest request,
@@ -250,6 +257,7 @@ transport::Task<> Server::drain() {
   is_stopping_ = true;
   stopping_.notify();
   rollouts_->stop();
+  repositories_->stop();
   auto agents = fleet_->drain(kDrainAgents);
   co_await std::move(agents);
   auto requests = http_->drained(kDrainRequests);

@@ -7,6 +7,7 @@
 
 #include "backend/api/context.hpp"
 #include "backend/fleet/fleet.hpp"
+#include "backend/repositories/repositories.hpp"
 #include "backend/rollouts/rollouts.hpp"
 #include "backend/server/data_folder.hpp"
 #include "backend/server/metrics_page.hpp"
@@ -69,6 +70,7 @@ class Server {
   std::unique_ptr<store::StoreThread> store_;
   std::unique_ptr<fleet::Fleet> fleet_;
   std::unique_ptr<rollouts::Rollouts> rollouts_;
+  std::unique_ptr<repositories::Repositories> repositories_;
   std::unique_ptr<api::Context> context_;
   ReleaseFiles releases_;
   std::unique_ptr<transport::HttpServer> http_;

@@ -37,6 +37,24 @@ std::string names_text(const Value& dependence, std::string_view member) {
   return names.size() < kMostNamed ? text : text + ", …";
 }
 
+// "module", as --module-repo and --module-tag say it; the one that is not given stays. Nothing without both.
+base::Result<void> add_module(const Options& options, const Value& app, base::JsonText& body) {
+  if (options.module_repo.empty() && options.module_tag.empty()) return {};
+  if (options.module_repo == "none") {
+    body.member("module", "");
+    return {};
+  }
+  const auto kept = [&](const std::string& given, std::string_view member) {
+    return given.empty() ? text_field(app, member) : given;
+  };
+  const std::string repo = kept(options.module_repo, "module.repo");
+  const std::string tag = kept(options.module_tag, "module.tag");
+  if (repo.empty() || tag.empty())
+    return base::Error(base::ErrorCode::invalid, "--module-repo and --module-tag go together");
+  body.key("module").begin_object().member("repo", repo).member("tag", tag).end_object();
+  return {};
+}
+
 }  // namespace
 
 base::Result<int> app_list_command(Session& session) {
@@ -82,6 +100,8 @@ base::Result<int> app_create_command(Session& session) {
     if (!rings) return std::move(rings).error();
     body.key("rings").json(*rings);
   }
+  if (auto added = add_module(session.options, existing ? existing->document.root() : Value(), body); !added)
+    return std::move(added).error();
   request.body = body.end_object().take();
   auto reply = session.api.send(request);
   if (!reply) return std::move(reply).error();
@@ -114,7 +134,11 @@ base::Result<int> app_show_command(Session& session) {
   session.console.out.line(terminal::printable(
       "App '" + text_field(root, "app_id") + "' reports " + text_field(root, "report") +
       "; what its machines say of themselves counts: " + text_field(root, "trust_self_reported") +
-      "; changes go out: " + pace_text(root) + "."));
+      "; changes go out: " + pace_text(root) + "." +
+      (text_field(root, "module.repo").empty()
+           ? ""
+           : " Its recipes use the modules of " + text_field(root, "module.repo") + " at " +
+                 text_field(root, "module.tag") + ".")));
   Table table({"WHAT", "RECIPE", "SELECTOR", ">NOW", ">IF OFF", "LOSES", "GAINS", "CLAIMED BY"});
   for (const Value& each : items_field(dependences, "items")) {
     table.add({{text_field(each, "kind") + " " + text_field(each, "assignment")},

@@ -36,6 +36,8 @@ base::Result<int> recipe_list_command(Session& session);
 base::Result<int> recipe_show_command(Session& session);
 base::Result<int> recipe_diff_command(Session& session);
 base::Result<int> recipe_owner_command(Session& session);
+base::Result<int> module_list_command(Session& session);
+base::Result<int> module_show_command(Session& session);
 base::Result<int> assign_list_command(Session& session);
 base::Result<int> assign_create_command(Session& session);
 base::Result<int> assign_edit_command(Session& session);

@@ -123,6 +123,12 @@ Result<int> show_pushed(Session& session, const std::string& name, const Reply& 
           "Recipe '" + terminal::printable(name) + "' " + revision + ": " + count_text(states, "state") +
           ", " + count_text(static_cast<std::size_t>(number_field(root, "affected")), "machine") +
           " affected.");
+    if (const std::string repo = text_field(root, "module.repo"); !repo.empty())
+      session.console.out.line(
+          "Modules: " + terminal::printable(repo + " at " + text_field(root, "module.tag")) +
+          (flag_field(root, "module.checked")
+               ? ", commit " + terminal::printable(text_field(root, "module.commit")) + "."
+               : ", not checked."));
     session.console.out.flush();
     show_rollouts(session, root);
   }
@@ -148,6 +154,7 @@ Result<int> recipe_push_command(Session& session) {
   auto text = read_recipe(file);
   if (!text) return std::move(text).error();
   Parameters parameters;
+  if (!session.options.app.empty()) parameters.emplace_back("app", session.options.app);
   if (!session.options.owner.empty()) parameters.emplace_back("owner", session.options.owner);
   if (!session.options.message.empty()) parameters.emplace_back("message", session.options.message);
   auto terms = rollout_terms(session.options);

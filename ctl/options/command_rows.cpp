@@ -51,17 +51,21 @@ constexpr std::array kMostCommands{
         .least = 1,
         .most = 1,
         .argument_kind = ValueKind::text,
-        .options = "report agent-version trust-self-reported rings",
+        .options = "report agent-version trust-self-reported rings module-repo module-tag",
         .summary = "make an app, or change what it reports, which version its agents have, and what it "
                    "relies on",
         .description =
             "Machines whose agent names an app that does not exist are told to try again later. What is not "
             "given stays as it is. --rings says how changes of its recipes and assignments go out to 50 "
-            "machines or more: 10,50,100 (a new app's), or now.",
+            "machines or more: 10,50,100 (a new app's), or now. --module-repo is for recipes that are pushed "
+            "from "
+            "then on: what machines run stays as it was checked.",
         .examples = "opsctl app create shop\n"
                     "opsctl app create shop --rings 5,25,100\n"
                     "opsctl app create shop --report changes\n"
                     "opsctl app create shop --agent-version 1.4.0\n"
+                    "opsctl app create shop --module-repo https://git.example.com/ops/modules.git "
+                    "--module-tag v1.4\n"
                     "opsctl app create shop --trust-self-reported off",
         .run = with_server<app_create_command>},
     CommandRow{.name = "app show",

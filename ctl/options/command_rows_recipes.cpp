@@ -23,7 +23,7 @@ constexpr std::array kRecipeCommands{
         .least = 1,
         .most = 2,
         .argument_kind = ValueKind::file,
-        .options = "message owner now rings canary canaries may-fail pause jitter silence wait timeout",
+        .options = "app message owner now rings canary canaries may-fail pause jitter silence wait timeout",
         .summary = "upload a new revision of a recipe",
         .description = "The backend checks the recipe as agents do and lists all problems with line "
                        "and column. Machines that "
@@ -35,7 +35,10 @@ constexpr std::array kRecipeCommands{
                        "be - for standard input, with a NAME. A recipe that belongs to another scope "
                        "than yours is pushed only with --owner, which says whose it is: all who have "
                        "that scope read what you push. Assignments that are pinned to an earlier "
-                       "revision do not get it; they are named.",
+                       "revision do not get it; they are named. States of modules are checked with the "
+                       "repository that the recipe names at its top (module: {repo, tag}), or else with that "
+                       "of its app: the one that follows it, or --app. The commit that it was checked with "
+                       "is what its machines get.",
         .examples = "opsctl recipe push web.yaml\n"
                     "opsctl recipe push web site/web.yaml --message 'more workers' --wait\n"
                     "opsctl recipe push web.yaml --rings 10,50,100 --canary zone=test --pause 15m --wait\n"
@@ -109,6 +112,26 @@ constexpr std::array kRecipeCommands{
                     "opsctl recipe owner web --owner role=web\n"
                     "opsctl recipe owner web --owner none",
         .run = with_server<recipe_owner_command>},
+    CommandRow{.name = "module list",
+               .options = "app recipe revision",
+               .summary = "the modules that an app's recipes, or a recipe, can use",
+               .description =
+                   "Of the module repository that the app has ('opsctl app create --module-repo'), or that a "
+                   "recipe was checked with. The backend reads it, as far as its configuration lets it.",
+               .examples = "opsctl module list --app shop\n"
+                           "opsctl module list --recipe web --revision 3",
+               .run = with_server<module_list_command>},
+    CommandRow{.name = "module show",
+               .arguments = "MODULE",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .options = "app recipe revision",
+               .summary = "one of them: its parameters and its page",
+               .description = "With -o json also as JSON Schema.",
+               .examples = "opsctl module show acme.motd --app shop\n"
+                           "opsctl module show acme.motd --recipe web -o json",
+               .run = with_server<module_show_command>},
     CommandRow{.name = "assign list",
                .options = "app limit",
                .summary = "which machines get which recipes",

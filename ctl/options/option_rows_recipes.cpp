@@ -34,10 +34,21 @@ Result<void> store_on_change(Options& options, std::string_view value) {
 constexpr std::int64_t kMonth = 30LL * 24 * 3600;
 
 constexpr std::array kRecipeOptions{
+    OptionRow{.name = "module-repo",
+              .kind = ValueKind::text,
+              .placeholder = "REPO",
+              .doc = "where recipes of the app take modules from, unless they name that themselves; none "
+                     "takes it back",
+              .store = store_text<&Options::module_repo>},
+    OptionRow{.name = "module-tag",
+              .kind = ValueKind::text,
+              .placeholder = "TAG",
+              .doc = "its tag",
+              .store = store_text<&Options::module_tag>},
     OptionRow{.name = "recipe",
               .kind = ValueKind::text,
               .placeholder = "NAME",
-              .doc = "assign this recipe instead",
+              .doc = "this recipe: assign it instead, or show what it uses",
               .store = store_text<&Options::recipe>},
     OptionRow{.name = "revision",
               .kind = ValueKind::text,

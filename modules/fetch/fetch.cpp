@@ -77,8 +77,14 @@ class Fetching {
       : settings_(settings), request_(request), interrupt_(interrupt), on_progress_(on_progress) {}
 
   Result<Fetched> run();
+  FetchTrouble trouble() const { return trouble_; }
 
  private:
+  // What is asked for, or was found, is refused everywhere.
+  Error refused(Error error) {
+    trouble_ = FetchTrouble::repository;
+    return error;
+  }
   Result<Fetched> what_is_there();
   Result<fetcher::Request> request_for_fetcher(const ModuleStore& store);
   Result<void> add_https(fetcher::Request& asked);
@@ -99,16 +105,17 @@ class Fetching {
   std::optional<Signers> signers_;
   std::optional<ModuleStore> store_;
   std::optional<TagRecords> records_;
+  FetchTrouble trouble_ = FetchTrouble::access;
 };
 
 Result<Fetched> Fetching::run() {
   auto address = parse_repository(request_.repository, settings_.schemes);
-  if (!address) return std::move(address).error();
+  if (!address) return refused(std::move(address).error());
   address_ = std::move(*address);
-  if (auto fine = check_tag_name(request_.tag); !fine) return std::move(fine).error();
+  if (auto fine = check_tag_name(request_.tag); !fine) return refused(std::move(fine).error());
   if (!request_.commit.empty() && !ObjectId::parse(request_.commit))
-    return Error(ErrorCode::invalid, "'" + base::quote_of(request_.commit) +
-                                         "' is not a commit: 40 hexadecimal digits, lower case");
+    return refused(Error(ErrorCode::invalid, "'" + base::quote_of(request_.commit) +
+                                                 "' is not a commit: 40 hexadecimal digits, lower case"));
   auto signers = Signers::load(settings_.keys_file, settings_.gpg_keyring);
   if (!signers) return std::move(signers).error();
   signers_ = std::move(*signers);
@@ -188,6 +195,7 @@ Result<fetcher::Request> Fetching::request_for_fetcher(const ModuleStore& store)
   asked.url = address_.text;
   asked.tag = request_.tag;
   asked.allow_branch = is_moving();
+  asked.stay = !settings_.follow_redirects;
   asked.most_bytes = settings_.most_bytes;
   asked.most_objects = kMostObjects;
   asked.largest_file = std::min(kLargestBlob, settings_.most_bytes);
@@ -225,8 +233,8 @@ Result<Fetched> Fetching::take(const Snapshot& snapshot, CheckoutWriter& writer,
       return Error(ErrorCode::internal, "the fetcher has not brought what was asked for");
     auto found = signers_->signer_of(snapshot, uid, interrupt_);
     if (!found)
-      return std::move(found).error().with_context("'" + request_.tag + "' (" + commit +
-                                                   ") is refused, because signatures are required");
+      return refused(std::move(found).error().with_context("'" + request_.tag + "' (" + commit +
+                                                           ") is refused, because signatures are required"));
     signer = std::move(*found);
   }
   if (!snapshot.is_present)
@@ -274,6 +282,7 @@ Result<Fetched> Fetching::ask() {
     return take(*snapshot, writer, *uid);
   }
   const auto& failure = std::get<FetchFailure>(outcome);
+  if (failure.is_of_repository) return refused(failure.error);
   if (!failure.is_unreachable) return failure.error;
   auto there = what_is_there();
   if (!there) return failure.error;
@@ -285,15 +294,26 @@ Result<Fetched> Fetching::ask() {
 
 Result<Fetched> fetch_module(const FetchSettings& settings, const FetchRequest& request,
                              base::Interrupt& interrupt,
-                             const std::function<void(const std::string&)>& on_progress) {
-  return Fetching(settings, request, interrupt, on_progress).run();
+                             const std::function<void(const std::string&)>& on_progress,
+                             FetchTrouble* trouble) {
+  Fetching fetching(settings, request, interrupt, on_progress);
+  auto fetched = fetching.run();
+  if (trouble) *trouble = fetching.trouble();
+  return fetched;
 }
 
 std::string fetcher_beside_us() {
   std::array<char, 4096> path{};
   const ssize_t length = ::readlink("/proc/self/exe", path.data(), path.size());
-  const std::string_view own(path.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
-  return std::string(own.substr(0, own.rfind('/') + 1)) + "opsagent-fetch";
+  const std::string own(path.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+  const std::size_t slash = own.rfind('/');
+  if (slash == std::string::npos) return "opsagent-fetch";
+  const std::string folder = own.substr(0, slash);
+  std::string beside = folder + "/opsagent-fetch";
+  if (::access(beside.c_str(), F_OK) == 0) return beside;
+  std::string packaged =
+      folder.substr(0, folder.rfind('/')) + "/libexec" + own.substr(slash) + "/opsagent-fetch";
+  return ::access(packaged.c_str(), F_OK) == 0 ? packaged : beside;
 }
 
 }  // namespace modules::fetch

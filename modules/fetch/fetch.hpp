@@ -32,6 +32,7 @@ struct FetchSettings {
   std::vector<std::string> moving_tags;  // may stand for another commit than before
   std::chrono::seconds timeout{300};
   std::uint64_t most_bytes = 256ULL << 20;
+  bool follow_redirects = true;  // where an https server sends us first; never with credentials
   transport::ProxySettings proxy;
 };
 
@@ -51,12 +52,21 @@ struct Fetched {
   std::string warning;  // why the server was not believed or not asked, and what is there is used; may be ""
 };
 
-// `on_progress`: lines for people, at most one a second, on the calling thread; may be empty.
+// Who could do something about a fetch that has failed.
+enum class FetchTrouble {
+  access,      // whoever runs us: the way to the repository, what the configuration says of it, the disk
+  repository,  // whoever asked for it, or owns it: what is asked for, or was found, is refused everywhere
+};
+
+// `on_progress`: lines for people, at most one a second, on the calling thread; may be empty. `trouble`: set
+// with an error.
 base::Result<Fetched> fetch_module(const FetchSettings& settings, const FetchRequest& request,
                                    base::Interrupt& interrupt,
-                                   const std::function<void(const std::string&)>& on_progress = {});
+                                   const std::function<void(const std::string&)>& on_progress = {},
+                                   FetchTrouble* trouble = nullptr);
 
-// opsagent-fetch, beside the program that runs.
+// opsagent-fetch: beside the program that runs, as in a release; or, where nothing is there, in
+// ../libexec/<name of the program>/, as in a Debian package.
 std::string fetcher_beside_us();
 
 }  // namespace modules::fetch

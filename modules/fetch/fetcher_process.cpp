@@ -78,7 +78,15 @@ class RunWatch final : public base::Interrupt {
   }
   int wait_fd() const override { return both_.get(); }
 
+  // What comes is not believed, or cannot be written.
+  void refuse(Error error) {
+    is_of_repository = error.code() != ErrorCode::io && error.code() != ErrorCode::no_space &&
+                       error.code() != ErrorCode::read_only && error.code() != ErrorCode::internal;
+    failure = std::move(error);
+  }
+
   std::optional<Error> failure;
+  bool is_of_repository = false;
 
  private:
   void look();
@@ -101,7 +109,7 @@ void RunWatch::look() {
         if (++files > kMostFiles || bytes > run_.folder_bytes) return too_much;
         return {};
       });
-  if (!walked && walked.error().code() == ErrorCode::limit) failure = too_much;
+  if (!walked && walked.error().code() == ErrorCode::limit) refuse(too_much);
 }
 
 // "progress …" and "error KIND …", as they come in pieces.
@@ -153,8 +161,9 @@ FetchFailure failure_of(const SaidLines& said, const base::Completed& done, cons
   if (said.kind == "credentials" || said.kind == "host-key" || said.kind == "certificate" ||
       said.kind == "confine")
     return {Error(ErrorCode::permission, said.text)};
-  if (said.kind == "not-found") return {Error(ErrorCode::not_found, said.text)};
-  if (said.kind == "limit") return {Error(ErrorCode::limit, said.text)};
+  if (said.kind == "not-found")
+    return {.error = Error(ErrorCode::not_found, said.text), .is_of_repository = true};
+  if (said.kind == "limit") return {.error = Error(ErrorCode::limit, said.text), .is_of_repository = true};
   if (said.kind == "killed")
     return {Error(ErrorCode::limit,
                   "the fetcher was ended by the kernel, most likely at one of its limits: " + said.text)};
@@ -198,7 +207,7 @@ std::variant<::modules::git::Snapshot, FetchFailure> run_fetcher(const FetcherRu
   command.on_output = [&](base::Stream stream, std::string_view bytes) {
     if (stream == base::Stream::err) return said.take(bytes);
     if (watch.failure) return;
-    if (auto taken = intake.take(bytes); !taken) watch.failure = std::move(taken).error();
+    if (auto taken = intake.take(bytes); !taken) watch.refuse(std::move(taken).error());
   };
   // As root, the kernel has ended what it started. The last id is that of our own supervisor.
   command.on_left_behind = [](const std::vector<pid_t>& left) {
@@ -207,7 +216,7 @@ std::variant<::modules::git::Snapshot, FetchFailure> run_fetcher(const FetcherRu
   };
   const auto done = base::run(command);
   if (!done) return FetchFailure{done.error().with_context("starting the fetcher")};
-  if (watch.failure) return FetchFailure{*watch.failure};
+  if (watch.failure) return FetchFailure{.error = *watch.failure, .is_of_repository = watch.is_of_repository};
   if (!done->ok()) return failure_of(said, *done, run);
   auto snapshot = intake.finish();
   if (!snapshot) return FetchFailure{std::move(snapshot).error()};

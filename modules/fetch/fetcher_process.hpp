@@ -33,7 +33,8 @@ struct FetcherRun {
 // How it went wrong, when it did.
 struct FetchFailure {
   base::Error error;
-  bool is_unreachable = false;  // nobody could be asked: what is there may be used
+  bool is_unreachable = false;    // nobody could be asked: what is there may be used
+  bool is_of_repository = false;  // what was found is refused: everybody who asks meets the same
 };
 
 // Runs it to its end; what it prints goes to the intake. Nothing of it runs on when this returns.

@@ -5,6 +5,7 @@
 #include "backend/api/changes.hpp"
 #include "backend/api/changes/change_terms.hpp"
 #include "backend/api/names.hpp"
+#include "backend/domain/placement/module_source.hpp"
 #include "backend/store/inventory/apps.hpp"
 
 namespace backend::api {
@@ -22,6 +23,33 @@ base::Result<std::vector<domain::InstanceKey>> machines_of(store::Store& store, 
   return all;
 }
 
+namespace {
+
+// "": none any more.
+std::optional<protocol::ModuleSource> read_module(Fields& fields, const base::Value& given) {
+  protocol::ModuleSource module;
+  if (given.is_text() && given.text().empty()) return module;
+  if (!given.is_object()) {
+    fields.complain("module", "must be an object with 'repo' and 'tag', or \"\" for none");
+    return {};
+  }
+  Fields inner(given);
+  module.repo = inner.text("repo");
+  module.tag = inner.text("tag");
+  for (const ProblemItem& item : inner.problem_items())
+    fields.complain("module." + item.field, item.message);
+  if (module.repo.empty() || module.tag.empty()) return {};
+  if (std::string wrong = domain::problem_of_source(module); !wrong.empty())
+    fields.complain("module", std::move(wrong));
+  return module;
+}
+
+std::string text_of_module(const protocol::ModuleSource& module) {
+  return module.repo.empty() ? "" : " module=" + module.repo + "@" + module.tag;
+}
+
+}  // namespace
+
 AppEdit read_app_edit(Fields& fields, std::string app_id) {
   AppEdit app{.app_id = std::move(app_id)};
   if (fields.value("report")) app.report = fields.one_of("report", "all changes", "");
@@ -37,6 +65,7 @@ AppEdit read_app_edit(Fields& fields, std::string app_id) {
     const bool is_at_once = rings->is_list() && rings->items().empty();
     app.rings = is_at_once ? std::vector<int>() : read_per_cent(fields, "rings", *rings);
   }
+  if (const base::Value* module = fields.value("module")) app.module = read_module(fields, *module);
   check_name(fields, "app_id", app.app_id);
   return app;
 }
@@ -51,8 +80,10 @@ base::Result<PutApp> put_app(store::Store& store, const AppEdit& wanted, const s
   app.agent_version = wanted.agent_version.value_or(app.agent_version);
   app.trust = wanted.trust.value_or(app.trust);
   app.rings = wanted.rings.value_or(app.rings);
+  app.module = wanted.module.value_or(app.module);
   const bool is_same = before && before->report == app.report && before->agent_version == app.agent_version &&
-                       before->trust == app.trust && before->rings == app.rings;
+                       before->trust == app.trust && before->rings == app.rings &&
+                       before->module == app.module;
   if (is_same && always == PutAlways::no) return PutApp{.app = std::move(app)};
   auto put = store::put_app(store, app, edit, domain::now_millis());
   if (!put) return std::move(put).error();
@@ -60,7 +91,7 @@ base::Result<PutApp> put_app(store::Store& store, const AppEdit& wanted, const s
                      "report=" + app.report +
                          (app.agent_version.empty() ? "" : " agent_version=" + app.agent_version) +
                          " trust_self_reported=" + std::string(domain::name_of(app.trust)) +
-                         " rings=" + domain::rings_text(app.rings));
+                         " rings=" + domain::rings_text(app.rings) + text_of_module(app.module));
   if (!noted) return std::move(noted).error();
   return PutApp{.app = std::move(*put),
                 .is_new = !before,

@@ -19,6 +19,7 @@ struct AppEdit {
   std::optional<std::string> report, agent_version;
   std::optional<domain::SelfTrust> trust;
   std::optional<std::vector<int>> rings = {};
+  std::optional<protocol::ModuleSource> module = {};  // no repository: none any more
 };
 
 // "rings": the percentages by which changes of the app go out; none: to all at once.
@@ -27,6 +28,15 @@ inline void add_app_rings(base::JsonText& json, const domain::App& app) {
   for (const int part : app.rings)
     json.value(part);
   json.end_list();
+}
+
+// "module": where recipes of the app take modules from; null: nowhere, unless they name that themselves.
+inline void add_app_module(base::JsonText& json, const domain::App& app) {
+  json.key("module");
+  if (app.module.repo.empty())
+    json.null();
+  else
+    json.begin_object().member("repo", app.module.repo).member("tag", app.module.tag).end_object();
 }
 
 // Complains about what is wrong.

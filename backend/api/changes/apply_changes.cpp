@@ -382,12 +382,14 @@ class Application {
         for (const std::string& part :
              {std::string("app"), each.app.app_id, std::to_string(each.app.edit), each.app.report,
               each.app.agent_version, std::string(domain::name_of(each.app.trust)),
-              domain::rings_text(each.app.rings)})
+              domain::rings_text(each.app.rings), each.app.module.repo, each.app.module.tag})
           shown.add(part);
     for (const AppliedRecipe& each : result_.recipes)
       if (each.change != Applied::unchanged)
-        for (const std::string& part : {std::string("recipe"), each.revision.name,
-                                        std::to_string(each.revision.revision), each.revision.digest})
+        for (const std::string& part :
+             {std::string("recipe"), each.revision.name, std::to_string(each.revision.revision),
+              each.revision.digest, each.revision.module.repo, each.revision.module.tag,
+              each.revision.module.commit})
           shown.add(part);
     for (const AppliedAssignment& each : result_.assignments)
       if (each.change != Applied::unchanged)

@@ -11,7 +11,7 @@
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
-#include "backend/domain/placement/recipe_check.hpp"
+#include "backend/api/routes/recipe_checks.hpp"
 #include "base/text.hpp"
 
 namespace backend::api {
@@ -175,18 +175,56 @@ Task<base::Result<void>> check_pushes(Context& context, const Call& call, ApplyR
   co_return base::Result<void>();
 }
 
+// What recipes take modules from that name nothing themselves: of the apps that they are, or are to be,
+// assigned in, as this call leaves them.
+base::Result<RecipeToCheck> find_all_modules(store::Store& store, const ApplyRequest& request,
+                                             const RecipeItem& item) {
+  const std::string& name = item.push.revision.name;
+  RecipeToCheck wanted{.content = item.push.revision.content};
+  // Of the assignments there are those that the caller may not see, too: only where modules come from is
+  // taken.
+  if (auto found = find_modules(store, {}, name, "", wanted); !found) return std::move(found).error();
+  std::vector<std::string> apps;
+  for (const AssignmentItem& each : request.assignments)
+    if (each.wanted.recipe == name) apps.push_back(each.wanted.app_id);
+  auto following = store.apps_that_follow(name);
+  if (!following) return std::move(following).error();
+  std::ranges::move(*following, std::back_inserter(apps));
+  std::vector<std::string> others;
+  std::vector<domain::ModuleSource> modules;
+  for (const std::string& app : apps) {
+    const auto edited = std::ranges::find_if(request.apps, [&](const AppItem& each) {
+      return each.wanted.app_id == app && each.wanted.module.has_value();
+    });
+    if (edited == request.apps.end())
+      others.push_back(app);
+    else if (!edited->wanted.module->repo.empty())
+      modules.push_back(*edited->wanted.module);
+  }
+  auto known = modules_of_apps(store, others);
+  if (!known) return std::move(known).error();
+  wanted.of_apps = std::move(*known);
+  for (domain::ModuleSource& each : modules)
+    if (std::ranges::find(wanted.of_apps, each) == wanted.of_apps.end())
+      wanted.of_apps.push_back(std::move(each));
+  return wanted;
+}
+
 // As agents check them.
 Task<base::Result<void>> check_contents(Context& context, const Call& call, ApplyRequest& request,
                                         std::vector<std::string>& warnings) {
   for (RecipeItem& item : request.recipes) {
     if (item.is_refused) continue;
     domain::NewRevision& revision = item.push.revision;
-    auto checking = context.store.work(call.caller.token_id,
-                                       [content = revision.content]() -> base::Result<domain::CheckedRecipe> {
-                                         return domain::check_recipe(content);
-                                       });
-    auto checked = co_await std::move(checking);
-    if (!checked) co_return std::move(checked).error();
+    auto finding = context.store.read(call.caller.token_id, [&request, &item](store::Store& store) {
+      return find_all_modules(store, request, item);
+    });
+    auto wanted = co_await std::move(finding);
+    if (!wanted) co_return std::move(wanted).error();
+    auto checking = check_content(context, call.caller.token_id, std::move(*wanted));
+    auto done = co_await std::move(checking);
+    if (!done) co_return std::move(done).error();
+    domain::CheckedRecipe* const checked = &done->recipe;
     const std::string where = item.content_source.empty() ? item.source : item.content_source;
     for (ProblemItem& wrong : items_of(checked->problems)) {
       // Lines count from where the content begins, not the file that it stands in.
@@ -205,6 +243,8 @@ Task<base::Result<void>> check_contents(Context& context, const Call& call, Appl
     revision.digest = std::move(checked->digest);
     revision.states = std::move(checked->states);
     revision.state_count = checked->state_count;
+    revision.module = std::move(done->module);
+    revision.unchecked = std::move(done->unchecked);
     revision.owner = call.caller.scope ? call.caller.scope->text() : "";
     revision.author = call.actor.name;
     item.push.why = "(set " + request.set + ")";
@@ -229,6 +269,7 @@ void add_recipes(base::JsonText& json, const ApplyResult& result,
     json.member("revision", each.revision.revision).member("states", each.revision.state_count);
     json.member("lines_added", counts[i].added).member("lines_removed", counts[i].removed);
     add_owner(json, each.owner);
+    add_module(json, each.revision.module, each.revision.unchecked);
     json.optional("source", each.source).end_object();
   }
   json.end_list();
@@ -269,6 +310,7 @@ HttpResponse applied_reply(const ApplyRequest& request, const ApplyResult& resul
     json.member("report", each.app.report).member("agent_version", each.app.agent_version);
     json.member("trust_self_reported", domain::name_of(each.app.trust));
     add_app_rings(json, each.app);
+    add_app_module(json, each.app);
     json.optional("source", each.source).end_object();
   }
   json.end_list();
@@ -341,7 +383,11 @@ Task<HttpResponse> apply(Context& context, const Call& call) {
     co_return problem(kPreconditionFailed,
                       "something has changed since it was shown, and nothing was applied: look again, then "
                       "try again");
-  if (!request->dry_run) context.fleet.deliver(applied->delivery);
+  if (!request->dry_run) {
+    context.fleet.deliver(applied->delivery);
+    for (const AppliedApp& each : applied->apps)
+      context.fleet.use_app_module(each.app.app_id, each.app.module);
+  }
   std::ranges::move(applied->warnings, std::back_inserter(warnings));
 
   const auto result = std::make_shared<const ApplyResult>(std::move(*applied));

@@ -1,6 +1,7 @@
 // Revisions of recipes as the API shows them.
 #pragma once
 
+#include "backend/api/routes/recipe_checks.hpp"
 #include "backend/domain/access/instants.hpp"
 #include "backend/domain/model.hpp"
 #include "base/values/json_text.hpp"
@@ -19,6 +20,7 @@ inline void begin_revision(base::JsonText& json, const domain::Revision& revisio
   domain::add_instant(json, "created", revision.created);
   json.member("states", revision.state_count).member("syntax", revision.syntax);
   add_author(json, is_own, revision.author, revision.message);
+  add_module(json, revision.module, revision.unchecked);
 }
 
 }  // namespace backend::api

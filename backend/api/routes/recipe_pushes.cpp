@@ -7,9 +7,9 @@
 #include "backend/api/context.hpp"
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
+#include "backend/api/routes/recipe_checks.hpp"
 #include "backend/api/routes/recipe_json.hpp"
 #include "backend/api/routes/visible_pages.hpp"
-#include "backend/domain/placement/recipe_check.hpp"
 #include "backend/store/inventory/recipes.hpp"
 
 namespace backend::api {
@@ -56,6 +56,8 @@ struct Upload {
   std::string why = {};                  // in the audit
   std::optional<std::int64_t> expected;  // the newest revision that the caller has seen
   rollouts::ChangeTerms terms = {};
+  std::string app = {};              // whose modules it uses, if it names none; "": of those that follow it
+  domain::ModuleSource pinned = {};  // of the revision that it goes back to
 };
 
 struct Uploaded {
@@ -86,22 +88,25 @@ base::Result<Uploaded> store_upload(store::Store& store, const Scope& scope, con
 Task<HttpResponse> upload(Context& context, const Call& call, Upload wanted) {
   const std::string maker = call.caller.scope ? call.caller.scope->text() : "";
   // Before the recipe is looked at, which takes longer than all of this.
-  auto asking =
-      context.store.read(call.caller.token_id,
-                         [wanted, maker, scope = call.caller.scope,
-                          quota = context.recipe_quota](store::Store& store) -> base::Result<void> {
-                           if (auto own = check_push(store, scope, wanted.name, wanted.confirmed_owner); !own)
-                             return std::move(own).error();
-                           return store::check_quota(store, wanted.name, maker, wanted.content.size(), quota);
-                         });
-  const auto allowed = co_await std::move(asking);
+  auto asking = context.store.read(
+      call.caller.token_id,
+      [wanted, maker, scope = call.caller.scope,
+       quota = context.recipe_quota](store::Store& store) -> base::Result<RecipeToCheck> {
+        if (auto own = check_push(store, scope, wanted.name, wanted.confirmed_owner); !own)
+          return std::move(own).error();
+        if (auto room = store::check_quota(store, wanted.name, maker, wanted.content.size(), quota); !room)
+          return std::move(room).error();
+        RecipeToCheck check{.content = wanted.content, .pinned = wanted.pinned};
+        if (auto found = find_modules(store, scope, wanted.name, wanted.app, check); !found)
+          return std::move(found).error();
+        return check;
+      });
+  auto allowed = co_await std::move(asking);
   if (!allowed) co_return problem_of(allowed.error());
-  auto checking = context.store.work(call.caller.token_id,
-                                     [content = wanted.content]() -> base::Result<domain::CheckedRecipe> {
-                                       return domain::check_recipe(content);
-                                     });
-  auto checked = co_await std::move(checking);
-  if (!checked) co_return problem_of(checked.error());
+  auto checking = check_content(context, call.caller.token_id, std::move(*allowed));
+  auto done = co_await std::move(checking);
+  if (!done) co_return problem_of(done.error());
+  domain::CheckedRecipe* const checked = &done->recipe;
   if (!checked->problems.empty())
     co_return problem(kUnprocessable,
                       "the recipe has " + std::to_string(checked->problems.size()) +
@@ -116,7 +121,9 @@ Task<HttpResponse> upload(Context& context, const Call& call, Upload wanted) {
                                .state_count = checked->state_count,
                                .owner = maker,
                                .author = call.actor.name,
-                               .message = wanted.message},
+                               .message = wanted.message,
+                               .module = done->module,
+                               .unchecked = done->unchecked},
                   .confirmed_owner = wanted.confirmed_owner,
                   .action = wanted.action,
                   .why = wanted.why};
@@ -160,9 +167,11 @@ Task<HttpResponse> push(Context& context, const Call& call) {
   Upload wanted{.name = call.captured[0],
                 .content = call.http.body,
                 .confirmed_owner = std::string(call.http.parameter("owner")),
-                .message = std::string(call.http.parameter("message"))};
+                .message = std::string(call.http.parameter("message")),
+                .app = std::string(call.http.parameter("app"))};
   Fields fields{base::Value()};
   check_name(fields, "name", wanted.name);
+  if (!wanted.app.empty()) check_name(fields, "app", wanted.app);
   check_message(fields, wanted.message);
   wanted.terms = terms_of_query(fields, call);
   if (auto refused = fields.problems()) co_return std::move(*refused);
@@ -238,6 +247,7 @@ Task<HttpResponse> roll_back(Context& context, const Call& call) {
   if (!earlier) co_return problem_of(earlier.error());
   const std::string number = std::to_string(earlier->revision.revision);
   wanted.content = std::move(earlier->revision.content);
+  wanted.pinned = earlier->revision.module;
   wanted.why = "back to revision " + number;
   wanted.expected = earlier->newest;
   if (wanted.message.empty()) wanted.message = wanted.why;
@@ -252,7 +262,7 @@ constexpr Route kRoutes[] = {
      .role = Role::operator_,
      .body = Body::recipe,
      .handler = push,
-     .queries = "owner message rollout"},
+     .queries = "app owner message rollout"},
     {.method = "POST",
      .pattern = "/recipes/{name}/rollback",
      .summary = "Make an earlier revision the newest; instances that follow the newest get it",

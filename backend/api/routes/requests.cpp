@@ -5,8 +5,8 @@
 #include "backend/api/fields.hpp"
 #include "backend/api/names.hpp"
 #include "backend/api/routes/reads.hpp"
+#include "backend/api/routes/recipe_checks.hpp"
 #include "backend/api/routes/targets.hpp"
-#include "backend/domain/placement/recipe_check.hpp"
 #include "base/token.hpp"
 #include "base/values/json.hpp"
 
@@ -89,8 +89,9 @@ PlanSource read_source(Fields& fields) {
 
 using Contents = std::unordered_map<domain::PlacementKey, protocol::RecipeMetadata>;
 
-protocol::RecipeMetadata plan_of(std::string states, std::string digest) {
+protocol::RecipeMetadata plan_of(std::string states, std::string digest, const domain::ModuleSource& module) {
   protocol::RecipeMetadata recipe;
+  if (!module.repo.empty()) recipe.module = module;
   recipe.states = protocol::Json{std::move(states)};
   recipe.digest = std::move(digest);
   recipe.plan_only = true;
@@ -103,14 +104,36 @@ base::Result<Contents> read_contents(store::Store& store, const std::vector<Targ
   for (const Target& target : targets) {
     if (contents.contains(target.placement)) continue;
     if (target.placement == 0) {
-      contents.emplace(0, plan_of("[]", ""));
+      contents.emplace(0, plan_of("[]", "", {}));
       continue;
     }
     auto placement = store.find_placement(target.placement);
     if (!placement) return std::move(placement).error();
-    contents.emplace(target.placement, plan_of(std::move(placement->states), std::move(placement->digest)));
+    contents.emplace(target.placement,
+                     plan_of(std::move(placement->states), std::move(placement->digest), placement->module));
   }
   return contents;
+}
+
+// With the modules of the app whose machines it is for, unless it names others.
+Task<base::Result<CheckedContent>> check_for_app(Context& context, const Call& call, std::string app_id,
+                                                 RecipeToCheck wanted) {
+  auto finding =
+      context.store.read(call.caller.token_id,
+                         [app_id = std::move(app_id), scope = call.caller.scope](
+                             store::Store& store) -> base::Result<std::vector<domain::ModuleSource>> {
+                           auto app = find_visible_app(store, scope, app_id);
+                           if (app) return modules_of_apps(store, {app_id});
+                           // Whoever it is asked of is looked for later, and is not there.
+                           if (app.error().code() == base::ErrorCode::not_found)
+                             return std::vector<domain::ModuleSource>();
+                           return std::move(app).error();
+                         });
+  auto modules = co_await std::move(finding);
+  if (!modules) co_return std::move(modules).error();
+  wanted.of_apps = std::move(*modules);
+  auto checking = check_content(context, call.caller.token_id, std::move(wanted));
+  co_return co_await std::move(checking);
 }
 
 Task<HttpResponse> plan(Context& context, const Call& call) {
@@ -125,15 +148,13 @@ Task<HttpResponse> plan(Context& context, const Call& call) {
 
   protocol::RecipeMetadata given;
   if (!source.content.empty()) {
-    auto checking = context.store.work(call.caller.token_id,
-                                       [content = source.content]() -> base::Result<domain::CheckedRecipe> {
-                                         return domain::check_recipe(content);
-                                       });
+    auto checking = check_for_app(context, call, app_id, {.content = source.content});
     auto checked = co_await std::move(checking);
     if (!checked) co_return problem_of(checked.error());
-    if (!checked->problems.empty())
-      co_return problem(kUnprocessable, "the recipe has problems", items_of(checked->problems));
-    given = plan_of(std::move(checked->states), std::move(checked->digest));
+    domain::CheckedRecipe& recipe = checked->recipe;
+    if (!recipe.problems.empty())
+      co_return problem(kUnprocessable, "the recipe has problems", items_of(recipe.problems));
+    given = plan_of(std::move(recipe.states), std::move(recipe.digest), checked->module);
   } else if (!source.name.empty()) {
     auto reading =
         context.store.read(call.caller.token_id, [source, scope = call.caller.scope](store::Store& store) {
@@ -145,7 +166,7 @@ Task<HttpResponse> plan(Context& context, const Call& call) {
     auto noting = note_read(context, call, revision->name, revision->revision, "plan");
     const auto noted = co_await std::move(noting);
     if (!noted) co_return problem_of(noted.error());
-    given = plan_of(std::move(revision->states), std::move(revision->digest));
+    given = plan_of(std::move(revision->states), std::move(revision->digest), revision->module);
   }
 
   auto finding = find_targets(context, call.caller, app_id, std::move(selector));
@@ -203,12 +224,11 @@ Task<HttpResponse> run(Context& context, const Call& call) {
   const seconds timeout = read_timeout(fields);
   check_name(fields, "run_id", run_id);
   if (auto refused = fields.problems()) co_return std::move(*refused);
-  auto checking = context.store.work(call.caller.token_id,
-                                     [text = base::to_json(*state)]() -> base::Result<domain::CheckedRecipe> {
-                                       return domain::check_single_state(text);
-                                     });
-  auto checked = co_await std::move(checking);
-  if (!checked) co_return problem_of(checked.error());
+  auto checking =
+      check_for_app(context, call, app_id, {.content = base::to_json(*state), .is_single_state = true});
+  auto looked = co_await std::move(checking);
+  if (!looked) co_return problem_of(looked.error());
+  domain::CheckedRecipe* const checked = &looked->recipe;
   if (!checked->problems.empty())
     co_return problem(kUnprocessable, "the state has problems", items_of(checked->problems));
 

@@ -2,10 +2,13 @@
 
 #include <utility>
 
+#include "backend/domain/placement/foreign_states.hpp"
 #include "backend/domain/placement/placement.hpp"
 #include "base/sha256.hpp"
+#include "base/text.hpp"
 #include "base/values/json.hpp"
 #include "builtins/builtins.hpp"
+#include "modules/module_type.hpp"
 #include "protocol/ids.hpp"
 
 namespace backend::domain {
@@ -101,10 +104,60 @@ CheckedRecipe refused(CheckedRecipe checked, std::string message) {
   return nothing;
 }
 
-}  // namespace
+// A module as far as its parameters go; nothing is run here.
+class CheckedType final : public ::modules::ModuleType {
+ public:
+  explicit CheckedType(const ::modules::Manifest& manifest) : ModuleType(manifest) {}
 
-CheckedRecipe check_recipe(std::string_view content) {
-  const states::Registry registry({states::native_states(), builtins::builtin_states()});
+  states::Plan make_plan(const states::ParamValues&, states::Context&) const override {
+    return states::Plan::fail("Internal error: this module is not run here");
+  }
+  states::Applied apply_plan(const states::ParamValues&, const states::Plan&,
+                             states::ApplyContext&) const override {
+    return states::Applied::failed("Internal error: this module is not run here");
+  }
+};
+
+// All that a recipe may name, with what that lives in.
+struct KnownStates {
+  std::vector<states::RegistryEntry> native;
+  std::vector<std::unique_ptr<CheckedType>> types;
+  std::vector<states::RegistryEntry> entries;  // of the modules
+  std::vector<std::string> problems;           // of the modules' names
+};
+
+KnownStates known_states(const RecipeModules* modules) {
+  KnownStates known;
+  const auto native = states::native_states();
+  if (!modules || !modules->set) {
+    known.native.assign(native.begin(), native.end());
+    return known;
+  }
+  known.native = ::modules::without_replaced(native, *modules->set, modules->winners, known.problems);
+  for (const ::modules::Module& module : modules->set->modules()) {
+    known.types.push_back(std::make_unique<CheckedType>(*module.manifest));
+    known.entries.push_back({.type = known.types.back().get(), .page = module.page});
+  }
+  return known;
+}
+
+void warn(CheckedRecipe& checked, std::string message) {
+  checked.warnings.push_back({.message = std::move(message), .state_id = "", .position = {}});
+}
+
+void warn_of_unchecked(const UncheckedTypes& unchecked, const std::string& why, CheckedRecipe& checked) {
+  if (unchecked.states() == 0) return;
+  warn(checked, std::to_string(unchecked.states()) + (unchecked.states() == 1 ? " state is" : " states are") +
+                    " not checked, and the agents will (" + base::join(checked.foreign, ", ") + "): " + why);
+}
+
+void warn_of_versions(const RecipeModules& modules, CheckedRecipe& checked) {
+  if (!modules.set || modules.agent_version.empty()) return;
+  if (auto refusal = modules.set->compat().refusal(modules.agent_version))
+    warn(checked, "agents of this release refuse the modules: " + *refusal);
+}
+
+CheckedRecipe load_checked(std::string_view content, const states::Registry& registry) {
   recipe::Loaded loaded = recipe::load_text("", std::string(content), registry);
   CheckedRecipe checked;
   checked.problems = std::move(loaded.problems);
@@ -132,7 +185,35 @@ CheckedRecipe check_recipe(std::string_view content) {
   return checked;
 }
 
-CheckedRecipe check_single_state(std::string_view state) {
+}  // namespace
+
+CheckedRecipe check_recipe(std::string_view content, const RecipeModules* modules) {
+  const KnownStates known = known_states(modules);
+  if (!known.problems.empty()) {
+    CheckedRecipe refused;
+    for (const std::string& problem : known.problems)
+      refused.problems.push_back({.message = problem, .state_id = "", .position = {}});
+    return refused;
+  }
+  const states::Registry registry({known.native, builtins::builtin_states(), known.entries});
+  if (!modules || modules->set) {
+    CheckedRecipe checked = load_checked(content, registry);
+    if (modules || !checked.problems.empty())
+      checked.foreign =
+          foreign_modules(content, states::Registry({states::native_states(), builtins::builtin_states()}));
+    if (modules && !checked.foreign.empty()) warn_of_versions(*modules, checked);
+    return checked;
+  }
+  const UncheckedTypes unchecked(content, registry);
+  CheckedRecipe checked = load_checked(
+      content, states::Registry({known.native, builtins::builtin_states(), unchecked.entries()}));
+  for (const states::RegistryEntry& each : unchecked.entries())
+    checked.foreign.emplace_back(each.type->name());
+  warn_of_unchecked(unchecked, modules->why, checked);
+  return checked;
+}
+
+CheckedRecipe check_single_state(std::string_view state, const RecipeModules* modules) {
   base::Arena arena;
   const auto read = base::parse_json(state, arena);
   const auto* value = std::get_if<Value>(&read);
@@ -141,7 +222,7 @@ CheckedRecipe check_single_state(std::string_view state) {
   std::string list = "[" + std::string(state) + "]";
   if (!has_id)
     list.insert(list.find('{') + 1, value->members().empty() ? "\"id\":\"run\"" : "\"id\":\"run\",");
-  CheckedRecipe checked = check_recipe(list);
+  CheckedRecipe checked = check_recipe(list, modules);
   if (!checked.problems.empty()) return checked;
   if (auto states = read_states(checked.states); states && !(*states)->waits.empty())
     return refused(std::move(checked), "meta.wait is a part of a recipe and cannot be run alone");

@@ -1,5 +1,5 @@
 // Steps of the schema: how large each revision of a recipe is; who has pushed it, and why; which assignments
-// `apply` has made.
+// `apply` has made; where modules come from.
 #include "backend/store/sqlite/schema/schema.hpp"
 
 namespace backend::store::sqlite {
@@ -24,6 +24,19 @@ constexpr std::string_view kAppliedSets = R"sql(
 ALTER TABLE assignments ADD COLUMN applied_set TEXT NOT NULL DEFAULT '';
 )sql";
 
+// No repository: ''. unchecked: why the modules were not looked at.
+constexpr std::string_view kModules = R"sql(
+ALTER TABLE apps ADD COLUMN module_repo TEXT NOT NULL DEFAULT '';
+ALTER TABLE apps ADD COLUMN module_tag TEXT NOT NULL DEFAULT '';
+ALTER TABLE revisions ADD COLUMN module_repo TEXT NOT NULL DEFAULT '';
+ALTER TABLE revisions ADD COLUMN module_tag TEXT NOT NULL DEFAULT '';
+ALTER TABLE revisions ADD COLUMN module_commit TEXT NOT NULL DEFAULT '';
+ALTER TABLE revisions ADD COLUMN unchecked TEXT NOT NULL DEFAULT '';
+ALTER TABLE placements ADD COLUMN module_repo TEXT NOT NULL DEFAULT '';
+ALTER TABLE placements ADD COLUMN module_tag TEXT NOT NULL DEFAULT '';
+ALTER TABLE placements ADD COLUMN module_commit TEXT NOT NULL DEFAULT '';
+)sql";
+
 }  // namespace
 
 SchemaStep recipe_size_step() {
@@ -36,6 +49,10 @@ SchemaStep recipe_author_step() {
 
 SchemaStep set_step() {
   return {.sql = kAppliedSets};
+}
+
+SchemaStep module_step() {
+  return {.sql = kModules};
 }
 
 }  // namespace backend::store::sqlite

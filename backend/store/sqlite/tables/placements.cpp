@@ -17,20 +17,23 @@ domain::Placement read_placement(const Query& row) {
   placement.kill_on_change = row.integer(3) != 0;
   if (row.integer(4) != kNoDelay) placement.round_delay_s = row.integer(4);
   placement.has_waits = row.integer(5) != 0;
+  placement.module = {.repo = row.text(6), .tag = row.text(7), .commit = row.text(8)};
   return placement;
 }
 
 const std::string kSelectPlacements =
-    "SELECT p.id, p.digest, p.states, p.kill_on_change, p.round_delay_s, p.has_waits FROM placements p ";
+    "SELECT p.id, p.digest, p.states, p.kill_on_change, p.round_delay_s, p.has_waits, p.module_repo, "
+    "p.module_tag, p.module_commit FROM placements p ";
 
 }  // namespace
 
 Result<domain::PlacementKey> SqliteStore::put_placement(const domain::Placement& placement) {
   const std::int64_t delay = placement.round_delay_s.value_or(kNoDelay);
   auto added = write(
-      "INSERT OR IGNORE INTO placements (digest, kill_on_change, round_delay_s, has_waits, states) VALUES "
-      "(?,?,?,?,?)",
-      placement.digest, placement.kill_on_change, delay, placement.has_waits, placement.states);
+      "INSERT OR IGNORE INTO placements (digest, kill_on_change, round_delay_s, has_waits, states, "
+      "module_repo, module_tag, module_commit) VALUES (?,?,?,?,?,?,?,?)",
+      placement.digest, placement.kill_on_change, delay, placement.has_waits, placement.states,
+      placement.module.repo, placement.module.tag, placement.module.commit);
   if (!added) return std::move(added).error();
   Query row(database_, "SELECT id FROM placements WHERE digest=? AND kill_on_change=? AND round_delay_s=?",
             placement.digest, placement.kill_on_change, delay);

@@ -19,6 +19,7 @@ domain::App read_app(const Query& row) {
                   .trust = domain::self_trust_of(row.view(5)).value_or(domain::SelfTrust::off)};
   for (const std::string_view part : base::split_words(row.view(6)))
     app.rings.push_back(static_cast<int>(base::parse_integer(part).value_or(0)));
+  app.module = {.repo = row.text(7), .tag = row.text(8), .commit = {}};
   return app;
 }
 
@@ -45,7 +46,8 @@ const std::string kSelectAssignments =
 
 // Without content and states, which may be megabytes.
 const std::string kSelectRevisions =
-    "SELECT name, revision, digest, syntax, state_count, created, author, message FROM revisions ";
+    "SELECT name, revision, digest, syntax, state_count, created, author, message, module_repo, module_tag, "
+    "module_commit, unchecked FROM revisions ";
 
 domain::Revision read_revision(const Query& row) {
   domain::Revision revision;
@@ -57,6 +59,8 @@ domain::Revision read_revision(const Query& row) {
   revision.created = row.integer(5);
   revision.author = row.view(6);
   revision.message = row.view(7);
+  revision.module = {.repo = row.text(8), .tag = row.text(9), .commit = row.text(10)};
+  revision.unchecked = row.view(11);
   return revision;
 }
 
@@ -69,11 +73,11 @@ std::string no_recipe(std::string_view name, std::optional<std::int64_t> revisio
 }  // namespace
 
 Result<domain::Page<domain::App>> SqliteStore::list_apps(const domain::PageRequest& page) {
-  Query rows(
-      database_,
-      "SELECT app_id, report, created, edit, agent_version, trust_self_reported, rings FROM apps WHERE "
-      "app_id>? ORDER BY app_id LIMIT ?",
-      page.after, page_size(page));
+  Query rows(database_,
+             "SELECT app_id, report, created, edit, agent_version, trust_self_reported, rings, module_repo, "
+             "module_tag FROM apps WHERE "
+             "app_id>? ORDER BY app_id LIMIT ?",
+             page.after, page_size(page));
   domain::Page<domain::App> found;
   if (auto done = for_each_row(rows, [&] { found.items.push_back(read_app(rows)); }); !done)
     return std::move(done).error();
@@ -83,7 +87,8 @@ Result<domain::Page<domain::App>> SqliteStore::list_apps(const domain::PageReque
 
 Result<domain::App> SqliteStore::find_app(std::string_view app_id) {
   Query row(database_,
-            "SELECT app_id, report, created, edit, agent_version, trust_self_reported, rings FROM apps WHERE "
+            "SELECT app_id, report, created, edit, agent_version, trust_self_reported, rings, module_repo, "
+            "module_tag FROM apps WHERE "
             "app_id=?",
             app_id);
   if (auto found = expect_row(row, "there is no app '" + std::string(app_id) + "'"); !found)
@@ -96,20 +101,23 @@ Result<void> SqliteStore::write_app(const domain::App& app, domain::Millis now) 
   for (const int part : app.rings)
     rings += (rings.empty() ? "" : " ") + std::to_string(part);
   return write(
-      "INSERT INTO apps (app_id, report, agent_version, trust_self_reported, rings, created, edit) VALUES "
-      "(?,?,?,?,?,?,1) ON CONFLICT DO UPDATE SET report=excluded.report, "
+      "INSERT INTO apps (app_id, report, agent_version, trust_self_reported, rings, module_repo, module_tag, "
+      "created, edit) VALUES (?,?,?,?,?,?,?,?,1) ON CONFLICT DO UPDATE SET report=excluded.report, "
       "agent_version=excluded.agent_version, trust_self_reported=excluded.trust_self_reported, "
-      "rings=excluded.rings, edit=edit+1",
-      app.app_id, app.report, app.agent_version, domain::name_of(app.trust), rings, now);
+      "rings=excluded.rings, module_repo=excluded.module_repo, module_tag=excluded.module_tag, edit=edit+1",
+      app.app_id, app.report, app.agent_version, domain::name_of(app.trust), rings, app.module.repo,
+      app.module.tag, now);
 }
 
 Result<void> SqliteStore::insert_revision(const domain::NewRevision& revision, std::int64_t number,
                                           domain::Millis now) {
   return write(
       "INSERT INTO revisions (name, revision, digest, syntax, state_count, created, content, states, bytes, "
-      "author, message) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+      "author, message, module_repo, module_tag, module_commit, unchecked) VALUES "
+      "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
       revision.name, number, revision.digest, revision.syntax, revision.state_count, now, revision.content,
-      revision.states, revision.content.size() + revision.states.size(), revision.author, revision.message);
+      revision.states, revision.content.size() + revision.states.size(), revision.author, revision.message,
+      revision.module.repo, revision.module.tag, revision.module.commit, revision.unchecked);
 }
 
 Result<domain::RecipeUse> SqliteStore::recipe_use(std::string_view owner) {
