@@ -4,9 +4,9 @@
 
 #include "base/output_text.hpp"
 #include "base/text.hpp"
-#include "states/debian/prerequisite.hpp"
 #include "states/linux_cronjob/cron_field.hpp"
 #include "states/linux_cronjob/crontab.hpp"
+#include "states/prerequisites/prerequisite.hpp"
 #include "states/state.hpp"
 
 namespace states::linux_cronjob {
@@ -33,7 +33,7 @@ constexpr auto kParams = param_table(
     param<&Params::month>("month", "1-12, or jan-dec").fallback("*"),
     param<&Params::day_of_week>("day-of-week", "0-7, or sun-sat; 0 and 7 are Sunday").fallback("*"));
 
-constexpr debian::Prerequisite kNeeded{"linux.cronjob", "crontab", "cron", "cronie"};
+constexpr prerequisites::Prerequisite kNeeded{"linux.cronjob", "crontab", {"cron"}, {"cronie"}};
 constexpr std::size_t kLargestCrontab = 1024 * 1024;  // cron itself takes less
 
 struct Steps {
@@ -114,7 +114,7 @@ base::Result<std::string> read_crontab(const std::string& user, Context& context
 }
 
 std::vector<Effect> Cronjob::touched(const Params& params) const {
-  std::vector<Effect> touched{{.kind = EffectKind::package, .name = std::string(kNeeded.debian_package)}};
+  std::vector<Effect> touched = prerequisites::possible_packages(kNeeded);
   for (const char* folder : {"/var/spool/cron/crontabs/", "/var/spool/cron/"})
     touched.push_back({.kind = EffectKind::file, .name = folder + std::string(params.user)});
   return touched;
@@ -183,12 +183,8 @@ PlanWith<Steps> Cronjob::plan(const Params& params, Context& context) const {
   }
   if (plan.changes.empty()) return plan;
 
-  auto package = debian::plan_program(context, kNeeded);
-  if (!package) return Plan::fail(package.error());
-  if (*package) {
-    plan.effects.push_back({.kind = EffectKind::package, .name = std::string(kNeeded.debian_package)});
-    plan.changes.insert(plan.changes.begin(), std::move(**package));
-  }
+  if (auto planned = prerequisites::plan_program(context, kNeeded, plan); !planned)
+    return Plan::fail(planned.error());
   plan.verdict = Verdict::change;
   steps.text = crontab.text();
   plan.effects.push_back(
@@ -198,7 +194,7 @@ PlanWith<Steps> Cronjob::plan(const Params& params, Context& context) const {
 }
 
 Applied Cronjob::apply(const Params&, const Plan&, const Steps& steps, ApplyContext& context) const {
-  auto installed = debian::ensure_program(context, kNeeded);
+  auto installed = prerequisites::ensure_program(context, kNeeded);
   if (!installed) return Applied::failed(installed.error());
   // What its user has added meanwhile must not be lost.
   const auto present = read_crontab(steps.user, context);
@@ -222,9 +218,7 @@ Applied Cronjob::apply(const Params&, const Plan&, const Steps& steps, ApplyCont
         "crontab refused the entry" + (context.sensitive ? std::string() : ": " + std::string(why)),
         std::move(output));
   }
-  std::string comment = installed->comment;
-  comment.append(comment.empty() ? "" : "\n\n").append(base::join(steps.comments, "\n\n"));
-  return Applied::done(std::move(comment), std::move(output));
+  return Applied::done(installed->before(base::join(steps.comments, "\n\n")), std::move(output));
 }
 
 constexpr Cronjob kType;
