@@ -151,10 +151,10 @@ TEST_CASE("what packages may bring is not known to be missing, where they put fi
   overlay.add("web", {{.kind = EffectKind::package, .name = "nginx"}});
   CHECK(overlay.may_appear("/etc/nginx/nginx.conf", false));
   CHECK(overlay.take_doubt()->state_id == "web");
-  CHECK(overlay.may_appear("/etc/default/nginx", true));  // its own name, in a folder that is there
-  CHECK(overlay.may_appear("/etc/other/file", false));    // a folder that a dependency may bring
-  CHECK(overlay.may_appear("/etc/plan.conf.d", true));       // as a package may call its own
-  CHECK(overlay.may_appear("/etc/ssh/sshd_config", true));   // in a folder of packages that are here
+  CHECK(overlay.may_appear("/etc/default/nginx", true));    // its own name, in a folder that is there
+  CHECK(overlay.may_appear("/etc/other/file", false));      // a folder that a dependency may bring
+  CHECK(overlay.may_appear("/etc/plan.conf.d", true));      // as a package may call its own
+  CHECK(overlay.may_appear("/etc/ssh/sshd_config", true));  // in a folder of packages that are here
   CHECK(overlay.may_appear("/etc/apt/apt.conf.d/50nginx", true));
   CHECK(overlay.may_appear("/etc/sysctl.d/20-nginx.conf", true));
   CHECK(overlay.take_doubt()->state_id == "web");
