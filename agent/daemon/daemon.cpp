@@ -75,12 +75,15 @@ class Daemon {
       auto live = runtime::DaemonState::open(settings_);
       if (!live) return std::move(live).error();
       live_ = std::move(*live);
+      if (!live_->background.can_be_ended()) return base::os_error(EMFILE, "cannot start");
       first = start_recipe();
       if (const auto delay = live_->settings.in_use().round_delay) worker.round_delay = *delay;
       worker.has_backend = true;
       worker.reports = live_->sink();
     }
-    worker_ = std::make_unique<engine::Worker>(std::move(worker), settings_.redactor);
+    auto started = engine::Worker::start(std::move(worker), settings_.redactor);
+    if (!started) return std::move(started).error();
+    worker_ = std::move(*started);
     port_ = std::make_unique<runtime::WorkerPort>(*worker_, loop_.get_executor());
     if (first.command) port_->send(std::move(*first.command));
     if (live_) {
