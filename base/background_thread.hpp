@@ -21,6 +21,9 @@ class BackgroundThread {
   BackgroundThread(const BackgroundThread&) = delete;
   BackgroundThread& operator=(const BackgroundThread&) = delete;
 
+  // False: there was no descriptor left, and what runs could not be interrupted.
+  bool can_be_ended() const { return jobs_.can_be_polled() && ending_.wait_fd() >= 0; }
+
   // False when too much is waiting already.
   bool submit(Job job) { return jobs_.try_push(std::move(job)); }
 

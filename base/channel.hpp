@@ -117,6 +117,8 @@ class Channel {
 
   // Readable while there is something to pop, or the channel is closed.
   int readable_fd() const { return fd_.get(); }
+  // False: the process had no descriptor left when this was made. Whoever polls would wait for ever.
+  bool can_be_polled() const { return static_cast<bool>(fd_); }
 
  private:
   bool has_room() const { return items_.size() < capacity_ && (!weigh_ || weight_ < most_weight_); }

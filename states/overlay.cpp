@@ -52,13 +52,21 @@ auto find_somewhere(const Entries& entries, std::string_view path) {
   return found;
 }
 
-// "nginx" of "nginx.service", "nginx@blue", "/etc/nginx/nginx.conf".
+// Whether a component that is named after a package may begin like this: "20-" of "20-nginx.conf".
+bool is_order_number(std::string_view start) {
+  const std::size_t digits = start.find_first_not_of("0123456789");
+  return digits != 0 && (digits == start.npos || (digits + 1 == start.size() && start.back() == '-'));
+}
+
+// "nginx" of "nginx.service", "nginx@blue", "/etc/nginx/nginx.conf", "50nginx".
 bool is_named_after(std::string_view thing, std::string_view package) {
   package = package.substr(0, package.find(':'));
   for (std::size_t at = thing.find(package); at != std::string_view::npos && !package.empty();
        at = thing.find(package, at + 1)) {
     const std::size_t end = at + package.size();
-    const bool begins = at == 0 || thing[at - 1] == '/';
+    const std::string_view before = thing.substr(0, at);
+    const std::string_view start = before.substr(before.rfind('/') + 1);
+    const bool begins = start.empty() || is_order_number(start);
     const bool ends = end == thing.size() || std::string_view("./@-").find(thing[end]) != thing.npos;
     if (begins && ends) return true;
   }
@@ -91,6 +99,53 @@ bool is_for_packages(std::string_view path) {
   return std::ranges::any_of(kTheirs, holds) && std::ranges::none_of(kOthers, holds);
 }
 
+// Folders in which many packages have something, each by its own name, and administrators have theirs.
+bool is_shared_by_packages(std::string_view folder) {
+  constexpr std::array kShared = std::to_array<std::string_view>({"/etc/apt/apt.conf.d",
+                                                                  "/etc/apt/auth.conf.d",
+                                                                  "/etc/apt/keyrings",
+                                                                  "/etc/apt/preferences.d",
+                                                                  "/etc/apt/sources.list.d",
+                                                                  "/etc/apt/trusted.gpg.d",
+                                                                  "/etc/cron.d",
+                                                                  "/etc/cron.daily",
+                                                                  "/etc/cron.hourly",
+                                                                  "/etc/cron.monthly",
+                                                                  "/etc/cron.weekly",
+                                                                  "/etc/default",
+                                                                  "/etc/init.d",
+                                                                  "/etc/logrotate.d",
+                                                                  "/etc/modprobe.d",
+                                                                  "/etc/modules-load.d",
+                                                                  "/etc/network/interfaces.d",
+                                                                  "/etc/pam.d",
+                                                                  "/etc/profile.d",
+                                                                  "/etc/rsyslog.d",
+                                                                  "/etc/security/limits.d",
+                                                                  "/etc/ssh/ssh_config.d",
+                                                                  "/etc/ssh/sshd_config.d",
+                                                                  "/etc/ssl/certs",
+                                                                  "/etc/ssl/private",
+                                                                  "/etc/sudoers.d",
+                                                                  "/etc/sysctl.d",
+                                                                  "/etc/systemd/network",
+                                                                  "/etc/systemd/system",
+                                                                  "/etc/sysusers.d",
+                                                                  "/etc/tmpfiles.d",
+                                                                  "/etc/udev/rules.d",
+                                                                  "/etc/update-motd.d",
+                                                                  "/lib/systemd/system",
+                                                                  "/opt",
+                                                                  "/usr/lib/systemd/system",
+                                                                  "/usr/share/keyrings",
+                                                                  "/var/cache",
+                                                                  "/var/lib",
+                                                                  "/var/log",
+                                                                  "/var/www"});
+  static_assert(std::ranges::is_sorted(kShared));
+  return std::ranges::binary_search(kShared, folder);
+}
+
 }  // namespace
 
 // Whether the path, or a folder that it is in, would be gone, or would be a new one with nothing in it.
@@ -106,7 +161,7 @@ bool Overlay::will_be_gone(std::string_view path) const {
 }
 
 void Overlay::add(const std::string& state_id, const std::vector<Effect>& effects) {
-  doubt_ = nullptr;
+  doubt_ = remark_ = nullptr;
   for (const Effect& effect : effects) {
     Entry entry{.effect = effect, .state_id = state_id};
     if (effect.kind == EffectKind::anything) {
@@ -215,10 +270,13 @@ const Overlay::Entry* Overlay::command_naming(std::string_view path) const {
 }
 
 bool Overlay::may_appear(std::string_view path, bool has_folder) {
-  if (!packages_ || !is_for_packages(path)) return false;
+  if (!packages_ || nothing_is_brought_ || !is_for_packages(path)) return false;
   if (entries_.contains(key_of(EffectKind::file, path)) || will_be_gone(path)) return false;  // it is known
   const Entry* named = package_named_in(path);
-  if (!named && has_folder) return false;
+  if (!named && has_folder && is_shared_by_packages(base::split_path(path).folder)) {
+    remark_ = &*packages_;
+    return false;
+  }
   doubtful(named ? *named : *packages_);
   return true;
 }

@@ -51,13 +51,19 @@ class Overlay final : public base::PlannedPaths {
   const Entry* command_naming(std::string_view path) const;
 
   Answer answer(std::string_view path, Use use) override;
-  // Packages bring files that cannot be told before. One that is missing is counted among them where packages
-  // put theirs, if it has the name of a package, or if the folder that it is in is missing, too.
+  // Packages bring files that cannot be told before. Where they put theirs, one that is missing is counted
+  // among them, but for those in folders that many packages share: there a file has the name of its package
+  // (Debian's policy for cron.d, default, init.d and their like). One by another name only leaves a remark.
   bool may_appear(std::string_view path, bool has_folder) override;
+  // To see what would become of a state if they brought nothing.
+  void assume_nothing_is_brought(bool on) { nothing_is_brought_ = on; }
 
   // Something that cannot be told yet was asked for since the last call: by whom it would be done. Null: all
   // answers were certain.
   const Entry* take_doubt() const { return std::exchange(doubt_, nullptr); }
+  // The remark: a path was taken for missing that a package might bring after all. Who finds nothing to do
+  // for that reason alone cannot be sure of it.
+  const Entry* take_remark() const { return std::exchange(remark_, nullptr); }
 
  private:
   using Entries = std::map<std::string, Entry, std::less<>>;  // by "<kind letter><name>"
@@ -70,7 +76,9 @@ class Overlay final : public base::PlannedPaths {
   std::optional<Entry> anything_;
   Entries named_in_commands_;  // by path
   std::optional<Entry> packages_;
-  mutable const Entry* doubt_ = nullptr;  // what was asked for, not what is planned
+  bool nothing_is_brought_ = false;
+  mutable const Entry* doubt_ = nullptr;   // what was asked for, not what is planned
+  mutable const Entry* remark_ = nullptr;  // the same
 };
 
 }  // namespace states

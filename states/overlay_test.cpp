@@ -151,12 +151,23 @@ TEST_CASE("what packages may bring is not known to be missing, where they put fi
   overlay.add("web", {{.kind = EffectKind::package, .name = "nginx"}});
   CHECK(overlay.may_appear("/etc/nginx/nginx.conf", false));
   CHECK(overlay.take_doubt()->state_id == "web");
-  CHECK(overlay.may_appear("/etc/default/nginx", true));  // its own name, in a folder that is there
-  CHECK(overlay.may_appear("/etc/other/file", false));    // a folder that a dependency may bring
-  overlay.take_doubt();
-  CHECK_FALSE(overlay.may_appear("/etc/cron.d/backup", true));
+  CHECK(overlay.may_appear("/etc/default/nginx", true));    // its own name, in a folder that is there
+  CHECK(overlay.may_appear("/etc/other/file", false));      // a folder that a dependency may bring
+  CHECK(overlay.may_appear("/etc/plan.conf.d", true));      // as a package may call its own
+  CHECK(overlay.may_appear("/etc/ssh/sshd_config", true));  // in a folder of packages that are here
+  CHECK(overlay.may_appear("/etc/apt/apt.conf.d/50nginx", true));
+  CHECK(overlay.may_appear("/etc/sysctl.d/20-nginx.conf", true));
+  CHECK(overlay.take_doubt()->state_id == "web");
+  CHECK_FALSE(overlay.take_remark());
+  // Folders that are shared have files named after their packages. Who must know for certain is told.
+  for (const char* path : {"/etc/cron.d/backup", "/etc/cron.d/mynginx", "/etc/systemd/system/app.service"}) {
+    CHECK_FALSE(overlay.may_appear(path, true));
+    CHECK_FALSE(overlay.take_doubt());
+    REQUIRE(overlay.take_remark());
+  }
   for (const char* path : {"/srv/nginx/conf", "/home/nginx/x", "/usr/local/nginx/x", "/var/lib/apt/nginx"})
     CHECK_FALSE(overlay.may_appear(path, false));
+  CHECK_FALSE(overlay.take_remark());
   // What a later state removes is gone.
   overlay.add("clean", {{.kind = EffectKind::directory, .name = "/etc/nginx", .present = false}});
   CHECK_FALSE(overlay.may_appear("/etc/nginx/nginx.conf", false));

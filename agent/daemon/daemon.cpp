@@ -77,6 +77,7 @@ class Daemon {
       auto live = runtime::DaemonState::open(settings_);
       if (!live) return std::move(live).error();
       live_ = std::move(*live);
+      if (!live_->background.can_be_ended()) return base::os_error(EMFILE, "cannot start");
       const auto round_delay = live_->settings.in_use().round_delay.value_or(settings_.round_delay);
       modules_ = std::make_unique<runtime::RecipeModules>(runtime::RecipeModules::Parts{
           .executor = loop_.get_executor(),
@@ -91,7 +92,9 @@ class Daemon {
       worker.has_backend = true;
       worker.reports = live_->sink();
     }
-    worker_ = std::make_unique<engine::Worker>(std::move(worker), settings_.redactor);
+    auto started = engine::Worker::start(std::move(worker), settings_.redactor);
+    if (!started) return std::move(started).error();
+    worker_ = std::move(*started);
     port_ = std::make_unique<runtime::WorkerPort>(*worker_, loop_.get_executor());
     if (first.command) port_->send(std::move(*first.command));
     if (live_) {

@@ -157,6 +157,7 @@ struct StateResult {
   std::chrono::microseconds cpu{};
   std::uint64_t max_rss_kb = 0;
   bool truncated = false;
+  std::vector<std::string> written = {};  // files that were to be written, for the worker itself
 };
 
 // Names the report of what was begun there: the same whichever run gets to report it.

@@ -5,6 +5,7 @@
 #include <pwd.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <functional>
@@ -34,46 +35,78 @@ Group group_from(const group& entry) {
   return found;
 }
 
+template <class Record>
+using Found = Result<std::optional<Record>>;
+
+// What the manual names besides 0 for "there is none". Sources that are not installed answer so, too.
+bool says_none(int error) {
+  return error == 0 || error == ENOENT || error == ESRCH || error == EBADF || error == EPERM;
+}
+
 // Calls one of the getXXX_r functions with a buffer that is large enough.
 template <class Record, class Entry, class Call>
-std::optional<Record> look_up(Call call, Record (*convert)(const Entry&)) {
+Found<Record> look_up(Call call, Record (*convert)(const Entry&)) {
   constexpr std::size_t kLargest = 4 * 1024 * 1024;  // groups with very many members
-  for (std::size_t size = 4096; size <= kLargest; size *= 4) {
+  constexpr int kMostInterruptions = 100;
+  int interruptions = 0;
+  for (std::size_t size = 4096; size <= kLargest;) {
     std::vector<char> buffer(size);
     Entry entry{};
     Entry* found = nullptr;
     const int error = call(&entry, buffer.data(), buffer.size(), &found);
-    if (error == ERANGE) continue;
-    return found ? std::optional<Record>(convert(*found)) : std::nullopt;
+    if (found) return std::optional<Record>(convert(*found));
+    if (error == EINTR && ++interruptions < kMostInterruptions) continue;
+    if (error != ERANGE && says_none(error)) return std::optional<Record>();
+    if (error != ERANGE) return os_error(error, "accounts cannot be looked up");
+    size *= 4;
   }
-  return std::nullopt;
+  return Error(ErrorCode::limit, "accounts cannot be looked up: an entry has more than 4 MiB");
 }
 
 using File = std::unique_ptr<FILE, int (*)(FILE*)>;
 
-// <root>/etc/passwd or group; null when it cannot be read. Another root may be somebody's who puts a pipe
-// there, or a file without an end.
-File open_accounts(const std::string& root, std::string_view path) {
+// <root>/etc/passwd or group; null when there is none. Another root may be somebody's who puts a pipe there,
+// or a file without an end: those count as none.
+Result<File> open_accounts(const std::string& root, std::string_view path) {
   constexpr off_t kLargest = 256 * 1024 * 1024;  // millions of accounts
+  errno = 0;
   UniqueFd fd = open_below(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  if (!fd && errno != 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
+    return os_error(errno, "accounts cannot be looked up in " + root + std::string(path));
   struct stat st {};
   if (!fd || ::fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > kLargest)
-    return {nullptr, std::fclose};
+    return File(nullptr, std::fclose);
   File file(::fdopen(fd.get(), "r"), std::fclose);
   if (file) [[maybe_unused]]
     const int given = fd.release();
   return file;
 }
 
-// The first entry of <root>/etc/passwd or group that `is_it`.
+// Every entry of <root>/etc/passwd or group, until `visit` says that it has what it wants.
+template <class Entry, class Visit>
+Result<void> for_each_entry(const std::string& root, std::string_view path, Entry* (*next)(FILE*),
+                            Visit visit) {
+  const auto file = open_accounts(root, path);
+  if (!file) return file.error();
+  if (!*file) return {};
+  while (const Entry* entry = next(file->get()))
+    if (visit(*entry)) return {};
+  if (std::ferror(file->get()) != 0)
+    return os_error(EIO, "accounts cannot be looked up in " + root + std::string(path));
+  return {};
+}
+
+// The first entry that `is_it`.
 template <class Record, class Entry>
-std::optional<Record> scan(const std::string& root, std::string_view path, Entry* (*next)(FILE*),
-                           Record (*convert)(const Entry&), const std::function<bool(const Entry&)>& is_it) {
-  const File file = open_accounts(root, path);
-  if (!file) return std::nullopt;
-  while (const Entry* entry = next(file.get()))
-    if (is_it(*entry)) return convert(*entry);
-  return std::nullopt;
+Found<Record> scan(const std::string& root, std::string_view path, Entry* (*next)(FILE*),
+                   Record (*convert)(const Entry&), const std::function<bool(const Entry&)>& is_it) {
+  std::optional<Record> found;
+  auto read = for_each_entry<Entry>(root, path, next, [&](const Entry& entry) {
+    if (is_it(entry)) found = convert(entry);
+    return found.has_value();
+  });
+  if (!read) return std::move(read).error();
+  return found;
 }
 
 // The largest id is reserved: chown takes it as "leave it".
@@ -86,58 +119,56 @@ std::optional<Id> parse_id(std::string_view text) {
 
 }  // namespace
 
-const User* Accounts::user(std::string_view name) {
-  auto found = users_.find(name);
-  if (found == users_.end()) {
-    const std::string key(name);
-    auto looked_up =
-        root_.empty()
-            ? look_up<User, passwd>([&](auto... rest) { return getpwnam_r(key.c_str(), rest...); }, user_from)
-            : scan<User, passwd>(root_, "/etc/passwd", fgetpwent, user_from,
-                                 [&](const passwd& entry) { return key == entry.pw_name; });
-    found = users_.emplace(key, std::move(looked_up)).first;
+template <class Key, class Record, class Find>
+const Record* Accounts::known(Known<Key, Record>& records, const Key& key, Find find) {
+  auto at = records.find(key);
+  if (at == records.end()) {
+    Found<Record> looked_up = find();
+    if (!looked_up) {
+      if (!problem_) problem_ = std::move(looked_up).error();
+      return nullptr;
+    }
+    at = records.emplace(key, std::move(*looked_up)).first;
   }
-  return found->second ? &*found->second : nullptr;
+  return at->second ? &*at->second : nullptr;
+}
+
+const User* Accounts::user(std::string_view name) {
+  const std::string key(name);
+  return known(users_, key, [&] {
+    return root_.empty() ? look_up<User, passwd>(
+                               [&](auto... rest) { return getpwnam_r(key.c_str(), rest...); }, user_from)
+                         : scan<User, passwd>(root_, "/etc/passwd", fgetpwent, user_from,
+                                              [&](const passwd& entry) { return key == entry.pw_name; });
+  });
 }
 
 const Group* Accounts::group(std::string_view name) {
-  auto found = groups_.find(name);
-  if (found == groups_.end()) {
-    const std::string key(name);
-    auto looked_up = root_.empty()
-                         ? look_up<Group, ::group>(
+  const std::string key(name);
+  return known(groups_, key, [&] {
+    return root_.empty() ? look_up<Group, ::group>(
                                [&](auto... rest) { return getgrnam_r(key.c_str(), rest...); }, group_from)
                          : scan<Group, ::group>(root_, "/etc/group", fgetgrent, group_from,
                                                 [&](const ::group& entry) { return key == entry.gr_name; });
-    found = groups_.emplace(key, std::move(looked_up)).first;
-  }
-  return found->second ? &*found->second : nullptr;
+  });
 }
 
 const User* Accounts::user_by_id(uid_t uid) {
-  auto found = users_by_id_.find(uid);
-  if (found == users_by_id_.end()) {
-    auto looked_up =
-        root_.empty()
-            ? look_up<User, passwd>([&](auto... rest) { return getpwuid_r(uid, rest...); }, user_from)
-            : scan<User, passwd>(root_, "/etc/passwd", fgetpwent, user_from,
-                                 [&](const passwd& entry) { return uid == entry.pw_uid; });
-    found = users_by_id_.emplace(uid, std::move(looked_up)).first;
-  }
-  return found->second ? &*found->second : nullptr;
+  return known(users_by_id_, uid, [&] {
+    return root_.empty()
+               ? look_up<User, passwd>([&](auto... rest) { return getpwuid_r(uid, rest...); }, user_from)
+               : scan<User, passwd>(root_, "/etc/passwd", fgetpwent, user_from,
+                                    [&](const passwd& entry) { return uid == entry.pw_uid; });
+  });
 }
 
 const Group* Accounts::group_by_id(gid_t gid) {
-  auto found = groups_by_id_.find(gid);
-  if (found == groups_by_id_.end()) {
-    auto looked_up =
-        root_.empty()
-            ? look_up<Group, ::group>([&](auto... rest) { return getgrgid_r(gid, rest...); }, group_from)
-            : scan<Group, ::group>(root_, "/etc/group", fgetgrent, group_from,
-                                   [&](const ::group& entry) { return gid == entry.gr_gid; });
-    found = groups_by_id_.emplace(gid, std::move(looked_up)).first;
-  }
-  return found->second ? &*found->second : nullptr;
+  return known(groups_by_id_, gid, [&] {
+    return root_.empty()
+               ? look_up<Group, ::group>([&](auto... rest) { return getgrgid_r(gid, rest...); }, group_from)
+               : scan<Group, ::group>(root_, "/etc/group", fgetgrent, group_from,
+                                      [&](const ::group& entry) { return gid == entry.gr_gid; });
+  });
 }
 
 std::optional<uid_t> Accounts::uid_of(std::string_view name_or_number) {
@@ -169,23 +200,25 @@ std::vector<Group> Accounts::groups_of(std::string_view user) {
   };
   // The files are the truth for what useradd and usermod change; NSS sources beside them cannot be changed by
   // us.
-  const File file = open_accounts(root_, "/etc/group");
-  while (const ::group* entry = file ? fgetgrent(file.get()) : nullptr) {
-    Group candidate = group_from(*entry);
+  auto read = for_each_entry<::group>(root_, "/etc/group", fgetgrent, [&](const ::group& entry) {
+    Group candidate = group_from(entry);
     if (is_member(candidate)) found.push_back(std::move(candidate));
-  }
+    return false;
+  });
+  if (!read && !problem_) problem_ = std::move(read).error();
   return found;
 }
 
 Identity Accounts::identity_of(const User& user) {
   Identity identity{user.uid, user.gid, {}};
+  // Says how many there are when there is no room for them; meanwhile there may be more.
+  constexpr int kMostTries = 10;
   int count = 32;
-  identity.groups.resize(static_cast<std::size_t>(count));
-  if (getgrouplist(user.name.c_str(), user.gid, identity.groups.data(), &count) < 0) {
+  for (int tries = 0; tries < kMostTries; ++tries) {
     identity.groups.resize(static_cast<std::size_t>(count));
-    getgrouplist(user.name.c_str(), user.gid, identity.groups.data(), &count);
+    if (getgrouplist(user.name.c_str(), user.gid, identity.groups.data(), &count) >= 0) break;
   }
-  identity.groups.resize(static_cast<std::size_t>(count));
+  identity.groups.resize(std::min(identity.groups.size(), static_cast<std::size_t>(count)));
   return identity;
 }
 

@@ -1,6 +1,8 @@
 // Users and groups, looked up once and remembered.
 //
-// Of the running system through NSS, of another root from its etc/passwd and etc/group. One thread.
+// Of the running system through NSS, of another root from its etc/passwd and etc/group. A look-up that fails
+// (a directory service that does not answer, no descriptor left) is not an account that is not there: it
+// answers nothing, is not remembered, and leaves a problem. One thread.
 #pragma once
 
 #include <sys/types.h>
@@ -9,9 +11,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/programs/process.hpp"
+#include "base/result.hpp"
 
 namespace base {
 
@@ -57,15 +61,22 @@ class Accounts {
   // After accounts have been changed.
   void forget();
 
+  // The first look-up since the last call that failed: what was answered "nothing" may be there.
+  std::optional<Error> take_problem() { return std::exchange(problem_, std::nullopt); }
+
  private:
   template <class Key, class Record>
   using Known = std::map<Key, std::optional<Record>, std::less<>>;
+  // The record of this key, looked up when it is not known.
+  template <class Key, class Record, class Find>
+  const Record* known(Known<Key, Record>& records, const Key& key, Find find);
 
   std::string root_;
   Known<std::string, User> users_;
   Known<std::string, Group> groups_;
   Known<uid_t, User> users_by_id_;
   Known<gid_t, Group> groups_by_id_;
+  std::optional<Error> problem_;
 };
 
 }  // namespace base

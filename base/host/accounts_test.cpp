@@ -1,16 +1,23 @@
 #include "base/host/accounts.hpp"
 
 #include <grp.h>
+#include <nss.h>
 #include <pwd.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
+
+#include "base/unique_fd.hpp"
 
 namespace base {
 
@@ -180,6 +187,50 @@ TEST_CASE("a group with very many members is read whole") {
   REQUIRE(accounts.group("many"));
   CHECK(accounts.group("many")->members.size() == 20'000);
   CHECK(accounts.groups_of("u7").size() == 2);
+}
+
+// No descriptor is left: nothing can be looked up.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    for (int fd = ::dup(0); fd >= 0; fd = ::dup(0))
+      taken_.emplace_back(fd);
+    if (errno != EMFILE) ::abort();
+  }
+
+ private:
+  std::vector<UniqueFd> taken_;
+};
+
+// A failure comes through where no other source answers after it, so this needs a process with one source
+// only.
+bool is_a_failure(Accounts& accounts, const char* there) {
+  {
+    const NoDescriptors none;
+    if (accounts.user(there) || accounts.group_by_id(4242)) return false;
+  }
+  const auto problem = accounts.take_problem();
+  return problem && problem->message().find("accounts cannot be looked up") != std::string::npos &&
+         accounts.user(there) && !accounts.user("opsagent-none") && !accounts.take_problem();
+}
+
+TEST_CASE("a look-up that fails is not an account that is missing, and is made again") {
+  OtherRoot other;
+  other.write("/etc/passwd", kPasswd);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit few{.rlim_cur = 256, .rlim_max = 256};
+    Accounts here;
+    Accounts there(other.path);
+    const bool is_ready = ::setrlimit(RLIMIT_NOFILE, &few) == 0 &&
+                          __nss_configure_lookup("passwd", "files") == 0 &&
+                          __nss_configure_lookup("group", "files") == 0;
+    ::_exit(!is_ready ? 3 : !is_a_failure(here, "daemon") ? 1 : !is_a_failure(there, "zoe") ? 2 : 0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
 }
 
 }  // namespace base

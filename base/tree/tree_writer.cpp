@@ -21,6 +21,8 @@ namespace base {
 
 namespace {
 
+constexpr std::size_t kLargestWrittenAgain = 256 * 1024 * 1024;
+
 Result<void> write_all(int fd, std::string_view content) {
   while (!content.empty()) {
     const ssize_t written = ::write(fd, content.data(), content.size());
@@ -290,6 +292,28 @@ Result<void> TreeWriter::remove(std::string_view path, const Seen& seen) {
   if (::unlinkat(*folder, name.c_str(), 0) != 0 && errno != ENOENT)
     return explained(os_error(errno, "cannot remove " + std::string(path)), path, Changing::name);
   return note_change(*folder, S_ISLNK(old.st_mode));
+}
+
+Result<void> TreeWriter::write_again(std::string_view path) {
+  const SplitPath parts = split_path(path);
+  const std::string context = "writing " + std::string(path) + " to disk again";
+  auto folder = tree_.folder(parts.folder);
+  if (!folder &&
+      (folder.error().code() == ErrorCode::not_found || folder.error().code() == ErrorCode::exists))
+    return {};
+  if (!folder) return std::move(folder).error().with_context(context);
+  const std::string name(parts.name);
+  struct stat st {};
+  if (::fstatat(*folder, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno == ENOENT ? Result<void>() : os_error(errno, context);
+  if (!S_ISREG(st.st_mode)) return note_change(*folder);
+  // A new file has new blocks: those of the old one may be lost, and what says where they are.
+  auto content = tree_.read(path, kLargestWrittenAgain);
+  if (!content) return std::move(content).error().with_context(context);
+  const Attributes same{.uid = st.st_uid, .gid = st.st_gid, .mode = st.st_mode & 07777};
+  auto written = put_file(path, Seen(st), *content, same);
+  if (written) return written;
+  return explained(std::move(written).error(), path, Changing::name).with_context(context);
 }
 
 Result<void> TreeWriter::remove_scratch(std::string_view scratch) {

@@ -60,6 +60,11 @@ class TreeWriter {
   // A folder and everything below it; stops at mount points with an error.
   Result<void> remove_tree(std::string_view path, const Seen& seen, Interrupt& interrupt);
 
+  // Replaces a regular file by another one with the same content, owner and mode: a failed sync, or a kill,
+  // has left it in doubt (base/files/write_again.hpp). Its content is on disk when it returns. Anything else
+  // there, or nothing: fine.
+  Result<void> write_again(std::string_view path);
+
   // Temporaries get another name from now on: random, so that nobody can be there before us.
   void renew_scratch();
   // Where write_file, make_folder and make_link have their temporary for this path until the next

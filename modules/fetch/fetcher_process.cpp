@@ -229,7 +229,7 @@ Result<std::uint32_t> free_user_id() {
   base::Accounts accounts;
   for (std::uint32_t uid = kFirstUid; uid <= kLastUid; ++uid)
     if (std::ranges::find(busy, uid) == busy.end() && accounts.user_by_id(uid) == nullptr &&
-        accounts.group_by_id(uid) == nullptr)
+        accounts.group_by_id(uid) == nullptr && !accounts.take_problem())
       return uid;
   return Error(ErrorCode::unsupported,
                "all user ids from 65520 to 65533 are in use: the fetcher needs one of its own");

@@ -87,6 +87,22 @@ TEST_SUITE("system") {
     CHECK_FALSE(fs::exists("/var/cache/apt/pkgcache.bin"));
   }
 
+  TEST_CASE("apt: a plan promises nothing where apt cannot read its sources") {
+    Machine machine;
+    machine.offer({{"t-app", "1.0"}});
+    shell("apt-get update -q; echo nonsense >/etc/apt/sources.list.d/t-broken.list");
+    const Plan plan = machine.plan_of(R"("t-app")");
+    machine.overlay().add("fix", {{.kind = states::EffectKind::file,
+                                   .name = "/etc/apt/sources.list.d/t-broken.list",
+                                   .present = false}});
+    const Plan mended = machine.plan_of(R"("t-app")");
+    shell("rm /etc/apt/sources.list.d/t-broken.list");
+    CHECK(plan.verdict == Verdict::fail);
+    CHECK(plan.message.find("t-broken.list") != std::string::npos);
+    CHECK(mended.verdict == Verdict::unknown);
+    CHECK(mended.depends_on == "fix");
+  }
+
   TEST_CASE("apt: latest is upgraded when something newer appears, installed is not") {
     Machine machine;
     machine.offer({{"t-app", "1.9"}});

@@ -52,6 +52,21 @@ struct Machine : StateHarness {
 
 }  // namespace
 
+TEST_CASE("linux.apt.package does not know what apt will find when an earlier state changes its sources") {
+  Machine machine;
+  machine.overlay().add("repo", {{.kind = EffectKind::file, .name = "/etc/apt/sources.list.d/ours.list"}});
+  CHECK(machine.plan_of(R"("tiny")").verdict == Verdict::kept);
+  for (const char* name : {R"("new")", R"([{"key": "tiny", "value": "removed"}])"}) {
+    const Plan plan = machine.plan_of(name);
+    CHECK(plan.verdict == Verdict::unknown);
+    CHECK(plan.depends_on == "repo");
+  }
+  CHECK(
+      machine.plan_of(R"("new")").message ==
+      "It depends on what apt finds by then: an earlier state changes /etc/apt/sources.list.d/ours.list. As "
+      "it is now: Install new");
+}
+
 TEST_CASE("linux.apt.package keeps packages that are as wanted") {
   Machine machine;
   for (const char* name :

@@ -112,16 +112,17 @@ bool has_latest(const Steps& steps) {
 }
 
 // The candidates of what would be installed, and of what must be the latest. Nothing when there are no lists
-// to tell; an error only if a "latest" depends on it.
+// to tell; an error if apt cannot be asked at all, as with a source that it cannot read: then it cannot do
+// anything either. (A release that apt does not know may be in lists that are still to be fetched.)
 Result<std::optional<debian::AptCandidates>> look_up(const Steps& steps, debian::AptCache& cache,
-                                                     Context& context) {
+                                                     bool names_release, Context& context) {
   const std::vector<std::string> names = names_to_look_up(steps.items);
   if (names.empty()) return std::optional(debian::AptCandidates());
   if (!has_lists(context.host)) return std::optional<debian::AptCandidates>();
   auto found = cache.candidates(names);
   if (found) return std::optional(std::move(*found));
-  // A release that apt does not know may be in lists that are still to be fetched.
-  if (has_latest(steps) && debian::lists_are_recent(context)) return std::move(found).error();
+  if (!names_release || (has_latest(steps) && debian::lists_are_recent(context)))
+    return std::move(found).error();
   return std::optional<debian::AptCandidates>();
 }
 
@@ -262,8 +263,11 @@ PlanWith<Steps> plan_packages(const Params& params, Context& context) {
     steps.items.push_back(std::get<Item>(std::move(judged)));
   }
   debian::AptCache cache(context, params.repo.value_or(""), debian::AptAccess::read_only);
-  auto candidates = look_up(steps, cache, context);
-  if (!candidates) return Plan::fail(candidates.error());
+  const Overlay::Entry* configurer = context.overlay.below("/etc/apt");
+  auto candidates = look_up(steps, cache, params.repo.has_value(), context);
+  if (!candidates)
+    return configurer ? Plan::unknown(configurer->state_id, candidates.error().message())
+                      : Plan::fail(candidates.error());
 
   Plan plan;
   const std::vector<std::string> unlisted = describe(steps, *candidates, plan);
@@ -282,6 +286,11 @@ PlanWith<Steps> plan_packages(const Params& params, Context& context) {
         context.overlay.provider(EffectKind::package, steps.items.front().entry.name);
     return earlier ? Plan::unknown(earlier->state_id, std::move(why)) : Plan::fail(std::move(why));
   }
+  // By other sources, pins or settings apt finds other versions, or nothing at all.
+  if (configurer)
+    return Plan::unknown(configurer->state_id,
+                         "It depends on what apt finds by then: an earlier state changes " +
+                             configurer->effect.name + ". As it is now: " + plan_message(steps, refresh));
   const bool installs = std::ranges::any_of(plan.effects, &Effect::present);
   if (installs)
     if (auto stop = check_debconf(params, context)) return std::move(*stop);

@@ -133,11 +133,14 @@ Item plan_create(const std::string& path, Planning& planning) {
   });
   const Params& params = planning.params;
   const mode_t mode = planning.given.mode.value_or(kNewFolderMode);
+  // Who may enter: everybody, or at least the owner. (Of a mode such as 0601 he may not.)
+  constexpr mode_t kEverybodyEnters = S_IXUSR | S_IXGRP | S_IXOTH;
+  const bool owner_may_enter = (mode & S_IXUSR) != 0;
   for (const std::string& folder : *missing)
     planning.plan.effects.push_back({.kind = EffectKind::directory,
                                      .name = folder,
-                                     .owner = std::string(params.user.value_or("")),
-                                     .is_open = (mode & S_IXOTH) != 0});
+                                     .owner = std::string(owner_may_enter ? params.user.value_or("") : ""),
+                                     .is_open = (mode & kEverybodyEnters) == kEverybodyEnters});
   const std::string owner =
       params.user || params.group
           ? std::string(params.user.value_or("root")) + ":" + std::string(params.group.value_or("root"))

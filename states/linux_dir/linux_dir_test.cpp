@@ -57,6 +57,23 @@ TEST_CASE("linux.dir creates directories with their parents, all with the given 
   CHECK(machine.mode("/d") == 02750);
 }
 
+TEST_CASE("linux.dir says whom a new directory lets in") {
+  StateHarness machine;
+  const auto effect = [&](const std::string& mode) {
+    const auto plan = machine.plan(kState, R"({"path": "/a", "user": "0", "mode": ")" + mode + R"("})");
+    REQUIRE(plan.effects.size() == 1);
+    return plan.effects[0];
+  };
+  CHECK(effect("0755").is_open);
+  CHECK_FALSE(effect("0700").is_open);
+  CHECK(effect("0700").owner == "0");
+  // Nobody, or everybody but its owner.
+  for (const char* closed : {"0600", "0601", "0611"}) {
+    CHECK_FALSE(effect(closed).is_open);
+    CHECK(effect(closed).owner.empty());
+  }
+}
+
 TEST_CASE("linux.dir makes a directory that another of its paths needs only once") {
   StateHarness machine;
   for (const char* parameter : {R"({"path": ["/a/b", "/a", "/a/"]})", R"({"path": ["/x", "/x/y", "/x/z"]})"})

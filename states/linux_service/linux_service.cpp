@@ -325,7 +325,11 @@ PlanWith<Steps> Service::plan(const Params& params, Context& context) const {
   Plan& plan = planning.plan;
   Steps& steps = planning.steps;
   const std::string problems = base::join(steps.problems, "; ");
-  if (planning.pending && steps.problems.empty()) return *std::move(planning.pending);
+  // What is done for the others before the state fails is not known either.
+  if (planning.pending) {
+    if (!problems.empty()) planning.pending->message.insert(0, problems + "; ");
+    return *std::move(planning.pending);
+  }
   if (plan.verdict != Verdict::change)
     return problems.empty() ? Plan::kept(base::join(steps.kept, "; ")) : Plan::fail(problems);
   if (!problems.empty()) plan.message += "; " + problems;

@@ -139,6 +139,19 @@ TEST_CASE("linux.service fails for a missing service that no earlier state can b
   CHECK(machine.plan(kState, R"({"name": "web"})").verdict == Verdict::fail);
 }
 
+TEST_CASE("linux.service does not know what it will do when it knows so of one of its services only") {
+  StateHarness machine;
+  machine.overlay().add("earlier", {{.kind = EffectKind::file, .name = "/etc/init.d/web"}});
+  for (const char* name : {R"({"name": ["web", "none"]})", R"({"name": ["none", "web"]})"}) {
+    const auto plan = machine.plan(kState, name);
+    CHECK(plan.verdict == Verdict::unknown);
+    CHECK(plan.depends_on == "earlier");
+    CHECK(plan.message ==
+          "Service none does not exist on this host; Service web does not exist on this host; an earlier "
+          "state may change that");
+  }
+}
+
 TEST_CASE("linux.service plans without writing anything") {
   StateHarness machine;
   machine.watch_triggered = true;

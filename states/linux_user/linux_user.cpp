@@ -210,6 +210,10 @@ PlanWith<Steps> plan_new(const Params& params, const WantedGroups& groups,
   const std::string home = *home_path(params);
   auto place = look_at_home(home, context);
   if (!place) return Plan::fail(place.error());
+  // useradd takes it for missing and cannot make it.
+  if (place->exists && !place->is_folder)
+    if (const auto end = context.tree.follow(home); !end && end.error().code() == base::ErrorCode::not_found)
+      return Plan::fail("User " + name + " cannot be created: " + home + " is a symlink that leads nowhere");
   Steps steps{.argv = {"useradd", "--create-home", "--home-dir=" + home}, .is_new = true, .home = home};
   steps.folders = place->missing_parents;
   steps.own_home = place->is_folder && !is_system_folder(home);

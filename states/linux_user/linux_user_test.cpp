@@ -88,6 +88,19 @@ TEST_CASE("linux.user plans a new account with its home, and tells later states 
   CHECK_FALSE(fs::exists("/opsagent-none"));
 }
 
+TEST_CASE("linux.user does not promise an account whose home is a link that leads nowhere") {
+  StateHarness machine{StateHarness::RunningSystem{}};
+  std::string folder = (fs::temp_directory_path() / "opsagent-user-XXXXXX").string();
+  REQUIRE(::mkdtemp(folder.data()));
+  const fs::path link = folder + "/link";
+  fs::create_symlink("nowhere", link);
+  const auto plan = machine.plan(kState, user("opsagent-none", R"("home": ")" + link.string() + R"(")"));
+  fs::remove_all(folder);
+  CHECK(plan.verdict == Verdict::fail);
+  CHECK(plan.message ==
+        "User opsagent-none cannot be created: " + link.string() + " is a symlink that leads nowhere");
+}
+
 TEST_CASE("linux.user tells later states of the folders that it makes on the way to another home") {
   StateHarness machine{StateHarness::RunningSystem{}};
   const auto plan = machine.plan(kState, user("root", R"("home": "/opsagent-none/homes/root")"));

@@ -232,8 +232,14 @@ void RandomMachine::disturb(Dice& dice) {
 
 std::string RandomMachine::listing() const {
   std::string text;
+  for (const char* place : {names::kPlace, "/home", "/made", "/opt", "/etc/plan-conf.d"})
+    list(at(place), text);
+  return text;
+}
+
+void RandomMachine::list(const std::string& folder, std::string& text) const {
   std::error_code ignored;
-  for (fs::recursive_directory_iterator at_entry(at("/srv/t"), ignored), end; at_entry != end;
+  for (fs::recursive_directory_iterator at_entry(folder, ignored), end; at_entry != end;
        at_entry.increment(ignored)) {
     struct stat st {};
     if (::lstat(at_entry->path().c_str(), &st) != 0) continue;
@@ -245,7 +251,6 @@ std::string RandomMachine::listing() const {
     if (S_ISREG(st.st_mode)) text += " = " + read_text(at_entry->path());
     if (!text.ends_with('\n')) text += "\n";
   }
-  return text;
 }
 
 }  // namespace tests

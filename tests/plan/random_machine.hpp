@@ -59,6 +59,7 @@ class RandomMachine {
 
  private:
   std::string at(const std::string& path) const { return root_ + path; }
+  void list(const std::string& folder, std::string& text) const;
   void put_something(const std::string& path, char kind, Dice& dice);
   void keep_accounts();
   void make_repository();

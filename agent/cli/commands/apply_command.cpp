@@ -70,13 +70,18 @@ int apply_command(const Options& options, terminal::Console& console) {
     return kFailure;
   }
 
-  engine::Worker worker({.host = std::move(*host),
-                         .state_dir = options.state_dir,
-                         .journal_name = "apply",
-                         .wants_diffs = options.json || options.verbose,
-                         .expected_plans = std::move(target->expected_plans),
-                         .plan_salt = std::move(target->plan_salt)},
-                        console.redactor);
+  auto started = engine::Worker::start({.host = std::move(*host),
+                                        .state_dir = options.state_dir,
+                                        .journal_name = "apply",
+                                        .wants_diffs = options.json || options.verbose,
+                                        .expected_plans = std::move(target->expected_plans),
+                                        .plan_salt = std::move(target->plan_salt)},
+                                       console.redactor);
+  if (!started) {
+    console.complain(started.error().message());
+    return kFailure;
+  }
+  engine::Worker& worker = **started;
   // All at once: the worker must not have finished the recipe before it hears that it should stop then.
   std::vector<engine::Command> commands;
   commands.push_back(

@@ -288,9 +288,11 @@ void Executor::apply(Attempt& attempt, const states::Plan& plan) {
                        .module = result.module,
                        .plan = mark,
                        .changes = std::move(result.changes),
-                       .scratch = new_scratch(plan, parts_.machine.files())};
+                       .scratch = new_scratch(plan, parts_.machine.files()),
+                       .written = plan.written};
   auto journalled = parts_.journal.begin(entry);
   result.changes = std::move(entry.changes);
+  std::ranges::move(entry.written, std::back_inserter(result.written));
   if (!journalled) {
     result.outcome = Outcome::failed;
     result.comment = "Not changed, because it cannot be journalled: " + journalled.error().message();

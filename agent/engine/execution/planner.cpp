@@ -48,11 +48,18 @@ class Planner {
     Prepared prepared = prepare(state, overlay_, machine_, watches_, interrupt_);
     if (prepared.next == Prepared::Next::skip) return std::nullopt;
     overlay_.take_doubt();  // it is in the answer
+    overlay_.take_remark();
     states::Plan planned = plan(state, prepared);
+    const states::Overlay::Entry* doubt = overlay_.take_doubt();
+    // Who puts something there does so in any case.
+    if (const auto* remark = overlay_.take_remark(); !doubt && planned.verdict == states::Verdict::kept)
+      doubt = remark;
     // Whatever the module made of it: it has asked for something that an earlier state decides.
-    if (const states::Overlay::Entry* doubt = overlay_.take_doubt();
-        doubt && planned.verdict != states::Verdict::unknown)
-      planned = states::Plan::unknown(doubt->state_id, what_is_open(doubt->effect));
+    if (doubt && planned.verdict != states::Verdict::unknown) {
+      std::string open = what_is_open(doubt->effect);
+      if (is_package(doubt->effect)) open += what_else(state, prepared);
+      planned = states::Plan::unknown(doubt->state_id, std::move(open));
+    }
     needs_root_ =
         ::geteuid() != 0 && planned.verdict == states::Verdict::change && is_for_root(state, planned);
     add(state, planned);
@@ -86,11 +93,24 @@ class Planner {
     return ::access(by_descriptor.c_str(), W_OK | X_OK) == 0;
   }
 
+  static bool is_package(const states::Effect& effect) {
+    return effect.kind == states::EffectKind::package && effect.present;
+  }
+
+  // What would be done if packages brought nothing that matters: mostly it is so.
+  std::string what_else(const recipe::State& state, Prepared& prepared) {
+    overlay_.assume_nothing_is_brought(true);
+    const states::Plan planned = plan(state, prepared);
+    const bool is_certain = !overlay_.take_doubt();
+    overlay_.assume_nothing_is_brought(false);
+    const bool is_told = planned.verdict == states::Verdict::change && is_certain && !planned.message.empty();
+    return is_told ? ". If it brings nothing there: " + planned.message : std::string();
+  }
+
   static std::string what_is_open(const states::Effect& effect) {
     if (effect.kind == states::EffectKind::anything)
       return "It depends on what a command of an earlier state does";
-    if (effect.kind == states::EffectKind::package && effect.present)
-      return "It depends on what the package " + effect.name + " brings";
+    if (is_package(effect)) return "It depends on what the package " + effect.name + " brings";
     return effect.name + " depends on what an earlier state does to it";
   }
 

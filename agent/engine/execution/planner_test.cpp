@@ -365,6 +365,27 @@ TEST_CASE("a file that a package may bring is not promised to be a new one") {
   CHECK(plan.states[2].verdict == Verdict::change);
 }
 
+TEST_CASE("what a package brings need not have its name") {
+  Machine machine;
+  fs::create_directories(machine.path("/etc/cron.d"));
+  const PlanResult plan = machine.plan(
+      "states: [{ id: old, module: linux.dir, parameter: { path: /etc/other.d, absent: true } },"
+      "{ id: web, module: test.package, parameter: {} },"
+      "{ id: gone, module: linux.dir, parameter: { path: /etc/other.d, absent: true } },"
+      "{ id: made, module: linux.dir, parameter: { path: /etc/mine } },"
+      "{ id: job, module: linux.file, parameter: { path: /etc/cron.d/mine, content: x } },"
+      "{ id: no-job, module: linux.file, parameter: { path: /etc/cron.d/other, absent: true } }]");
+  CHECK(plan.states[0].verdict == Verdict::kept);
+  for (const std::size_t open : {std::size_t{2}, std::size_t{3}, std::size_t{5}}) {
+    CHECK(plan.states[open].verdict == Verdict::unknown);
+    CHECK(plan.states[open].depends_on == "web");
+  }
+  CHECK(plan.states[3].message ==
+        "It depends on what the package nginx brings. If it brings nothing there: Create /etc/mine");
+  // In a folder that packages share their files have their names, so this one is the recipe's.
+  CHECK(plan.states[4].verdict == Verdict::change);
+}
+
 TEST_CASE("a plan knows which waits are done") {
   Machine machine;
   const std::string text = "states: [{ id: db, module: meta.wait, parameter: { state: [a/b] } }]";

@@ -142,8 +142,11 @@ StateSession::StateSession(Parts parts)
                                       .recipe = parts.state.recipe})) {}
 
 states::Plan StateSession::plan() {
+  context_.accounts.take_problem();
   states::Plan plan =
       guarded<states::Plan>([&] { return state_.type->make_plan(*state_.params, context_); }, plan_failure);
+  // Who is looked up in vain may be there all the same: nothing is decided by that.
+  if (const auto problem = context_.accounts.take_problem()) return states::Plan::fail(*problem);
   if (plan.verdict == states::Verdict::kept || plan.verdict == states::Verdict::change)
     for (const WatchState::Unseen& unseen : watch_.unseen)
       plan.message.append(plan.message.empty() ? "" : "; ")
@@ -152,8 +155,11 @@ states::Plan StateSession::plan() {
 }
 
 states::Applied StateSession::apply(const states::Plan& made) {
-  return guarded<states::Applied>([&] { return state_.type->apply_plan(*state_.params, made, context_); },
-                                  apply_failure);
+  states::Applied applied = guarded<states::Applied>(
+      [&] { return state_.type->apply_plan(*state_.params, made, context_); }, apply_failure);
+  if (const auto problem = context_.accounts.take_problem(); problem && !applied.ok())
+    applied.comment += "; " + problem->message();
+  return applied;
 }
 
 states::Plan StateSession::plan_again() {

@@ -74,6 +74,11 @@ std::vector<StateResult> Committer::take_unsynced() {
   return std::exchange(unsynced_, {});
 }
 
+std::vector<std::string> Committer::take_doubtful_files() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(doubtful_files_, {});
+}
+
 void Committer::run() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -146,14 +151,18 @@ void Committer::sync(std::vector<Event>& batch) {
   if (synced) return;
   // What is not on disk must not be reported as changed.
   std::vector<StateResult> unsynced;
+  std::vector<std::string> files;
   for (Event& event : batch)
-    if (auto* result = std::get_if<StateResult>(&event); result && result->outcome == Outcome::changed) {
+    if (auto* result = std::get_if<StateResult>(&event)) {
+      files.insert(files.end(), result->written.begin(), result->written.end());
+      if (result->outcome != Outcome::changed) continue;
       result->outcome = Outcome::failed;
       result->comment += "\nChanged, but could not be synced to disk: " + synced.error().message();
       unsynced.push_back(*result);
     }
   const std::lock_guard lock(mutex_);
   std::ranges::move(unsynced, std::back_inserter(unsynced_));
+  std::ranges::move(files, std::back_inserter(doubtful_files_));
   has_unsynced_ = !unsynced_.empty();
 }
 
@@ -180,6 +189,10 @@ bool Committer::store(const std::vector<Event>& batch) {
 
 void Committer::confirm(const std::vector<Reported>& reported) {
   if (!journal_) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!unsynced_.empty() || !doubtful_files_.empty()) return;
+  }
   // If this fails, the spool knows what was reported; without one, it is reported twice after a kill.
   for (const Reported& last : reported)
     (void)journal_->done(last.begun_in, last.index);

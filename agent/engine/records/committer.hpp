@@ -46,6 +46,9 @@ class Committer {
   bool has_unsynced() const { return has_unsynced_.load(std::memory_order_relaxed); }
   // Those results.
   std::vector<StateResult> take_unsynced();
+  // The files that any result was to write and of which no sync has said that they are on disk. Until the
+  // worker has taken these, and the results, the journal lets go of nothing.
+  std::vector<std::string> take_doubtful_files();
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -88,6 +91,7 @@ class Committer {
   bool all_heard_ = true;
   bool closing_ = false;
   std::vector<StateResult> unsynced_;
+  std::vector<std::string> doubtful_files_;
   std::thread thread_;
 };
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/files/file_read.hpp"
+#include "base/files/write_again.hpp"
 #include "base/fnv.hpp"
 #include "base/text.hpp"
 #include "base/values/json.hpp"
@@ -50,6 +51,9 @@ std::string to_json(const Journal::Entry& entry) {
   json.end_list().key("scratch").begin_list();
   for (const std::string& path : entry.scratch)
     json.value(path);
+  json.end_list().key("written").begin_list();
+  for (const std::string& path : entry.written)
+    json.value(path);
   return json.end_list().end_object().take();
 }
 
@@ -84,6 +88,9 @@ Journal::Entry entry_from(const Value& object) {
   if (const Value* scratch = object.find("scratch"))
     for (const Value& path : scratch->items())
       entry.scratch.emplace_back(path.text());
+  if (const Value* written = object.find("written"))
+    for (const Value& path : written->items())
+      entry.written.emplace_back(path.text());
   return entry;
 }
 
@@ -170,11 +177,15 @@ Result<void> Journal::sync() {
     const std::lock_guard lock(mutex_);
     if (!std::exchange(dirty_, false)) return {};
   }
-  if (::fdatasync(fd_.get()) == 0) return {};
-  const int reason = errno;
+  // What a sync could not write counts as written for the kernel from then on: the next one would not try.
+  base::Result<void> synced;
+  if (std::exchange(is_lost_, false)) synced = base::write_again(fd_.get());
+  if (synced && ::fdatasync(fd_.get()) != 0) synced = base::os_error(errno, path_);
+  if (synced) return {};
+  is_lost_ = true;
   const std::lock_guard lock(mutex_);
   dirty_ = true;
-  return base::os_error(reason, "cannot sync the journal " + path_);
+  return std::move(synced).error().with_context("cannot sync the journal");
 }
 
 Result<void> Journal::clear() {

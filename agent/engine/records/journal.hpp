@@ -35,6 +35,7 @@ class Journal {
     std::string plan;                     // hash of what was planned
     std::vector<states::Change> changes;  // redacted; their diffs are not written
     std::vector<std::string> scratch;     // temporaries to remove if we are killed
+    std::vector<std::string> written;     // files whose content is not known to be on disk before `done`
   };
 
   // Opens the file, made 0600 when missing.
@@ -60,6 +61,7 @@ class Journal {
   const std::string path_;
   const base::UniqueFd fd_;
   std::mutex sync_mutex_;  // held while syncing, and taken before mutex_
+  bool is_lost_ = false;   // guarded by sync_mutex_: a sync has failed
   std::mutex mutex_;
   bool dirty_ = false;     // guarded by mutex_: written since the last sync
   bool is_empty_ = false;  // guarded by mutex_

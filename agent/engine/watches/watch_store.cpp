@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <ctime>
+#include <filesystem>
 #include <iterator>
 #include <optional>
 
@@ -111,10 +112,17 @@ struct Watched {
 std::string record_name(std::string_view sid, std::string_view path, const std::vector<Watched>& taken) {
   constexpr std::size_t kKept = 180;  // with 64 digits, "-" and ".cksum" below NAME_MAX
   static_assert(kKept + 64 + 7 <= NAME_MAX);
-  const std::string whole = std::string(sid) + "-" + std::string(path);
+  // Of a path every "/" becomes "-", so the first "--" is where it begins, unless the id has one, too, or
+  // makes one with what follows: then another id with another path might come to the same name.
+  const bool is_ambiguous =
+      sid.find("--") != sid.npos || sid.ends_with('-') || sid.find('/') != sid.npos || !path.starts_with('/');
+  const std::string whole =
+      (is_ambiguous ? std::to_string(sid.size()) + ":" : "") + std::string(sid) + "-" + std::string(path);
   std::string name = whole + ".cksum";
   std::ranges::replace(name, '/', '-');
-  if (name.size() <= NAME_MAX && std::ranges::find(taken, name, &Watched::record) == taken.end()) return name;
+  if (!is_ambiguous && name.size() <= NAME_MAX &&
+      std::ranges::find(taken, name, &Watched::record) == taken.end())
+    return name;
   name = hashed_name(whole, kKept);
   std::ranges::replace(name, '/', '-');
   return name;
@@ -289,15 +297,54 @@ Result<void> WatchStore::store_reacted(std::string_view sid, const std::vector<s
   return {};
 }
 
+// A record that says so already is only marked as used, now and then: removal goes by that.
 Result<void> WatchStore::store(std::string_view sid, const WatchState& state) {
   UniqueFd folder;
   for (const Seen& seen : state.seen) {
-    if (seen.is_recorded) continue;
+    if (seen.is_recorded) {
+      mark_used(seen.record);
+      continue;
+    }
     if (auto written = write(folder, seen.record, {.all = seen.digest}, true); !written)
       return std::move(written).error().with_context(storing(sid));
   }
   if (folder && ::fsync(folder.get()) != 0) return base::os_error(errno, storing(sid));
   return {};
+}
+
+void WatchStore::mark_used(const std::string& record) {
+  const auto now = std::chrono::steady_clock::now();
+  const auto [known, is_new] = marked_used_.try_emplace(record, now);
+  if (!is_new && now - known->second < kMarkedEvery) return;
+  known->second = now;
+  const std::string path = folder_ + "/" + record;
+  struct stat st {};
+  const bool is_there = ::lstat(path.c_str(), &st) == 0;
+  const std::chrono::seconds age(std::time(nullptr) - st.st_mtime);  // negative: a clock was wrong
+  if (is_there && std::chrono::abs(age) >= kMarkedEvery)
+    (void)::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+}
+
+void WatchStore::remove_unused() {
+  const UniqueFd folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder) return;
+  const std::time_t now = std::time(nullptr);
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder_, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().native();
+    struct stat st {};
+    const bool is_old = name.ends_with(".cksum") && !marked_used_.contains(name) &&
+                        ::fstatat(folder.get(), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                        st.st_mtime < now - kUnusedFor.count();
+    if (!is_old) continue;
+    // Who has yet to react must not forget it.
+    const auto record = read_watch_record(folder_ + "/" + name);
+    const bool is_pending =
+        !record || !*record || (*record)->all == kPending ||
+        std::ranges::any_of((*record)->others, [](const auto& other) { return other.second == kPending; });
+    if (!is_pending) ::unlinkat(folder.get(), name.c_str(), 0);
+  }
 }
 
 // `folder` is opened when first needed.

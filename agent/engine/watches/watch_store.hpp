@@ -3,7 +3,11 @@
 // One record per state and path (watch_record.hpp): a file <folder>/<sid>-<path>.cksum, every "/" of its name
 // replaced by "-". A record of the original agent (MD5) is understood, and replaced at the next success. A
 // name that would be longer than a file name may be keeps its first bytes and ends in "-<SHA-256 of the whole
-// name>.cksum"; of paths of one state that come to the same name, all but the first get theirs the same way.
+// name>.cksum"; of paths of one state that come to the same name, all but the first get theirs the same way,
+// and so do states whose id leaves open where it ends ("a--b", "a-", "a/b").
+//
+// Records of states that have left their recipes stay for a while: a recipe that is rolled back restarts
+// nothing. Those that nobody has used for 90 days go, except where somebody has yet to react.
 //
 // A regular file counts by its content, a folder by the names and contents of all that is below it
 // (watched_folder.hpp); symlinks are followed as far as the agent follows any (base/tree/tree.hpp). What is
@@ -20,6 +24,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -94,6 +99,11 @@ class WatchStore {
   // found by the next round. On disk when this returns. Writes nothing when the records say so already.
   base::Result<void> store(std::string_view sid, const WatchState& state);
 
+  // Removes records that no run has used for kUnusedFor. Call it when all states of a recipe were stored.
+  void remove_unused();
+
+  static constexpr std::chrono::seconds kUnusedFor = std::chrono::hours(24 * 90);
+
  private:
   // What must be equal for a file to be taken for unchanged.
   struct Fingerprint {
@@ -109,6 +119,7 @@ class WatchStore {
     std::string digest;
   };
   static constexpr std::size_t kMostKnown = 10'000;
+  static constexpr std::chrono::hours kMarkedEvery{24};
 
   static Fingerprint fingerprint_of(const struct stat& st);
   // "" when it is not for us to read. `key`: of known_.
@@ -117,13 +128,15 @@ class WatchStore {
   base::Result<std::string> digest_at(std::string_view path, const std::optional<WatchedPath>& found,
                                       base::Tree& tree, base::Interrupt& interrupt, WatchState& state);
   static void sum_up(WatchState& state);
+  void mark_used(const std::string& record);
   base::Result<void> write(base::UniqueFd& folder, const std::string& name, const WatchRecord& record,
                            bool synced);
   base::Result<base::UniqueFd> open_folder();
 
   const std::string folder_;
   const FolderLimits limits_;
-  std::map<std::string, Known> known_;  // by root and path
+  std::map<std::string, Known> known_;                                                     // by root and path
+  std::map<std::string, std::chrono::steady_clock::time_point, std::less<>> marked_used_;  // by record
 };
 
 }  // namespace agent::engine

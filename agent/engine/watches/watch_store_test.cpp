@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <set>
 #include <sstream>
 
 #include <doctest/doctest.h>
@@ -469,6 +470,46 @@ TEST_CASE("paths that come to the same record name do not disturb each other") {
   CHECK(round(store, paths));
   CHECK(names_in(disk.watch_folder()).size() == 2);
   CHECK_FALSE(round(store, paths));
+}
+
+TEST_CASE("states whose ids and paths run together do not share a record") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  const std::pair<const char*, const char*> kStates[] = {
+      {"web", "/x/-a/f"},  {"web--x-", "/a/f"}, {"web--x--a", "/f"}, {"web-", "/x/-a/f"}, {"web/", "/x/-a/f"},
+      {"web-/x", "/-a/f"}, {"web-/x/", "/a/f"}, {"web--x", "/-a/f"}, {"web", "/x/--a/f"}};
+  std::set<std::string> records;
+  for (const auto& [sid, path] : kStates)
+    CHECK_MESSAGE(records.insert(look(store, {path}, true, {}, sid).seen.at(0).record).second, sid, path);
+  CHECK(records.contains("web--x--a-f.cksum"));  // as the original agent has it
+}
+
+TEST_CASE("records that no run has used for a long time go, but for those that are due") {
+  const Scratch disk;
+  WatchStore store(disk.watch_folder());
+  disk.write("a", "one");
+  const auto file = [&](const std::string& sid) { return disk.path(disk.record(sid, "a")); };
+  const auto age = [&](const std::string& sid, int days) {
+    fs::last_write_time(file(sid), fs::file_time_type::clock::now() - std::chrono::hours(24 * days));
+  };
+  for (const char* sid : {"used", "left", "due"}) {
+    REQUIRE(store.store(sid, look(store, {disk.path("a")}, true, {}, sid)));
+    age(sid, 91);
+  }
+  std::ofstream(file("due")) << "pending";
+  age("due", 91);
+
+  WatchStore next(disk.watch_folder());
+  REQUIRE(next.store("used", look(next, {disk.path("a")}, true, {}, "used")));
+  next.remove_unused();
+  CHECK(fs::exists(file("used")));
+  CHECK(fs::last_write_time(file("used")) > fs::file_time_type::clock::now() - std::chrono::hours(1));
+  CHECK_FALSE(fs::exists(file("left")));
+  CHECK(fs::exists(file("due")));
+
+  age("used", 30);  // a recipe that comes back finds its records
+  WatchStore(disk.watch_folder()).remove_unused();
+  CHECK(fs::exists(file("used")));
 }
 
 TEST_CASE("long paths get a record with a short name of their own") {

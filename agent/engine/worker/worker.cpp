@@ -1,5 +1,8 @@
 #include "agent/engine/worker/worker.hpp"
 
+#include <cerrno>
+#include <system_error>
+
 #include "agent/engine/worker/worker_loop.hpp"
 #include "base/files/private_folder.hpp"
 
@@ -33,6 +36,18 @@ Worker::Worker(WorkerSettings settings, std::shared_ptr<base::Redactor> redactor
         events_.push(Stopped{});
         events_.close();
       }) {}
+
+base::Result<std::unique_ptr<Worker>> Worker::start(WorkerSettings settings,
+                                                    std::shared_ptr<base::Redactor> redactor) {
+  constexpr const char* kContext = "cannot start";
+  try {
+    auto worker = std::make_unique<Worker>(std::move(settings), std::move(redactor));
+    if (worker->commands_.can_be_polled() && worker->events_.can_be_polled()) return worker;
+    return base::os_error(EMFILE, kContext);
+  } catch (const std::system_error& error) {
+    return base::os_error(error.code().value(), kContext);
+  }
+}
 
 Worker::~Worker() {
   // First the events: a worker that waits for room there takes in no commands.

@@ -15,6 +15,7 @@
 #include "agent/engine/messages.hpp"
 #include "agent/engine/report_sink.hpp"
 #include "base/channel.hpp"
+#include "base/result.hpp"
 #include "base/values/redactor.hpp"
 #include "states/context.hpp"
 
@@ -43,6 +44,10 @@ struct WorkerSettings {
 
 class Worker {
  public:
+  // For programs: an Error where the system has no descriptor or thread left for it.
+  static base::Result<std::unique_ptr<Worker>> start(WorkerSettings settings,
+                                                     std::shared_ptr<base::Redactor> redactor);
+  // Throws std::system_error where there is no thread left.
   Worker(WorkerSettings settings, std::shared_ptr<base::Redactor> redactor);
   ~Worker();  // stops now, and joins
   Worker(const Worker&) = delete;

@@ -11,6 +11,8 @@ namespace {
 
 using Clock = Inbox::Clock;
 
+constexpr std::chrono::hours kCleaningEvery{24};
+
 std::chrono::microseconds since(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start);
 }
@@ -119,8 +121,13 @@ base::Result<void> WorkerLoop::take_over() {
   begun_.clear();
   auto unfinished = journal_->unfinished();
   if (!unfinished) return std::move(unfinished).error();
-  for (const Journal::Entry& entry : *unfinished)
+  for (const Journal::Entry& entry : *unfinished) {
     sweep(entry);
+    // Nobody knows whether what a killed run had written is on disk; what a sync had refused is not.
+    for (const std::string& path : entry.written)
+      doubtful_files_.emplace(entry.root, path);
+  }
+  write_again();
   std::erase_if(*unfinished, [&](const Journal::Entry& entry) { return is_answered(entry); });
   Recovery recovery = recover(std::move(*unfinished), *recipe_, settings_.host.root);
   for (StateResult& leftover : recovery.others)
@@ -139,9 +146,29 @@ void WorkerLoop::sweep(const Journal::Entry& leftover) {
   if (leftover.scratch.empty()) return;
   base::Tree tree(leftover.root);
   base::TreeWriter writer(tree, sync_);
-  for (const std::string& path : leftover.scratch)
+  for (const std::string& path : leftover.scratch) {
     if (auto removed = writer.remove_scratch(path); !removed)
       notice(Notice::Level::warning, removed.error().message());
+    // Folders and links that it has made there are synced before they are reported.
+    if (const auto folder = tree.folder(base::split_path(path).folder)) (void)sync_.note(*folder);
+  }
+}
+
+// What cannot be written stays in doubt, and in the journal, and is tried again in the next round.
+void WorkerLoop::write_again() {
+  for (auto file = doubtful_files_.begin(); file != doubtful_files_.end();) {
+    base::Tree tree(file->first);
+    base::TreeWriter writer(tree, sync_);
+    const auto written = writer.write_again(file->second);
+    if (!written) notice(Notice::Level::warning, written.error().message());
+    file = written ? doubtful_files_.erase(file) : std::next(file);
+  }
+}
+
+bool WorkerLoop::is_in_doubt(const Journal::Entry& entry) const {
+  return std::ranges::any_of(entry.written, [&](const std::string& path) {
+    return doubtful_files_.contains({entry.root, path});
+  });
 }
 
 // Reported, or about to be, though the journal does not say so: we were killed before it could, or the spool
@@ -208,9 +235,16 @@ WorkerLoop::RoundExit WorkerLoop::run_round() {
   committer_.submit(std::move(end));
   // What nobody has heard, and what a killed run had begun and this round did not reach, stays in the
   // journal. Without the lock (stopped before a wait got it back) it may be another's.
-  if (committer_.flush() && begun_.empty() && lock_.is_held()) {
+  const bool is_all_safe = committer_.flush();
+  for (std::string& path : committer_.take_doubtful_files())
+    doubtful_files_.emplace(settings_.host.root, std::move(path));
+  if (is_all_safe && begun_.empty() && doubtful_files_.empty() && lock_.is_held()) {
     answered_.clear();
     if (auto cleared = journal_->clear(); !cleared) notice(Notice::Level::warning, cleared.error().message());
+  }
+  if (exit == RoundExit::converged && Clock::now() >= next_cleaning_) {
+    watches_.remove_unused();
+    next_cleaning_ = Clock::now() + kCleaningEvery;
   }
   save_cursor(exit);
   if (auto saved = right_.save(*recipe_); !saved) notice(Notice::Level::warning, saved.error().message());
@@ -261,6 +295,10 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
                                                                  : std::string_view(),
                                             .plan_salt = settings_.plan_salt});
     result.version = version_;  // a wait may have seen it move
+    if (begun != begun_.end() && is_success(result.outcome) && is_in_doubt(*begun)) {
+      result.outcome = Outcome::failed;
+      result.comment += "\nWhat an earlier run has written is still not on disk";
+    }
     if (begun != begun_.end() && !result.begun_in)
       report_leftover(as_uncertain(*begun, "what it was for does not hold any more"));
     std::erase_if(begun_, [&](const Journal::Entry& entry) { return entry.index == index; });

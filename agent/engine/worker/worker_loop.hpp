@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/engine/execution/executor.hpp"
@@ -44,6 +45,8 @@ class WorkerLoop final : private states::Waits {
   StateResult run_ad_hoc(const RunState& request);
   base::Result<void> take_over();
   void sweep(const Journal::Entry& leftover);
+  void write_again();
+  bool is_in_doubt(const Journal::Entry& entry) const;
   bool is_answered(const Journal::Entry& entry) const;
   void report_leftover(StateResult leftover);
   RoundExit run_round();
@@ -80,9 +83,12 @@ class WorkerLoop final : private states::Waits {
   std::int64_t version_ = 0;
   bool resume_ = true;
   RunRound place_;
-  std::size_t first_ = 0;              // where the round starts
-  bool has_cursor_ = false;            // a place in this recipe is on disk
-  std::size_t stopped_at_ = 0;         // the state that a stopped round did not get to, or not through
+  std::size_t first_ = 0;       // where the round starts
+  bool has_cursor_ = false;     // a place in this recipe is on disk
+  std::size_t stopped_at_ = 0;  // the state that a stopped round did not get to, or not through
+  // Root and path of files of which nobody knows whether they are on disk.
+  std::set<std::pair<std::string, std::string>> doubtful_files_;
+  Inbox::Clock::time_point next_cleaning_{};  // of watch records
   std::vector<Journal::Entry> begun_;  // of this recipe, by a run that was killed, and not reached since
   bool in_round_ = false;              // the lock is ours
   // Keys of reports that are on their way to the spool, while the journal has them too.
