@@ -22,7 +22,7 @@ using base::Result;
 
 // What the agent keeps in its state folder (docs/formats.md). In a folder that the configuration names
 // instead of the usual one only these are removed: a wrong state_dir must not cost somebody their files.
-constexpr std::array<std::string_view, 24> kStateNames{"apply.journal",
+constexpr std::array<std::string_view, 25> kStateNames{"apply.journal",
                                                        "apt-lists-refreshed",
                                                        "control.sock",
                                                        "identity.pem",
@@ -36,6 +36,7 @@ constexpr std::array<std::string_view, 24> kStateNames{"apply.journal",
                                                        "opsagent.pid",
                                                        "pending.key",
                                                        "recipe",
+                                                       "requirements",
                                                        "run.cursor",
                                                        "run.journal",
                                                        "settings",

@@ -2,26 +2,19 @@
 
 #include <algorithm>
 
+#include "states/versions/digits.hpp"
+
 namespace states::debian {
 
 namespace {
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+using versions::compare_digits;
+using versions::is_digit;
+using versions::is_letter;
+using versions::take_while;
 
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-// Takes the longest prefix of `rest` whose characters are (or are not) digits.
-std::string_view take_run(std::string_view& rest, bool digits) {
-  std::size_t size = 0;
-  while (size < rest.size() && is_digit(rest[size]) == digits)
-    ++size;
-  const std::string_view run = rest.substr(0, size);
-  rest.remove_prefix(size);
-  return run;
+bool is_sign(char c) {
+  return !is_digit(c);
 }
 
 // Where a character stands in the order: "~", then the end of the run, then letters, then the rest.
@@ -39,20 +32,12 @@ int compare_signs(std::string_view a, std::string_view b) {
   return 0;
 }
 
-// Of any length, so that a date with a time behind it does not overflow.
-int compare_numbers(std::string_view a, std::string_view b) {
-  a.remove_prefix(std::min(a.find_first_not_of('0'), a.size()));
-  b.remove_prefix(std::min(b.find_first_not_of('0'), b.size()));
-  if (a.size() != b.size()) return a.size() < b.size() ? -1 : 1;
-  return a.compare(b);
-}
-
 int compare_parts(std::string_view a, std::string_view b) {
   while (!a.empty() || !b.empty()) {
-    const std::string_view a_signs = take_run(a, false), b_signs = take_run(b, false);
+    const std::string_view a_signs = take_while(a, is_sign), b_signs = take_while(b, is_sign);
     if (const int signs = compare_signs(a_signs, b_signs); signs != 0) return signs;
-    const std::string_view a_number = take_run(a, true), b_number = take_run(b, true);
-    if (const int numbers = compare_numbers(a_number, b_number); numbers != 0) return numbers;
+    const std::string_view a_number = take_while(a, is_digit), b_number = take_while(b, is_digit);
+    if (const int numbers = compare_digits(a_number, b_number); numbers != 0) return numbers;
   }
   return 0;
 }
@@ -83,7 +68,7 @@ std::string_view without_epoch(std::string_view version) {
 
 int compare_debian_versions(std::string_view a, std::string_view b) {
   const Parts left = split_version(a), right = split_version(b);
-  if (const int epochs = compare_numbers(left.epoch, right.epoch); epochs != 0) return epochs;
+  if (const int epochs = compare_digits(left.epoch, right.epoch); epochs != 0) return epochs;
   if (const int upstreams = compare_parts(left.upstream, right.upstream); upstreams != 0) return upstreams;
   return compare_parts(left.revision, right.revision);
 }

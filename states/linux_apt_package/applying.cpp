@@ -6,6 +6,7 @@
 #include "states/linux_apt_package/choosing.hpp"
 #include "states/linux_apt_package/removals.hpp"
 #include "states/linux_apt_package/wording.hpp"
+#include "states/packages/lists.hpp"
 
 namespace states::linux_apt_package {
 
@@ -87,7 +88,7 @@ class Application {
     std::erase_if(more,
                   [&](const std::string& name) { return std::ranges::find(planned, name) != planned.end(); });
     if (more.empty()) return {};
-    return base::changed_since_planned("What apt would remove", "now also " + bounded_list(more));
+    return base::changed_since_planned("What apt would remove", "now also " + packages::bounded_list(more));
   }
 
   // A mirror that fails is not the end: what is needed may be there, or in the lists of yesterday.

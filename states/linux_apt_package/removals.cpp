@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "states/linux_apt_package/wording.hpp"
+#include "states/packages/lists.hpp"
 
 namespace states::linux_apt_package {
 
@@ -94,7 +95,7 @@ Result<void> check_removals(const std::vector<Item>& items, const std::vector<Ap
     if (!is_to_go(item.entry) && std::ranges::find(names, item.entry.name) != names.end())
       wanted.push_back(item.entry.name);
   if (!wanted.empty())
-    return Error(ErrorCode::invalid, "apt would remove " + bounded_list(wanted) +
+    return Error(ErrorCode::invalid, "apt would remove " + packages::bounded_list(wanted) +
                                          ", which this state wants to be installed: they cannot all be as "
                                          "wanted at once");
   if (allow_removals) return {};
@@ -102,7 +103,7 @@ Result<void> check_removals(const std::vector<Item>& items, const std::vector<Ap
       ErrorCode::invalid,
       "apt would also remove " +
           (names.size() == 1 ? std::string("a package") : std::to_string(names.size()) + " packages") +
-          " that the recipe does not name: " + bounded_list(names) + ". Name " +
+          " that the recipe does not name: " + packages::bounded_list(names) + ". Name " +
           (names.size() == 1 ? "it" : "them") +
           " as 'removed' in the same state, or permit it with 'allow_removals: true'");
 }

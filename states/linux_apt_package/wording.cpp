@@ -1,19 +1,19 @@
 #include "states/linux_apt_package/wording.hpp"
 
 #include <array>
-#include <cctype>
 
 #include "base/text.hpp"
 #include "states/debian/debian_version.hpp"
 #include "states/linux_apt_package/removals.hpp"
+#include "states/packages/lists.hpp"
 
 namespace states::linux_apt_package {
 
 namespace {
 
-void capitalise(std::string& text) {
-  if (!text.empty()) text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
-}
+using packages::append_list;
+using packages::bounded_list;
+using packages::capitalise;
 
 // What is removed although the recipe does not name it.
 void append_also(std::string& text, std::string_view word, const Steps& steps) {
@@ -41,18 +41,6 @@ std::string after_text(const Entry& entry, std::string_view candidate, bool is_l
                                                   : "installed";
   if (!is_listed) text += " (not in the present package lists)";
   return text;
-}
-
-std::string bounded_list(const std::vector<std::string>& names) {
-  constexpr std::size_t kMostListed = 20;
-  if (names.size() <= kMostListed) return base::join(names, ", ");
-  return base::join(std::span(names).first(kMostListed), ", ") + " and " +
-         std::to_string(names.size() - kMostListed) + " more";
-}
-
-void append_list(std::string& text, std::string_view word, const std::vector<std::string>& names) {
-  if (names.empty()) return;
-  text.append(text.empty() ? "" : "; ").append(word).append(" ").append(base::join(names, ", "));
 }
 
 std::string plan_message(const Steps& steps, bool refresh) {

@@ -26,10 +26,4 @@ std::string kept_message(const Steps& steps);
 // "Installed: a (1.0); upgraded: b (1.0 -> 2.0); …", by what is on the machine now.
 std::string report(const Steps& steps, const debian::DpkgStatus& now);
 
-// "a, b, c and 92 more": what a message has of a long list.
-std::string bounded_list(const std::vector<std::string>& names);
-
-// Appends "; word names" with the separators that are needed; nothing if there are no names.
-void append_list(std::string& text, std::string_view word, const std::vector<std::string>& names);
-
 }  // namespace states::linux_apt_package
