@@ -7,6 +7,7 @@ function(opsagent_precompiled name)
   file(CONFIGURE OUTPUT ${source} CONTENT "// Generated: a target needs a file.\n")
   add_library(${name} OBJECT ${source})
   target_link_libraries(${name} PRIVATE Threads::Threads)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_precompile_headers(${name} PRIVATE <algorithm> <array> <chrono> <cstdint> <functional> <map> <memory> <optional> <span>
                             <sstream> <string> <string_view> <thread> <utility> <variant> <vector> ${ARGN})
 endfunction()
@@ -92,8 +93,9 @@ endfunction()
 #   program NAME_tests, run by CTest under the folder's name. Unit tests sit beside the code they test.
 #   ROOMS: also take the .cpp files of the folders below (one folder per state; the rooms of agent/ and backend/).
 #   ALONE: every file is compiled by itself, so that a program that uses one of them links no other.
+#   TESTS_ALONE HEADER: so are the tests only, which have the same names in every folder; what all of them include is precompiled.
 function(opsagent_library name)
-  cmake_parse_arguments(ARG "ROOMS;ALONE" "" "USES;EXTRA" ${ARGN})
+  cmake_parse_arguments(ARG "ROOMS;ALONE" "TESTS_ALONE" "USES;EXTRA" ${ARGN})
   set(glob GLOB)
   if(ARG_ROOMS)
     set(glob GLOB_RECURSE)
@@ -111,15 +113,22 @@ function(opsagent_library name)
   opsagent_precompile(${name} precompiled_for_libraries)
 
   if(test_sources)
-    set(OPSAGENT_BATCH_LEAST 8000)
-    set(OPSAGENT_BATCH_MOST 40000)  # they change more often than what they test
-    opsagent_batches(test_batches ${name}_tests ${test_sources})
-    add_executable(${name}_tests ${test_batches} ${PROJECT_SOURCE_DIR}/tests/doctest_main.cpp)
+    set(precompiled precompiled_for_tests)
+    if(NOT ARG_TESTS_ALONE)
+      set(OPSAGENT_BATCH_LEAST 8000)
+      set(OPSAGENT_BATCH_MOST 40000)  # they change more often than what they test
+      opsagent_batches(test_sources ${name}_tests ${test_sources})
+    elseif(OPSAGENT_PRECOMPILE)
+      set(precompiled precompiled_for_${name}_tests)
+      opsagent_precompiled(${precompiled} <doctest/doctest.h> ${ARG_TESTS_ALONE})
+      target_compile_options(${precompiled} PRIVATE ${OPSAGENT_TEST_OPTIONS})
+    endif()
+    add_executable(${name}_tests ${test_sources} ${PROJECT_SOURCE_DIR}/tests/doctest_main.cpp)
     target_link_libraries(${name}_tests PRIVATE ${name})
     if(NOT name STREQUAL base)
       target_link_libraries(${name}_tests PRIVATE test_support)
     endif()
-    opsagent_precompile(${name}_tests precompiled_for_tests)
+    opsagent_precompile(${name}_tests ${precompiled})
     target_compile_options(${name}_tests PRIVATE ${OPSAGENT_TEST_OPTIONS})
     # What changes the machine itself (accounts, packages, units) is in the doctest suite "system" and runs in a
     # container of its own, see tests/container/; what needs an engine of Docker is in "docker", see tests/docker/.

@@ -1,6 +1,4 @@
 // Mount points: nothing takes their place, and no plan says that something would.
-//
-// Compiled alone: its names are those of other tests.
 #include <sys/mount.h>
 #include <unistd.h>
 

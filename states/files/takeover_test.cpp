@@ -1,7 +1,5 @@
 // Root takes things over that a user has prepared: files that he holds open, access lists that he gave, a
 // file in the place of a secret. Each is an attack that worked.
-//
-// Compiled alone: its names are those of other tests.
 #include <sys/stat.h>
 #include <unistd.h>
 

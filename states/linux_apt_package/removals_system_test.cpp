@@ -1,7 +1,5 @@
 // What linux.apt.package removes besides what a recipe names, with a real apt and dpkg. Only in a scratch
 // machine.
-//
-// Compiled alone: its names are those of other tests.
 #include <algorithm>
 
 #include <doctest/doctest.h>

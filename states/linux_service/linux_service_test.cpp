@@ -1,6 +1,4 @@
 // What linux.service makes of its parameters, and of a machine without any service.
-//
-// Compiled alone: its names are those of other tests.
 #include <doctest/doctest.h>
 
 #include "base/values/json.hpp"

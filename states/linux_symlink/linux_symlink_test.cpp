@@ -1,4 +1,3 @@
-// Compiled alone: its names are those of other tests.
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,4 +1,3 @@
-// Compiled alone: its names are those of other tests.
 #include <pwd.h>
 #include <shadow.h>
 #include <signal.h>
