@@ -37,8 +37,8 @@ struct Effect {
   bool below = false;                    // of a directory: the attributes of all that is below it change, too
   std::optional<std::string> content{};  // of a file that later states add to
   std::string alias{};                   // of a user or group: a name's number, a number's name, by then
-  std::string owner{};                   // of a directory that is made: who owns and may enter it, if known …
-  bool is_open = true;                   // … and whether everybody may enter it
+  std::string owner{};  // of a directory that is made: who owns and may enter it, if known …
+  bool is_open = true;  // … and whether everybody may enter it
 };
 
 // A state type's own note of what to do, from its plan to its apply. Only the type that made it knows what is

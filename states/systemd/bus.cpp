@@ -46,7 +46,8 @@ base::Result<std::unique_ptr<Bus>> Bus::connect() {
 
 base::Result<void> Bus::open() {
   if (const int made = library_.bus_new(&bus_); made < 0) return bus_error(made, "sd_bus_new");
-  if (library_.set_address(bus_, kPrivateAddress) >= 0 && library_.start(bus_) >= 0) return {};
+  is_direct_ = library_.set_address(bus_, kPrivateAddress) >= 0 && library_.start(bus_) >= 0;
+  if (is_direct_) return {};
   bus_ = library_.flush_close_unref(bus_);
   if (const int opened = library_.open_system(&bus_); opened < 0)
     return bus_error(opened, "cannot connect to systemd");
@@ -91,7 +92,10 @@ base::Result<Message> Bus::call(Message request, std::string_view what, Context&
 
 base::Result<void> Bus::on_signal(const char* rule, std::function<void(sd_bus_message*)> handler) {
   signal_handler_ = std::move(handler);
-  const int added = library_.add_match(bus_, &signal_slot_, rule, hand_to_handler, &signal_handler_);
+  // On the system bus every user may send signals that look like systemd's.
+  const std::string whole =
+      is_direct_ ? std::string(rule) : std::string(rule) + ",sender='" + std::string(kSystemd) + "'";
+  const int added = library_.add_match(bus_, &signal_slot_, whole.c_str(), hand_to_handler, &signal_handler_);
   if (added < 0) return bus_error(added, "listening to systemd");
   return {};
 }

@@ -48,6 +48,7 @@ class Bus {
   sd_bus* bus_ = nullptr;
   sd_bus_slot* signal_slot_ = nullptr;
   std::function<void(sd_bus_message*)> signal_handler_;
+  bool is_direct_ = false;  // to systemd itself, not by way of the system bus
   bool lost_ = false;
 };
 

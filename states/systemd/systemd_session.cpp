@@ -34,6 +34,10 @@ std::string kind_interface(std::string_view unit) {
   return "org.freedesktop.systemd1." + kind;
 }
 
+base::Error not_understood() {
+  return {base::ErrorCode::io, "systemd's answer was not understood"};
+}
+
 base::Result<UnitProperties> read_properties(MessageReader reader) {
   UnitProperties found;
   reader.enter(SD_BUS_TYPE_ARRAY, "{sv}");
@@ -60,8 +64,7 @@ base::Result<UnitProperties> read_properties(MessageReader reader) {
     }
     reader.leave();
   }
-  if (!reader.ok() || found.load_state.empty() || found.active_state.empty())
-    return base::Error(base::ErrorCode::io, "systemd's answer was not understood");
+  if (!reader.ok() || found.load_state.empty() || found.active_state.empty()) return not_understood();
   return found;
 }
 
@@ -155,6 +158,7 @@ base::Result<std::string> SystemdSession::queue_and_wait(Bus& bus, Message reque
   auto reply = bus.call(std::move(request), unit, context);
   if (!reply) return std::move(reply).error();
   const std::string job = MessageReader(bus.library(), reply->get()).text(SD_BUS_TYPE_OBJECT_PATH);
+  if (job.empty()) return not_understood();
 
   std::string result;
   const auto has_ended = [&] {
@@ -191,7 +195,9 @@ base::Result<std::vector<std::string>> SystemdSession::links_of(const std::strin
   auto reply = bus.call(*std::move(request), "systemd", context);
   if (!reply) return std::move(reply).error();
   MessageReader reader(bus.library(), reply->get());
-  return reader.texts();
+  std::vector<std::string> links = reader.texts();
+  if (!reader.ok()) return not_understood();
+  return links;
 }
 
 base::Result<bool> SystemdSession::change_unit_file(const char* method, const std::string& unit, bool runtime,

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "agent/engine/execution/prepare.hpp"
 #include "agent/engine/managed_host.hpp"
@@ -19,14 +20,19 @@ class KnownWaits final : public states::Waits {
  public:
   explicit KnownWaits(const std::vector<std::string>& done) : done_(done) {}
   bool is_done(std::string_view state_id) override {
-    return std::ranges::find(done_, state_id) != done_.end();
+    const bool is_done = std::ranges::find(done_, state_id) != done_.end();
+    is_open_ = is_open_ || !is_done;
+    return is_done;
   }
+  // Whether one was asked for since the last call that is not known to be done.
+  bool take_open() { return std::exchange(is_open_, false); }
   base::Result<void> wait(std::string_view, Deadline) override {
     return base::Error(base::ErrorCode::unsupported, "a plan does not wait");
   }
 
  private:
   const std::vector<std::string>& done_;
+  bool is_open_ = false;
 };
 
 class Planner {
@@ -38,7 +44,8 @@ class Planner {
         redactor_(redactor),
         interrupt_(interrupt),
         salt_(options.salt),
-        waits_(options.done_waits) {
+        waits_(options.done_waits),
+        has_backend_(options.has_backend) {
     machine_.tree().foresee(&overlay_);
   }
 
@@ -137,6 +144,9 @@ class Planner {
                           .plan_salt = salt_,
                           .redactor = &redactor_});
     states::Plan planned = session.plan();
+    if (waits_.take_open() && !has_backend_ && planned.verdict == states::Verdict::change)
+      planned.message += ". Without a backend nobody can say so: --assume-done " + std::string(state.id) +
+                         " goes on as if it were done";
     if (planned.verdict == states::Verdict::change && !prepared.watch_cause.empty())
       planned.message += ", because '" + prepared.watch_cause + "' changes";
     return planned;
@@ -213,6 +223,7 @@ class Planner {
   base::Interrupt& interrupt_;
   const std::string& salt_;
   KnownWaits waits_;
+  const bool has_backend_;
   states::Overlay overlay_;
   bool needs_root_ = false;
 };

@@ -15,6 +15,7 @@ struct PlanOptions {
   std::string salt;                     // of a saved plan, whose fingerprints are made; "": none
   std::string state_dir;                // where watch records are read from
   std::vector<std::string> done_waits;  // wait states that are known to be done
+  bool has_backend = false;             // somebody will say when the others are
 };
 
 // `each` is called with every planned state as it comes; may be empty.

@@ -390,5 +390,8 @@ TEST_CASE("a plan knows which waits are done") {
   Machine machine;
   const std::string text = "states: [{ id: db, module: meta.wait, parameter: { state: [a/b] } }]";
   CHECK(last(machine.plan(text)).verdict == Verdict::change);
+  CHECK(last(machine.plan(text)).message ==
+        "Waits until the backend says that it is done. Without a backend nobody can say so: --assume-done db "
+        "goes on as if it were done");
   CHECK(last(machine.plan(text, {"db"})).verdict == Verdict::kept);
 }
