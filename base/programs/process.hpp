@@ -61,7 +61,7 @@ struct Command {
   // A text that the program can read at kScriptPath, for what must not be among its arguments, which
   // everybody on the machine can see. In memory, without a name, read-only; empty: none.
   std::string script;
-  bool private_tmp = false;  // with an empty /tmp in memory, where that can be had: private_tmp.hpp
+  bool private_tmp = false;  // with an empty /tmp in memory, where that can be had, also in a read-only view
   View view = View::all;     // not had where it cannot be had: the program is not started then
   std::optional<ProcessLimits> limits;
   // It reads descriptor 3 and writes descriptor 4, besides its other three: only with a Conversation, and

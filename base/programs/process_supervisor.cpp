@@ -97,9 +97,10 @@ bool enter_cwd(const SupervisorPlan& plan) {
       (plan.answers >= 0 && ::dup2(plan.answers, kHearDescriptor) < 0)) {
     fail(plan, stdio_failed);
   }
-  if (plan.private_tmp) enter_private_tmp();  // or else does without
   if (plan.view != View::all && !enter_read_only_view(plan.view == View::read_only_offline))
     fail(plan, view_failed);
+  // Behind the view: its /tmp can be written to. Or else does without.
+  if (plan.private_tmp) enter_private_tmp();
   if (plan.limits && !take_limits(*plan.limits, plan.change_identity)) fail(plan, limits_failed);
   if (plan.change_identity && !take_identity(plan)) fail(plan, identity_failed);
   if (plan.view != View::all && !drop_privileges()) fail(plan, view_failed);

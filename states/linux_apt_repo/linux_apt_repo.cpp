@@ -3,13 +3,12 @@
 #include <array>
 #include <cctype>
 
-#include "base/diff.hpp"
 #include "base/text.hpp"
 #include "states/debian/apt_lists.hpp"
 #include "states/files/marking.hpp"
-#include "states/files/missing_folders.hpp"
 #include "states/files/ownership.hpp"
 #include "states/files/replacing.hpp"
+#include "states/files/repository_file.hpp"
 #include "states/files/validation.hpp"
 #include "states/state.hpp"
 
@@ -35,18 +34,10 @@ constexpr auto kParams = param_table(
                              "the path of a file with it")
         .fallback("not validated"));
 
-constexpr base::Attributes kAttributes{.uid = 0, .gid = 0, .mode = 0644};
-constexpr std::size_t kLargestDiffed = 1024 * 1024;
-
 // What apply has to do.
 struct Steps {
-  std::string path;
-  base::Seen seen;
-  std::string content;
-  bool has_new_content = true;               // else only owner or mode differ
-  bool write = false;                        // else the file is as wanted
-  std::vector<std::string> missing_folders;  // outermost first
-  std::string leftover;                      // to be removed; "": none
+  files::RepositoryFile file;
+  std::string leftover;  // to be removed; "": none
   base::Seen seen_leftover;
 };
 
@@ -66,7 +57,6 @@ class AptRepo final : public State<Params, Steps> {
                 ApplyContext& context) const override;
   std::vector<Effect> touched(const Params& params) const override;
 
-  base::Result<void> plan_file(const Params& params, Steps& steps, Plan& plan, Context& context) const;
   base::Result<void> plan_leftover(const Params& params, Steps& steps, Plan& plan, Context& context) const;
   bool is_wanted(const std::string& path, const Params& params, const Context& context) const;
 };
@@ -118,82 +108,6 @@ std::vector<Effect> AptRepo::touched(const Params& params) const {
   return touched;
 }
 
-std::string content_of(const Params& params) {
-  std::string content(params.content);
-  if (!content.empty() && !content.ends_with('\n')) content += '\n';
-  return content;
-}
-
-// "https://user:password@host": old recipes have them, and a diff must not.
-bool has_credentials(std::string_view text) {
-  for (std::size_t at = text.find("://"); at != text.npos; at = text.find("://", at + 3)) {
-    const std::string_view host = text.substr(at + 3, text.find_first_of("/ \t\n", at + 3) - at - 3);
-    if (host.find('@') != host.npos) return true;
-  }
-  return false;
-}
-
-// A diff for people, unless one of the texts cannot or must not be shown.
-std::string diff_for(std::string_view before, std::string_view after) {
-  if (after.size() > kLargestDiffed || !base::is_utf8(before) || !base::is_utf8(after)) return {};
-  if (has_credentials(before) || has_credentials(after)) return {};
-  return base::unified_diff(before, after);
-}
-
-// Adds what the file itself needs. An error is why it cannot be done.
-base::Result<void> AptRepo::plan_file(const Params& params, Steps& steps, Plan& plan,
-                                      Context& context) const {
-  const std::string& path = steps.path;
-  auto looked = context.tree.look(path);
-  if (!looked) return std::move(looked).error();
-  steps.seen = base::Seen(*looked);
-  files::Differences differences;
-  if (!*looked) {
-    auto missing = files::missing_folders(path, context);
-    if (!missing) return std::move(missing).error();
-    steps.missing_folders = std::move(*missing);
-    plan.changes.push_back({.what = path,
-                            .before = "absent",
-                            .after = "repository file, root:root, 0644",
-                            .diff = diff_for({}, steps.content)});
-  } else if (S_ISLNK((*looked)->st_mode)) {
-    differences.add(files::Aspect::content, path, "a symlink", "a regular file");
-  } else if (!S_ISREG((*looked)->st_mode)) {
-    return base::Error(base::ErrorCode::exists,
-                       path + " is " + std::string(files::file_type_name((*looked)->st_mode)));
-  } else {
-    auto same = context.tree.has_content(path, steps.content);
-    if (!same) return std::move(same).error();
-    steps.has_new_content = !*same;
-    if (!*same) {
-      const auto before = context.tree.read(path, kLargestDiffed);
-      differences.add(files::Aspect::content, path, std::to_string((*looked)->st_size) + " bytes",
-                      std::to_string(steps.content.size()) + " bytes",
-                      before ? diff_for(*before, steps.content) : std::string());
-    }
-    files::compare_attributes(**looked, kAttributes, path, context, differences);
-  }
-  std::ranges::move(differences.changes, std::back_inserter(plan.changes));
-  steps.write = !plan.changes.empty();
-  if (!steps.write) return {};
-  if (std::string why = files::why_locked(path, base::Changing::name, context); !why.empty())
-    return base::Error(base::ErrorCode::permission, std::move(why));
-  if (*looked) {
-    if (auto shown = files::show_lost_by_replacing(path, **looked, kAttributes, context, plan.changes);
-        !shown)
-      return shown;
-    if (auto marked = files::mark_content(path, **looked, context, plan); !marked) return marked;
-  }
-  if (steps.has_new_content)
-    if (auto planned = files::plan_validation(path, params.validate, context, plan); !planned) return planned;
-  plan.message = "Write repository file " + path;
-  for (const std::string& folder : steps.missing_folders)
-    plan.effects.push_back({.kind = EffectKind::directory, .name = folder});
-  plan.effects.push_back({.kind = EffectKind::file, .name = path});
-  plan.written = {path};
-  return {};
-}
-
 // Whether another state of the recipe says what is at this path.
 bool AptRepo::is_wanted(const std::string& path, const Params& params, const Context& context) const {
   return std::ranges::any_of(context.recipe, [&](const RecipePart& other) {
@@ -214,12 +128,13 @@ base::Result<void> AptRepo::plan_leftover(const Params& params, Steps& steps, Pl
   if (!*looked || S_ISDIR((*looked)->st_mode) || is_wanted(path, params, context)) return {};
   if (std::string why = files::why_locked(path, base::Changing::name, context); !why.empty())
     return base::Error(base::ErrorCode::permission, std::move(why));
-  const auto before =
-      S_ISREG((*looked)->st_mode) ? context.tree.read(path, kLargestDiffed) : base::Result<std::string>("");
-  plan.changes.push_back({.what = path,
-                          .before = std::string(files::file_type_name((*looked)->st_mode)),
-                          .after = "absent: the repository is in " + steps.path + ", and apt would read both",
-                          .diff = before ? diff_for(*before, {}) : std::string()});
+  const auto before = S_ISREG((*looked)->st_mode) ? context.tree.read(path, files::kLargestRepositoryDiffed)
+                                                  : base::Result<std::string>("");
+  plan.changes.push_back(
+      {.what = path,
+       .before = std::string(files::file_type_name((*looked)->st_mode)),
+       .after = "absent: the repository is in " + steps.file.path + ", and apt would read both",
+       .diff = before ? files::repository_diff(*before, {}) : std::string()});
   if (auto marked = files::mark_content(path, **looked, context, plan); !marked) return marked;
   plan.message += (plan.message.empty() ? "Remove " : "; remove ") + path + ", which has its older form";
   plan.effects.push_back({.kind = EffectKind::file, .name = path, .present = false});
@@ -229,35 +144,35 @@ base::Result<void> AptRepo::plan_leftover(const Params& params, Steps& steps, Pl
 }
 
 PlanWith<Steps> AptRepo::plan(const Params& params, Context& context) const {
-  Steps steps{.path = path_of(params), .content = content_of(params)};
-  for (const std::string& path : {steps.path, other_form_of(params)})
+  Steps steps{.file = {.path = path_of(params), .content = files::repository_text(params.content)}};
+  for (const std::string& path : {steps.file.path, other_form_of(params)})
     if (const Overlay::Entry* earlier = path.empty() ? nullptr : context.overlay.path(path))
       return Plan::unknown(earlier->state_id, path + " depends on what an earlier state does to it");
   Plan plan;
-  if (auto planned = plan_file(params, steps, plan, context); !planned) return Plan::fail(planned.error());
+  if (auto planned = files::plan_repository_file(steps.file, plan, context); !planned)
+    return Plan::fail(planned.error());
+  if (steps.file.write && steps.file.has_new_content)
+    if (auto planned = files::plan_validation(steps.file.path, params.validate, context, plan); !planned)
+      return Plan::fail(planned.error());
   if (auto planned = plan_leftover(params, steps, plan, context); !planned)
     return Plan::fail(planned.error());
-  if (plan.changes.empty()) return Plan::kept("Repository file " + steps.path + " is up to date");
+  if (plan.changes.empty()) return Plan::kept("Repository file " + steps.file.path + " is up to date");
   plan.verdict = Verdict::change;
   return {std::move(plan), std::move(steps)};
-}
-
-base::Result<void> write(const Steps& steps, ApplyContext& context) {
-  for (const std::string& folder : steps.missing_folders)
-    if (auto made = context.files.make_folder(folder, {.uid = 0, .gid = 0, .mode = 0755}); !made) return made;
-  return context.files.write_file(steps.path, steps.seen, steps.content, kAttributes);
 }
 
 // The new file first: a run that is killed in between leaves both, and the next one goes on.
 Applied AptRepo::apply(const Params& params, const Plan& plan, const Steps& steps,
                        ApplyContext& context) const {
   std::string comment;
-  if (steps.write) {
-    if (steps.has_new_content)
-      if (auto refused = files::refused_by_validator(steps.path, steps.content, params.validate, context))
+  if (steps.file.write) {
+    if (steps.file.has_new_content)
+      if (auto refused =
+              files::refused_by_validator(steps.file.path, steps.file.content, params.validate, context))
         return std::move(*refused);
-    if (auto written = write(steps, context); !written) return Applied::failed(written.error());
-    comment = "Repository file " + steps.path + " written";
+    if (auto written = files::write_repository_file(steps.file, context); !written)
+      return Applied::failed(written.error());
+    comment = "Repository file " + steps.file.path + " written";
   }
   if (!steps.leftover.empty()) {
     if (auto removed = context.files.remove(steps.leftover, steps.seen_leftover); !removed)
