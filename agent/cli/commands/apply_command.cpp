@@ -70,6 +70,7 @@ int apply_command(const Options& options, terminal::Console& console) {
     return kFailure;
   }
 
+  host->downloads = download_settings(options);
   engine::Worker worker({.host = std::move(*host),
                          .state_dir = options.state_dir,
                          .journal_name = "apply",

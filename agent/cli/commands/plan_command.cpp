@@ -43,6 +43,7 @@ int plan_command(const Options& options, terminal::Console& console) {
     console.complain(host.error().message());
     return kFailure;
   }
+  host->downloads = download_settings(options);
   auto sources = StateSources::open(options);
   if (!sources) {
     console.complain(sources.error().message());

@@ -20,7 +20,8 @@ constexpr std::array kCommands{
         .most = 1,
         .argument_kind = ValueKind::file,
         .question = "which recipe? opsagent plan FILE",
-        .options = "out root module-dir module-wins assume-done state-dir json quiet verbose color config",
+        .options =
+            "out root module-dir module-wins assume-done proxy state-dir json quiet verbose color config",
         .summary = "show what applying a recipe would change; changes nothing",
         .description = "Looks at the machine and shows what 'opsagent apply FILE' would do, with diffs. "
                        "FILE is a recipe in YAML or JSON, or - for standard input.\n\n"
@@ -29,24 +30,25 @@ constexpr std::array kCommands{
                     "opsagent plan web.yaml --out web.plan; opsagent apply web.plan\n"
                     "opsagent plan image.yaml --root /mnt/image",
         .run = run_by<plan_command>},
-    CommandRow{.name = "apply",
-               .arguments = "FILE|PLAN",
-               .least = 1,
-               .most = 1,
-               .argument_kind = ValueKind::file,
-               .question = "which recipe? opsagent apply FILE|PLAN",
-               .options = "root module-dir module-wins assume-done state-dir json quiet verbose color config",
-               .summary = "make a recipe true, once",
-               .description =
-                   "Makes the states of a recipe true, one after another, and stops at the first that "
-                   "fails. A PLAN saved by 'opsagent plan --out' is applied only where the machine and "
-                   "the recipe are still as they were when it was made.\n\n"
-                   "Ctrl-C lets the running state finish (30 s at most); a second one ends it at once.\n\n"
-                   "Exit status: 0 all is as asked, 1 a state failed or the run was ended.",
-               .examples = "opsagent apply web.yaml\n"
-                           "opsagent apply web.yaml --verbose\n"
-                           "opsagent apply web.plan --json",
-               .run = run_by<apply_command>},
+    CommandRow{
+        .name = "apply",
+        .arguments = "FILE|PLAN",
+        .least = 1,
+        .most = 1,
+        .argument_kind = ValueKind::file,
+        .question = "which recipe? opsagent apply FILE|PLAN",
+        .options = "root module-dir module-wins assume-done proxy state-dir json quiet verbose color config",
+        .summary = "make a recipe true, once",
+        .description =
+            "Makes the states of a recipe true, one after another, and stops at the first that "
+            "fails. A PLAN saved by 'opsagent plan --out' is applied only where the machine and "
+            "the recipe are still as they were when it was made.\n\n"
+            "Ctrl-C lets the running state finish (30 s at most); a second one ends it at once.\n\n"
+            "Exit status: 0 all is as asked, 1 a state failed or the run was ended.",
+        .examples = "opsagent apply web.yaml\n"
+                    "opsagent apply web.yaml --verbose\n"
+                    "opsagent apply web.plan --json",
+        .run = run_by<apply_command>},
     CommandRow{.name = "validate",
                .arguments = "FILE",
                .least = 1,
