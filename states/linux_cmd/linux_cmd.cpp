@@ -9,9 +9,9 @@
 #include "base/output_text.hpp"
 #include "base/text.hpp"
 #include "states/files/working_folder.hpp"
-#include "states/runners/run_as.hpp"
 #include "states/programs/ending_text.hpp"
 #include "states/programs/shell_command.hpp"
+#include "states/runners/run_as.hpp"
 #include "states/state.hpp"
 #include "states/systemd/leftovers.hpp"
 
@@ -225,7 +225,8 @@ std::optional<Plan> closed_cwd(const std::string& cwd, const Params& params, con
 }
 
 // Why the command could not be started, as far as can be seen beforehand.
-std::optional<Plan> obstacle(const Params& params, std::variant<runners::Runner, Plan> runner, Context& context) {
+std::optional<Plan> obstacle(const Params& params, std::variant<runners::Runner, Plan> runner,
+                             Context& context) {
   const std::string shell(params.shell);
   const Overlay::Entry* planned_shell = planned_at(shell, context);
   if (planned_shell ? !planned_shell->effect.present : !base::find_program(shell))
