@@ -8,6 +8,8 @@ import sys
 # Of what is compiled into the programs: package, or a file of it where its name has a version, as g++ finds it; name, what of it.
 COMPILED_IN = [
     ("/usr/include/boost/version.hpp", "boost", "Asio, Beast, System: headers"),
+    ("libarchive-dev", "libarchive", "static library"),
+    ("libbz2-dev", "bzip2", "static library"),
     ("libfmt-dev", "fmt", "headers"),
     ("libspdlog-dev", "spdlog", "headers"),
     ("libstdc++.a", "libstdc++", "headers; in the launcher also the static library"),

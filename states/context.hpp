@@ -23,12 +23,21 @@
 
 namespace states {
 
+// How states reach servers (states/downloads). Texts as they stand in the configuration and the environment.
+struct DownloadSettings {
+  std::string proxy;  // the configuration's; wins over the environment's
+  std::string http_proxy, https_proxy, no_proxy;
+  std::string ca_file;                         // whom to trust; empty: whom the system trusts
+  std::chrono::milliseconds patience{30'000};  // with a server that sends nothing, or next to nothing
+};
+
 // The machine that states are about. Constant after construction.
 struct Host {
   std::string root;    // "" for the running system, else a folder that file states work below ("/mnt/image")
   base::OsRelease os;  // of that root
   std::string state_dir = "/var/lib/opsagent";
   bool allow_unauthenticated_packages = false;
+  DownloadSettings downloads{};
 
   bool is_running_system() const { return root.empty(); }
 };

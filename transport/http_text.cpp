@@ -6,6 +6,7 @@
 #include <charconv>
 #include <ctime>
 
+#include "base/base64.hpp"
 #include "base/text.hpp"
 
 namespace transport {
@@ -86,6 +87,11 @@ bool has_token(std::string_view list, std::string_view token) {
 std::string_view reason_phrase(unsigned status) {
   const auto text = boost::beast::http::obsolete_reason(boost::beast::http::int_to_status(status));
   return {text.data(), text.size()};
+}
+
+std::string basic_authorization(std::string_view login) {
+  const bool has_password = login.find(':') != std::string_view::npos;
+  return "Basic " + base::base64(std::string(login) + (has_password ? "" : ":"));
 }
 
 }  // namespace transport

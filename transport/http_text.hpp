@@ -35,4 +35,7 @@ bool has_token(std::string_view list, std::string_view token);
 // "Not Found".
 std::string_view reason_phrase(unsigned status);
 
+// The value of an Authorization header: "Basic …", for "name:password" or "name".
+std::string basic_authorization(std::string_view login);
+
 }  // namespace transport

@@ -4,6 +4,7 @@
 #include "agent/updater/trust_file.hpp"
 #include "agent/updater/updater.hpp"
 #include "base/files/file_read.hpp"
+#include "transport/client/web_file.hpp"
 
 namespace agent::updater {
 
@@ -16,15 +17,6 @@ namespace {
 
 // Progress is reported in steps of so many per cent.
 constexpr int kProgressStep = 25;
-
-// Whom the system believes; none of the files: nobody.
-std::string system_authorities() {
-  constexpr std::size_t kLargest = 4 * 1024 * 1024;
-  for (const char* path : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
-                           "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"})
-    if (auto text = base::read_file(path, kLargest)) return std::move(*text);
-  return "";
-}
 
 std::string without_end_slash(std::string text) {
   while (text.size() > 1 && text.ends_with('/'))
@@ -66,7 +58,7 @@ void Updater::run(Action action, std::function<Attempt<T>(base::Interrupt&)> job
 ReleaseSource Updater::source(base::Interrupt& interrupt, const std::string& authorities) const {
   transport::FetchOptions fetch{.proxies = settings_.proxies, .user_agent = "opsagent/" + settings_.version};
   if (settings_.release_base.starts_with("https://")) {
-    auto tls = transport::TlsClient::make({.ca = authorities + "\n" + system_authorities()});
+    auto tls = transport::TlsClient::make({.ca = authorities + "\n" + transport::system_authorities()});
     // A bundle of the system's that cannot be read is no reason to distrust our own backend.
     if (!tls) tls = transport::TlsClient::make({.ca = authorities});
     if (tls) fetch.tls = std::move(*tls);

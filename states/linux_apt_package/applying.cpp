@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "states/linux_apt_package/choosing.hpp"
+#include "states/linux_apt_package/remote_file.hpp"
 #include "states/linux_apt_package/removals.hpp"
 #include "states/linux_apt_package/wording.hpp"
 #include "states/packages/lists.hpp"
@@ -33,7 +34,7 @@ std::vector<std::string> names_with(const std::vector<Item>& items, Action actio
 class Application {
  public:
   Application(const Params& params, const Steps& steps, ApplyContext& context, debian::AptPatience patience)
-      : params_(params), context_(context), steps_(steps), apt_(context, patience) {}
+      : params_(params), context_(context), steps_(steps), apt_(context, patience), files_(context) {}
 
   Applied run() {
     const auto changed = change();
@@ -49,6 +50,7 @@ class Application {
 
  private:
   Result<void> change() {
+    if (auto fetched = fetch_files(); !fetched) return fetched;
     const bool refreshes = std::ranges::any_of(steps_.items, needs_lists);
     if (refreshes)
       if (auto refreshed = refresh(); !refreshed) return refreshed;
@@ -68,6 +70,24 @@ class Application {
     const auto permitted = permitted_names(steps_.items, *steps_.unnamed);
     for (const debian::AptTransaction& run : stages->runs)
       if (auto done = apt_.commit(run, permitted); !done) return done;
+    return {};
+  }
+
+  // Package files of servers come first: nothing changes unless all of them can be had.
+  Result<void> fetch_files() {
+    for (Item& item : steps_.items) {
+      if (item.action != Action::install || !is_remote(item.entry)) continue;
+      auto entry = files_.fetch(item.entry);
+      if (!entry) return std::move(entry).error();
+      auto status = debian::installed_packages(context_);
+      if (!status) return std::move(status).error();
+      drop_native_architecture(*entry, **status);
+      item.entry = std::move(*entry);
+      const debian::DpkgPackage* package = find_package(**status, item.entry);
+      item.is_present = package && package->is_present();
+      if (package && package->is_installed()) item.before = package->version;
+      if (is_as_wanted(item.entry, package)) item.action = Action::none;
+    }
     return {};
   }
 
@@ -131,6 +151,7 @@ class Application {
         wrong.push_back(item.entry.name + " (" + found_text(package) + ")");
     if (!wrong.empty())
       return Applied::failed("Not as wanted after the run: " + base::join(wrong, ", "), apt_.output());
+    files_.remember();
     std::string comment = report(steps_, **now);
     const bool only_lists = names_with(steps_.items, Action::none).size() == steps_.items.size();
     if (only_lists && refresh_problem_.empty()) comment += "; package lists refreshed";
@@ -142,6 +163,7 @@ class Application {
   ApplyContext& context_;
   Steps steps_;  // a copy: the items get the versions that are chosen
   debian::AptGet apt_;
+  RemoteFiles files_;
   std::string refresh_problem_;  // of a refresh that failed
 };
 

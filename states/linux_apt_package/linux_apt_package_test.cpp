@@ -204,11 +204,15 @@ TEST_CASE("linux.apt.package counts what an interrupted dpkg has noted") {
   CHECK(plan.changes[0].before == "unpacked (1:1.2.3-4)");
 }
 
-TEST_CASE("linux.apt.package does not fetch package files and names one that is not there") {
+TEST_CASE("linux.apt.package names package files that are not there, or cannot be fetched") {
   Machine machine;
-  CHECK(machine.plan_of(R"({"x": "https://example.org/x.deb"})").message ==
-        "Cannot download https://example.org/x.deb: this state does not fetch package files; let an earlier "
-        "state fetch it and give its local path");
+  CHECK(machine.plan_of(R"({"x": "ftp://example.org/x.deb"})").message.find("ftp is not supported") !=
+        std::string::npos);
+  const Plan remote = machine.plan_of(R"({"x": "https://example.invalid/x.deb"})");
+  CHECK(remote.verdict == Verdict::change);
+  REQUIRE(remote.changes.size() == 1);
+  CHECK(remote.changes[0].what == "package x");
+  CHECK(remote.changes[0].after == "from https://example.invalid/x.deb");
   CHECK(machine.plan_of(R"({"x": "/srv/x.deb"})").message == "Package file /srv/x.deb does not exist");
   std::filesystem::create_directories(machine.root() + "/srv/y.deb");
   CHECK(machine.plan_of(R"({"x": "/srv/y.deb"})").message == "Package file /srv/y.deb is a directory");

@@ -13,6 +13,7 @@
 #include "states/debian/package_files.hpp"
 #include "states/linux_apt_package/choosing.hpp"
 #include "states/linux_apt_package/package_file.hpp"
+#include "states/linux_apt_package/remote_file.hpp"
 #include "states/linux_apt_package/removals.hpp"
 #include "states/linux_apt_package/wording.hpp"
 
@@ -26,19 +27,9 @@ Action action_for(Want want) {
   return want == Want::removed ? Action::remove : want == Want::purged ? Action::purge : Action::install;
 }
 
-// Names without an architecture that goes without saying.
-void drop_native_architecture(Entry& entry, const debian::DpkgStatus& status) {
-  if (entry.architecture().empty() || entry.architecture() != status.native_architecture()) return;
-  entry.name.resize(entry.package().size());
-}
-
 // A package file as the package that it holds; a plan when that cannot be said (yet).
 std::variant<Entry, Plan> resolve_file(const Entry& entry, Context& context) {
   const std::string& file = entry.file;
-  if (!file.starts_with('/'))
-    return Plan::fail("Cannot download " + file +
-                      ": this state does not fetch package files; let an earlier state fetch it and give its "
-                      "local path");
   const Overlay::Entry* earlier = context.overlay.path(file);
   if (!earlier) {
     auto found = context.tree.look(file);
@@ -76,7 +67,13 @@ std::optional<bool> is_as_wanted_after(const Effect& earlier, Want want) {
 
 // What is to be done for an entry, as far as the machine and the overlay tell.
 std::variant<Item, Plan> judge(Entry entry, const debian::DpkgStatus& status, Context& context) {
-  if (entry.want == Want::file) {
+  if (is_remote(entry)) {
+    // Nothing is fetched for a plan: what was never installed from there is to be installed.
+    auto known = remembered_file(entry, context);
+    if (!known)
+      return Item{.entry = std::move(entry), .action = Action::install, .found = "not installed from there"};
+    entry = std::move(*known);
+  } else if (entry.want == Want::file) {
     auto resolved = resolve_file(entry, context);
     if (auto* stop = std::get_if<Plan>(&resolved)) return std::move(*stop);
     entry = std::get<Entry>(std::move(resolved));
@@ -133,6 +130,10 @@ std::optional<std::vector<debian::AptRemoval>> forecast_unnamed(
     const Steps& steps, const std::optional<debian::AptCandidates>& candidates, const Params& params,
     debian::AptCache& cache, Context& context) {
   if (!candidates || !context.host.is_running_system()) return std::nullopt;
+  if (std::ranges::any_of(steps.items, [](const Item& item) {
+        return item.action == Action::install && is_remote(item.entry);
+      }))
+    return std::nullopt;
   std::vector<Item> items = steps.items;
   const auto chosen = choose(items, *candidates, cache);
   if (!chosen) return std::nullopt;
@@ -236,6 +237,11 @@ bool is_as_wanted(const Entry& entry, const debian::DpkgPackage* package) {
 bool is_outdated(const Item& item, std::string_view candidate) {
   return item.entry.want == Want::latest && !candidate.empty() && !item.before.empty() &&
          debian::compare_debian_versions(item.before, candidate) < 0;
+}
+
+void drop_native_architecture(Entry& entry, const debian::DpkgStatus& status) {
+  if (entry.architecture().empty() || entry.architecture() != status.native_architecture()) return;
+  entry.name.resize(entry.package().size());
 }
 
 const debian::DpkgPackage* find_package(const debian::DpkgStatus& status, const Entry& entry) {

@@ -39,6 +39,9 @@ bool is_as_wanted(const Entry& entry, const debian::DpkgPackage* package);
 // Whether a package that must be the latest is older than apt's candidate.
 bool is_outdated(const Item& item, std::string_view candidate);
 
+// Names without an architecture that goes without saying.
+void drop_native_architecture(Entry& entry, const debian::DpkgStatus& status);
+
 const debian::DpkgPackage* find_package(const debian::DpkgStatus& status, const Entry& entry);
 
 // "debconf file /x cannot be read" unless it is a file that is there.

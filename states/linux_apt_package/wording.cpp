@@ -34,7 +34,8 @@ std::string found_text(const debian::DpkgPackage* package) {
 std::string after_text(const Entry& entry, std::string_view candidate, bool is_listed) {
   if (entry.want == Want::removed) return "removed";
   if (entry.want == Want::purged) return "purged";
-  if (entry.want == Want::file) return entry.version + " from " + entry.file;
+  if (entry.want == Want::file)
+    return (entry.version.empty() ? "" : entry.version + " ") + "from " + entry.file;
   if (entry.want != Want::version && !candidate.empty()) return std::string(candidate);
   std::string text = entry.want == Want::version  ? version_text(entry)
                      : entry.want == Want::latest ? "latest"

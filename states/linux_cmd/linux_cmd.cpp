@@ -9,9 +9,9 @@
 #include "base/output_text.hpp"
 #include "base/text.hpp"
 #include "states/files/working_folder.hpp"
-#include "states/linux_cmd/run_as.hpp"
 #include "states/programs/ending_text.hpp"
 #include "states/programs/shell_command.hpp"
+#include "states/runners/run_as.hpp"
 #include "states/state.hpp"
 #include "states/systemd/leftovers.hpp"
 
@@ -96,7 +96,7 @@ std::vector<Effect> Cmd::touched(const Params& params) const {
 }
 
 // Whose links count as the agent's own: those of the user that the command runs as.
-std::optional<uid_t> whose(const Runner& runner) {
+std::optional<uid_t> whose(const runners::Runner& runner) {
   return runner.identity ? std::optional(runner.identity->uid) : std::nullopt;
 }
 
@@ -212,7 +212,7 @@ std::optional<Plan> closed_folder(const std::string& cwd, const std::string& pat
 }
 
 // The same for a working directory, which root may always enter.
-std::optional<Plan> closed_cwd(const std::string& cwd, const Params& params, const Runner& runner,
+std::optional<Plan> closed_cwd(const std::string& cwd, const Params& params, const runners::Runner& runner,
                                Context& context) {
   const auto clean = base::clean_path(cwd);
   if (!params.user || !clean || (runner.identity && runner.identity->uid == 0)) return std::nullopt;
@@ -225,7 +225,8 @@ std::optional<Plan> closed_cwd(const std::string& cwd, const Params& params, con
 }
 
 // Why the command could not be started, as far as can be seen beforehand.
-std::optional<Plan> obstacle(const Params& params, std::variant<Runner, Plan> runner, Context& context) {
+std::optional<Plan> obstacle(const Params& params, std::variant<runners::Runner, Plan> runner,
+                             Context& context) {
   const std::string shell(params.shell);
   const Overlay::Entry* planned_shell = planned_at(shell, context);
   if (planned_shell ? !planned_shell->effect.present : !base::find_program(shell))
@@ -236,14 +237,14 @@ std::optional<Plan> obstacle(const Params& params, std::variant<Runner, Plan> ru
   if (const Overlay::Entry* planned = planned_at(cwd, context)) {
     if (!planned->effect.present) return Plan::fail("Working directory " + cwd + " does not exist");
     if (planned->effect.kind == EffectKind::directory)
-      return closed_cwd(cwd, params, std::get<Runner>(runner), context);
+      return closed_cwd(cwd, params, std::get<runners::Runner>(runner), context);
     return Plan::fail("Working directory " + cwd + " is not a directory");
   }
-  const auto folder = found_at(cwd, whose(std::get<Runner>(runner)), context);
+  const auto folder = found_at(cwd, whose(std::get<runners::Runner>(runner)), context);
   if (!folder) return Plan::fail("Working directory: " + folder.error().message());
   if (!*folder) return not_there(cwd, "Working directory " + cwd + " does not exist", context);
   if (!S_ISDIR((*folder)->st_mode)) return Plan::fail("Working directory " + cwd + " is not a directory");
-  return closed_cwd(cwd, params, std::get<Runner>(runner), context);
+  return closed_cwd(cwd, params, std::get<runners::Runner>(runner), context);
 }
 
 // In which rounds it runs.
@@ -255,8 +256,8 @@ std::string how_often(const Params& params) {
 }
 
 PlanWith<NoSteps> Cmd::plan(const Params& params, Context& context) const {
-  auto runner = run_as(params.user, params.group, context);
-  const Runner* known = std::get_if<Runner>(&runner);
+  auto runner = runners::run_as(params.user, params.group, context);
+  const runners::Runner* known = std::get_if<runners::Runner>(&runner);
   if (auto skipped = held_back(params, known ? whose(*known) : std::nullopt, context))
     return std::move(*skipped);
   if (auto stop = obstacle(params, std::move(runner), context)) return std::move(*stop);
@@ -273,7 +274,7 @@ void set_variable(std::vector<std::string>& environment, std::string_view name, 
   environment.push_back(prefix + std::string(value));
 }
 
-std::vector<std::string> environment_for(const Params& params, const Runner& runner) {
+std::vector<std::string> environment_for(const Params& params, const runners::Runner& runner) {
   auto environment = base::clean_environment(runner.home);
   if (!runner.name.empty()) {
     set_variable(environment, "USER", runner.name);
@@ -298,9 +299,9 @@ Applied Cmd::apply(const Params& params, const Plan&, const NoSteps&, ApplyConte
   auto cwd =
       params.cwd ? base::Result<std::string>(std::string(*params.cwd)) : files::working_folder(context);
   if (!cwd) return Applied::failed(cwd.error());
-  auto found = run_as(params.user, params.group, context);
+  auto found = runners::run_as(params.user, params.group, context);
   if (auto* stop = std::get_if<Plan>(&found)) return Applied::failed(stop->message);
-  const Runner& runner = std::get<Runner>(found);
+  const runners::Runner& runner = std::get<runners::Runner>(found);
   const auto folder = context.tree.follow(*cwd, whose(runner));
   if (!folder) return Applied::failed(folder.error().with_context("working directory"));
 

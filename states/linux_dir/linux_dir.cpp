@@ -7,9 +7,9 @@
 #include "base/files/folder_walk.hpp"
 #include "states/files/missing_folders.hpp"
 #include "states/files/ownership.hpp"
+#include "states/files/protected_folders.hpp"
 #include "states/files/replacing.hpp"
 #include "states/linux_dir/attributes_below.hpp"
-#include "states/linux_dir/protected_folders.hpp"
 #include "states/state.hpp"
 
 namespace states::linux_dir {
@@ -89,7 +89,7 @@ base::Result<void> Dir::check(const Params& params) const {
   for (std::string_view path : params.path) {
     auto clean = base::clean_path(path);
     if (!clean) return std::move(clean).error();
-    if (params.absent && is_protected_name(*clean))
+    if (params.absent && files::is_protected_name(*clean))
       return base::Error(base::ErrorCode::invalid, "Refusing to remove " + *clean);
   }
   return {};
@@ -248,7 +248,7 @@ ItemOrStop plan_absent(const std::string& path, Planning& planning) {
   Change change{.what = path, .before = "a symlink", .after = "absent"};
   if (!is_link) {
     const bool is_marked = !context.plan_salt.empty();
-    auto below = look_at_removable(path, context.tree, context.interrupt, is_marked);
+    auto below = files::look_at_removable(path, context.tree, context.interrupt, is_marked);
     if (!below) return impossible(path, below.error().message());
     change.before = "directory, " + entries_text(below->entries);
     if (is_marked) planning.plan.mark += std::to_string(below->mark) + " ";

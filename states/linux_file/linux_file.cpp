@@ -4,11 +4,13 @@
 #include "base/diff.hpp"
 #include "base/files/others.hpp"
 #include "base/text.hpp"
+#include "states/downloads/download.hpp"
 #include "states/files/marking.hpp"
 #include "states/files/missing_folders.hpp"
 #include "states/files/ownership.hpp"
 #include "states/files/replacing.hpp"
 #include "states/files/validation.hpp"
+#include "states/linux_file/remote_content.hpp"
 #include "states/state.hpp"
 
 namespace states::linux_file {
@@ -18,6 +20,7 @@ namespace {
 struct Params {
   std::string_view path;
   std::optional<std::string_view> content;
+  std::optional<std::string_view> remote_uri;
   std::optional<std::string_view> user;
   std::optional<std::string_view> group;
   std::optional<Mode> mode;
@@ -31,6 +34,8 @@ constexpr auto kParams = param_table(
         .multiline()
         .keep_empty()
         .fallback("existing content is kept; a new file is empty"),
+    param<&Params::remote_uri>("remote_uri",
+                               "http or https address of the wanted bytes; wins over `content`"),
     param<&Params::user>("user", "owner, name or number").fallback("kept; root when created"),
     param<&Params::group>("group", "group, name or number").fallback("kept; root when created"),
     param<&Params::mode>("mode", "permissions, octal text").fallback("kept; 0644 when created"),
@@ -52,7 +57,12 @@ struct Steps {
   bool write = false;  // else only attributes
   bool has_new_content = false;
   base::Attributes attributes;  // complete when writing
-  std::string summary;          // of what is updated: "content, mode 0600 -> 0644"
+  // Content of `remote_uri` that the plan has fetched, with what is known of it.
+  std::optional<std::string> fetched;
+  downloads::Seen seen_remote;
+  downloads::Validators validators;
+  bool only_notes = false;  // the file is as wanted, and what the server calls it is noted
+  std::string summary;      // of what is updated: "content, mode 0600 -> 0644"
 };
 
 class File final : public State<Params, Steps> {
@@ -71,13 +81,21 @@ class File final : public State<Params, Steps> {
   std::vector<Effect> touched(const Params& params) const override;
 };
 
+// Else the file keeps what is in it.
+bool gives_content(const Params& params) {
+  return params.content || params.remote_uri;
+}
+
 base::Result<void> File::check(const Params& params) const {
   auto clean = base::clean_path(params.path);
   if (!clean) return std::move(clean).error();
   if (*clean == "/") return base::Error(base::ErrorCode::invalid, "/ is a directory");
   if (params.absent) return {};
-  if (!params.validate.empty() && !params.content)
-    return base::Error(base::ErrorCode::invalid, "'validate' looks at new content: it needs 'content'");
+  if (params.remote_uri)
+    if (auto fine = downloads::check_url(*params.remote_uri); !fine) return fine;
+  if (!params.validate.empty() && !gives_content(params))
+    return base::Error(base::ErrorCode::invalid,
+                       "'validate' looks at new content: it needs 'content' or 'remote_uri'");
   return files::check_validator(params.validate);
 }
 
@@ -127,17 +145,18 @@ PlanWith<Steps> plan_new(const Params& params, const std::string& path, base::At
   if (!wanted.uid) wanted.uid = our_uid;
   if (!wanted.gid) wanted.gid = our_gid;
   if (!wanted.mode) wanted.mode = kNewFileMode;
-  const std::string_view content = params.content.value_or("");
+  const std::string_view content = params.remote_uri ? "" : params.content.value_or("");
   const std::string owner =
       params.user || params.group
           ? std::string(params.user.value_or("root")) + ":" + std::string(params.group.value_or("root"))
           : files::owner_text(*wanted.uid, *wanted.gid, context);
+  const std::string what = params.remote_uri ? "from " + downloads::shown_url(*params.remote_uri, context)
+                                             : size_text(content.size());
   Plan plan{.verdict = Verdict::change, .message = "Create " + path};
-  plan.changes.push_back(
-      {.what = path,
-       .before = "absent",
-       .after = "file, " + size_text(content.size()) + ", " + owner + ", " + files::mode_text(*wanted.mode),
-       .diff = diff_for({}, content, *wanted.mode, context)});
+  plan.changes.push_back({.what = path,
+                          .before = "absent",
+                          .after = "file, " + what + ", " + owner + ", " + files::mode_text(*wanted.mode),
+                          .diff = diff_for({}, content, *wanted.mode, context)});
   for (const std::string& folder : *missing)
     plan.effects.push_back({.kind = EffectKind::directory,
                             .name = folder,
@@ -156,15 +175,38 @@ PlanWith<Steps> plan_new(const Params& params, const std::string& path, base::At
            .attributes = wanted}};
 }
 
+// The same for content that a server has.
+base::Result<bool> compare_remote(const Params& params, const std::string& path, const struct stat& found,
+                                  mode_t mode, Context& context, files::Differences& differences,
+                                  Steps& steps) {
+  const std::string url(*params.remote_uri);
+  auto remote = compare_with_remote(url, path, found, kLargestDiffed, context);
+  if (!remote) return std::move(remote).error();
+  steps.fetched = std::move(remote->bytes);
+  steps.seen_remote = remote->seen;
+  steps.validators = remote->validators;
+  steps.only_notes = remote->is_same && !remote->is_noted;
+  if (remote->is_same) return false;
+  std::string diff;
+  if (context.wants_diffs && steps.fetched)
+    if (auto before = context.tree.read(path, kLargestDiffed))
+      diff = diff_for(*before, *steps.fetched, mode & found.st_mode, context);
+  differences.add(files::Aspect::content, path, size_text(static_cast<std::size_t>(found.st_size)),
+                  remote->size + " from " + downloads::shown_url(url, context), std::move(diff));
+  return true;
+}
+
 // Adds the change that a file, or a link in its place, needs to have the wanted content. Answers whether it
 // needs one.
 base::Result<bool> compare_content(const Params& params, const std::string& path, const struct stat& found,
-                                   mode_t mode, Context& context, files::Differences& differences) {
+                                   mode_t mode, Context& context, files::Differences& differences,
+                                   Steps& steps) {
   using files::Aspect;
   if (S_ISLNK(found.st_mode)) {
     differences.add(Aspect::content, path, "a symlink", "a regular file");
     return true;
   }
+  if (params.remote_uri) return compare_remote(params, path, found, mode, context, differences, steps);
   if (!params.content) return false;
   if (static_cast<std::size_t>(found.st_size) == params.content->size()) {
     auto same = context.tree.has_content(path, *params.content);
@@ -183,7 +225,7 @@ base::Result<bool> compare_content(const Params& params, const std::string& path
 // Whether a file with the right content is written anew all the same: others who have it open could go on
 // changing it when they no longer may, or when it runs with another's rights.
 bool must_be_new(const Params& params, const struct stat& found, const base::Attributes& wanted) {
-  return params.content &&
+  return gives_content(params) &&
          (base::takes_write_access(found, wanted) || base::adds_special_bits(found, wanted));
 }
 
@@ -201,7 +243,7 @@ std::string_view left_to_him(const Params& params, mode_t mode) {
 // as the recipe does not hide the content from anybody: so do recipes that write into a program's folder.
 std::string why_not_his(const Params& params, const std::string& path, const struct stat& found, mode_t mode,
                         Context& context) {
-  if (!params.content || !base::is_other(found.st_uid)) return {};
+  if (!gives_content(params) || !base::is_other(found.st_uid)) return {};
   const std::string_view left = left_to_him(params, mode);
   if (left.empty()) return {};
   (void)context.tree.look(base::split_path(path).folder);  // an earlier state may give it to somebody else
@@ -225,6 +267,15 @@ base::Result<void> show_costs(const std::string& path, const struct stat& found,
                     : files::show_lost_by_owner(path, found, wanted, context, plan.changes);
 }
 
+// The file is as the server has it. What it calls that is noted, so that nothing is sent the next time.
+PlanWith<Steps> plan_note(const Params& params, Steps steps, Context& context) {
+  Plan plan{.verdict = Verdict::change,
+            .message = steps.path + " is as wanted; note which version of " +
+                       downloads::shown_url(*params.remote_uri, context) + " it is"};
+  plan.is_refresh = true;
+  return {std::move(plan), std::move(steps)};
+}
+
 PlanWith<Steps> plan_existing(const Params& params, const std::string& path, const struct stat& found,
                               base::Attributes wanted, Context& context) {
   const bool is_link = S_ISLNK(found.st_mode);
@@ -234,13 +285,17 @@ PlanWith<Steps> plan_existing(const Params& params, const std::string& path, con
   // As with write(2), other content does not inherit set-user-id and set-group-id bits.
   const mode_t mode = wanted.mode.value_or(is_link ? kNewFileMode : found.st_mode & 01777);
   files::Differences differences;
-  const auto write = compare_content(params, path, found, mode, context, differences);
+  Steps steps{.path = path, .seen = base::Seen(found)};
+  const auto write = compare_content(params, path, found, mode, context, differences, steps);
   if (!write) return Plan::fail(write.error());
   const bool is_written = *write || must_be_new(params, found, wanted);
   if (is_written) wanted.mode = mode;
   if (!is_link)
     files::compare_attributes(found, wanted, path, context, differences, params.user, params.group);
-  if (differences.changes.empty()) return Plan::kept(path + " is as wanted");
+  if (differences.changes.empty())
+    return steps.only_notes ? plan_note(params, std::move(steps), context)
+                            : Plan::kept(path + " is as wanted");
+  steps.only_notes = false;
   if (is_link && context.tree.leads_through_itself(path))
     return Plan::fail(files::on_its_own_way(path, context));
 
@@ -262,13 +317,11 @@ PlanWith<Steps> plan_existing(const Params& params, const std::string& path, con
     if (auto marked = files::mark_content(path, found, context, plan); !marked)
       return Plan::fail(marked.error());
   }
-  return {std::move(plan),
-          {.path = path,
-           .seen = base::Seen(found),
-           .write = is_written,
-           .has_new_content = *write,
-           .attributes = wanted,
-           .summary = std::move(differences.summary)}};
+  steps.write = is_written;
+  steps.has_new_content = *write;
+  steps.attributes = wanted;
+  steps.summary = std::move(differences.summary);
+  return {std::move(plan), std::move(steps)};
 }
 
 // The earlier state that may make what a link leads to.
@@ -315,7 +368,8 @@ PlanWith<Steps> File::plan(const Params& params, Context& context) const {
   if (!looked) return Plan::fail(looked.error());
   if (!*looked) return plan_new(params, path, wanted, context);
   const struct stat& found = **looked;
-  if (S_ISLNK(found.st_mode) && !params.content) return plan_link_target(params, path, wanted, context);
+  if (S_ISLNK(found.st_mode) && !gives_content(params))
+    return plan_link_target(params, path, wanted, context);
   if (!S_ISREG(found.st_mode) && !S_ISLNK(found.st_mode))
     return Plan::fail(path + " is " + std::string(files::file_type_name(found.st_mode)));
   return plan_existing(params, path, found, wanted, context);
@@ -336,15 +390,11 @@ std::string all_diffs(const Plan& plan) {
   return text;
 }
 
-Applied File::apply(const Params& params, const Plan& plan, const Steps& steps, ApplyContext& context) const {
-  if (params.absent) {
-    if (auto removed = context.files.remove(steps.path, steps.seen); !removed)
-      return Applied::failed(removed.error());
-    return Applied::done("Removed " + steps.path);
-  }
+// Makes the file what it should be, with this content if it is written.
+Applied put(const Params& params, const Plan& plan, const Steps& steps, std::string_view content,
+            ApplyContext& context) {
   if (steps.has_new_content)
-    if (auto refused =
-            files::refused_by_validator(steps.path, params.content.value_or(""), params.validate, context))
+    if (auto refused = files::refused_by_validator(steps.path, content, params.validate, context))
       return std::move(*refused);
   for (const std::string& folder : steps.missing_folders)
     if (auto made = context.files.make_folder(folder, folder_attributes(steps.attributes)); !made)
@@ -352,14 +402,40 @@ Applied File::apply(const Params& params, const Plan& plan, const Steps& steps, 
   if (!steps.write) {
     if (auto set = context.files.set_attributes(steps.path, steps.seen, steps.attributes); !set)
       return Applied::failed(set.error());
-  } else if (auto written = context.files.write_file(steps.path, steps.seen, params.content.value_or(""),
-                                                     steps.attributes);
+  } else if (auto written = context.files.write_file(steps.path, steps.seen, content, steps.attributes);
              !written) {
     return Applied::failed(written.error());
   }
   return Applied::done(
       steps.is_new ? "Created " + steps.path : "Updated " + steps.path + " (" + steps.summary + ")",
       all_diffs(plan));
+}
+
+Applied File::apply(const Params& params, const Plan& plan, const Steps& steps, ApplyContext& context) const {
+  if (params.absent) {
+    if (auto removed = context.files.remove(steps.path, steps.seen); !removed)
+      return Applied::failed(removed.error());
+    return Applied::done("Removed " + steps.path);
+  }
+  if (steps.only_notes) {
+    note_remote(std::string(*params.remote_uri), steps.path, steps.seen_remote, steps.validators, context);
+    return Applied::done(steps.path + " is as wanted");
+  }
+  if (!params.remote_uri || !steps.write)
+    return put(params, plan, steps, params.content.value_or(""), context);
+  const std::string url(*params.remote_uri);
+  if (steps.fetched) {
+    Applied applied = put(params, plan, steps, *steps.fetched, context);
+    if (applied.ok()) note_remote(url, steps.path, steps.seen_remote, steps.validators, context);
+    return applied;
+  }
+  auto fetched = downloads::fetch({.url = url}, context);
+  if (!fetched) return Applied::failed(fetched.error());
+  Applied applied = put(params, plan, steps, fetched->bytes(), context);
+  if (applied.ok())
+    note_remote(url, steps.path, {fetched->sha256(), fetched->bytes().size()}, fetched->validators(),
+                context);
+  return applied;
 }
 
 constexpr File kType;

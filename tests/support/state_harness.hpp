@@ -46,6 +46,9 @@ class StateHarness {
   // What the engine does with one state.
   Outcome converge(const states::StateType& type, std::string_view json);
 
+  // What the round has noted is forgotten, as the engine does.
+  void next_round() { notes_.clear(); }
+
   // Another state of the recipe.
   void add_to_recipe(const states::StateType& type, std::string_view json);
 

@@ -9,25 +9,13 @@
 
 #include "base/text.hpp"
 #include "transport/http.hpp"
+#include "transport/http_text.hpp"
 
 namespace transport {
 namespace {
 
 base::Error invalid(std::string message) {
   return {base::ErrorCode::invalid, std::move(message)};
-}
-
-std::string base64(std::string_view text) {
-  constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); i += 3) {
-    unsigned group = 0;
-    for (std::size_t k = 0; k < 3; ++k)
-      group = group << 8 | (i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0U);
-    for (std::size_t k = 0; k < 4; ++k)
-      result += i + k > text.size() ? '=' : kAlphabet[group >> (18 - 6 * k) & 63];
-  }
-  return result;
 }
 
 // An address of either family as 16 bytes, an IPv4 one in its IPv6 form.
@@ -74,8 +62,7 @@ base::Result<Proxy> parse_proxy(std::string_view text) {
   if (const std::size_t at = text.rfind('@'); at != std::string_view::npos) {
     auto user = percent_decode(text.substr(0, at), false);
     if (!user) return invalid("the name or password has a malformed %xx");
-    if (user->find(':') == std::string::npos) *user += ':';
-    proxy.authorization = "Basic " + base64(*user);
+    proxy.authorization = basic_authorization(*user);
     text.remove_prefix(at + 1);
   }
   auto host = split_host_port(text, 3128);

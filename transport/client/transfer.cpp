@@ -60,8 +60,8 @@ std::optional<ContentRange> parse_content_range(std::string_view text) {
 
 class Transfer {
  public:
-  Transfer(const TransferRequest& request, const FetchOptions& options, BodySink& sink)
-      : request_(request), options_(options), sink_(sink), where_(request.uri.text()) {}
+  Transfer(const TransferRequest& request, const FetchOptions& options, BodySink& sink, TransferHead& head)
+      : request_(request), options_(options), sink_(sink), head_(head), where_(request.uri.text()) {}
 
   base::Result<TransferEnd> run() {
     const auto end = Clock::now() + options_.deadline;
@@ -125,7 +125,7 @@ class Transfer {
     if (error) co_return describe(error);
     auto expected = check_head(parser);
     if (!expected) co_return std::move(expected).error();
-    if (!*expected) co_return TransferEnd::no_such_range;
+    if (*expected != TransferEnd::complete) co_return *expected;
     auto read = co_await read_body(*stream, parser);
     stream->say_close();
     if (!read) co_return std::move(read).error();
@@ -139,17 +139,24 @@ class Transfer {
                        {"Accept-Encoding", "identity"},
                        {"Connection", "close"}};
     if (request_.from > 0) headers.push_back({"Range", "bytes=" + std::to_string(request_.from) + "-"});
+    headers.insert(headers.end(), request_.headers.begin(), request_.headers.end());
     for (const Header& header : headers)
       if (!append_header(text, header.name, header.value))
         return base::Error(base::ErrorCode::invalid, "the header " + header.name + " cannot be sent");
     return text + "\r\n";
   }
 
-  // The sink knows where the body begins when this is true; false: there is no such range.
-  base::Result<bool> check_head(const PieceParser& parser) {
+  // The sink knows where the body begins when this is `complete`; else there is no body.
+  base::Result<TransferEnd> check_head(const PieceParser& parser) {
     const auto& head = parser.get();
     const unsigned status = head.result_int();
-    if (status == 416 && request_.from > 0) return false;
+    head_ = {.status = status,
+             .location = std::string(view(head[http::field::location])),
+             .etag = std::string(view(head[http::field::etag])),
+             .last_modified = std::string(view(head[http::field::last_modified]))};
+    if (status == 416 && request_.from > 0) return TransferEnd::no_such_range;
+    if (status == 304 && has_conditions()) return TransferEnd::not_modified;
+    if (is_redirect(status) && request_.reports_redirects) return TransferEnd::redirected;
     if (status != 200 && status != 206) return status_error(status, view(head[http::field::location]));
     const std::string_view encoding = base::trim(view(head[http::field::content_encoding]));
     if (!encoding.empty() && !base::equal_ignoring_case(encoding, "identity"))
@@ -166,7 +173,15 @@ class Transfer {
     }
     auto begun = sink_.begin(begin_);
     if (!begun) return std::move(begun).error();
-    return true;
+    return TransferEnd::complete;
+  }
+
+  bool has_conditions() const {
+    return !find_header(request_.headers, "If-None-Match").empty() ||
+           !find_header(request_.headers, "If-Modified-Since").empty();
+  }
+  static bool is_redirect(unsigned status) {
+    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
   }
 
   base::Result<void> check_range(std::string_view text) {
@@ -253,6 +268,7 @@ class Transfer {
   const TransferRequest& request_;
   const FetchOptions& options_;
   BodySink& sink_;
+  TransferHead& head_;
   const std::string where_;
   beast::flat_buffer buffer_;
   std::uint64_t begin_ = 0;             // where the body belongs
@@ -267,8 +283,9 @@ class Transfer {
 }  // namespace
 
 base::Result<TransferEnd> transfer(const TransferRequest& request, const FetchOptions& options,
-                                   BodySink& sink) {
-  return Transfer(request, options, sink).run();
+                                   BodySink& sink, TransferHead* head) {
+  TransferHead unread;
+  return Transfer(request, options, sink, head ? *head : unread).run();
 }
 
 }  // namespace transport

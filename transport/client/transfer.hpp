@@ -1,38 +1,44 @@
-// Inside transport/: one GET whose body goes to a sink as it comes, for download.cpp.
+// Inside transport/: one GET whose body goes to a sink as it comes, for download.cpp and web_file.cpp.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
 #include "base/result.hpp"
+#include "transport/client/body_sink.hpp"
 #include "transport/client/download.hpp"
+#include "transport/http.hpp"
 #include "transport/uri.hpp"
 
 namespace transport {
-
-// Where a body goes.
-class BodySink {
- public:
-  virtual ~BodySink() = default;
-  // Once, before any byte: what follows belongs at this place, 0 or TransferRequest::from.
-  virtual base::Result<void> begin(std::uint64_t at) = 0;
-  virtual base::Result<void> take(std::string_view bytes) = 0;
-};
 
 struct TransferRequest {
   Uri uri;
   std::uint64_t from = 0;   // asks for the rest of the body; below `limit`
   std::uint64_t limit = 0;  // of the whole body
   bool exact = false;
+  Headers headers = {};            // sent besides our own
+  bool reports_redirects = false;  // a redirect is an end and not an error
+};
+
+// What the server has said before the body. All texts are its own.
+struct TransferHead {
+  unsigned status = 0;  // 0: it has said nothing
+  std::string location = {};
+  std::string etag = {};
+  std::string last_modified = {};
 };
 
 enum class TransferEnd {
   complete,
-  no_such_range,  // the server has nothing from `from` on; the sink has seen nothing
+  // The sink has seen nothing of these:
+  no_such_range,  // the server has nothing from `from` on
+  not_modified,   // 304, to a question with conditions
+  redirected,     // to TransferHead::location
 };
 
-// Blocks. The errors are those of download().
+// Blocks. The errors are those of download(); `head` is also there after an error. May be null.
 base::Result<TransferEnd> transfer(const TransferRequest& request, const FetchOptions& options,
-                                   BodySink& sink);
+                                   BodySink& sink, TransferHead* head = nullptr);
 
 }  // namespace transport

@@ -70,6 +70,7 @@ int apply_command(const Options& options, terminal::Console& console) {
     return kFailure;
   }
 
+  host->downloads = download_settings(options);
   auto started = engine::Worker::start({.host = std::move(*host),
                                         .state_dir = options.state_dir,
                                         .journal_name = "apply",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "agent/cli/options/options.hpp"
+#include "states/context.hpp"
 #include "terminal/console.hpp"
 #include "transport/client/proxies.hpp"
 
@@ -9,6 +10,7 @@ namespace agent::cli {
 
 // From the options and the environment.
 transport::ProxySettings proxy_settings(const Options& options);
+states::DownloadSettings download_settings(const Options& options);
 
 inline constexpr int kOk = 0;
 inline constexpr int kFailure = 1;

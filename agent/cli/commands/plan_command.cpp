@@ -47,6 +47,7 @@ int plan_command(const Options& options, terminal::Console& console) {
     console.complain(host.error().message());
     return kFailure;
   }
+  host->downloads = download_settings(options);
   auto reader = RecipeReader::open(options, fetch_lines(options, console));
   if (!reader) {
     console.complain(reader.error().message());

@@ -269,6 +269,14 @@ transport::ProxySettings proxy_settings(const Options& options) {
           .no_proxy = environment("no_proxy")};
 }
 
+states::DownloadSettings download_settings(const Options& options) {
+  const transport::ProxySettings proxies = proxy_settings(options);
+  return {.proxy = proxies.proxy,
+          .http_proxy = proxies.http_proxy,
+          .https_proxy = proxies.https_proxy,
+          .no_proxy = proxies.no_proxy};
+}
+
 int run_command(const Options& options, terminal::Console& console) {
   const control::SignalFd hang_ups({SIGHUP});  // one that comes while the recipe is read is heard afterwards
   const auto fail = [&](const std::string& text) {
@@ -281,6 +289,7 @@ int run_command(const Options& options, terminal::Console& console) {
     return fail("--recipe is for a daemon without backend; with --ws-uri the backend sends the recipe");
   auto host = make_host(options.root, options.state_dir);
   if (!host) return fail(host.error().message());
+  host->downloads = download_settings(options);
   auto log = terminal::Log::open(options.log_level, options.log_file, console.redactor);
   if (!log) return fail(log.error().message());
   auto reader = RecipeReader::open(options, {.progress = [&](const auto& line) { log->info(line); },

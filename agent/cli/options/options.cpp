@@ -75,7 +75,8 @@ constexpr std::array kOptions{
         .name = "proxy",
         .kind = ValueKind::text,
         .placeholder = "URL",
-        .doc = "http proxy that leads to the backend (http_proxy, https_proxy, no_proxy of the environment)",
+        .doc = "http proxy that leads to the backend and to what states download (http_proxy, https_proxy, "
+               "no_proxy of the environment)",
         .configurable = true,
         .store = store_by<store_proxy>},
     OptionRow{.name = "release-base",

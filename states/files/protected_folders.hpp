@@ -9,7 +9,7 @@
 #include "base/result.hpp"
 #include "base/tree/tree.hpp"
 
-namespace states::linux_dir {
+namespace states::files {
 
 // The root and the system's own folders directly below it, by name.
 bool is_protected_name(std::string_view clean_path);
@@ -25,4 +25,4 @@ struct Removable {
 base::Result<Removable> look_at_removable(std::string_view path, base::Tree& tree, base::Interrupt& interrupt,
                                           bool wants_mark);
 
-}  // namespace states::linux_dir
+}  // namespace states::files

@@ -1,4 +1,4 @@
-#include "states/linux_cmd/run_as.hpp"
+#include "states/runners/run_as.hpp"
 
 #include <unistd.h>
 
@@ -6,7 +6,7 @@
 
 #include "states/files/ownership.hpp"
 
-namespace states::linux_cmd {
+namespace states::runners {
 
 std::variant<Runner, Plan> run_as(std::optional<std::string_view> user, std::optional<std::string_view> group,
                                   Context& context) {
@@ -42,4 +42,4 @@ std::variant<Runner, Plan> run_as(std::optional<std::string_view> user, std::opt
   return runner;
 }
 
-}  // namespace states::linux_cmd
+}  // namespace states::runners

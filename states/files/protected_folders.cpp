@@ -1,4 +1,4 @@
-#include "states/linux_dir/protected_folders.hpp"
+#include "states/files/protected_folders.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include "base/files/folder_walk.hpp"
 #include "base/fnv.hpp"
 
-namespace states::linux_dir {
+namespace states::files {
 
 namespace {
 
@@ -70,4 +70,4 @@ base::Result<Removable> look_at_removable(std::string_view path, base::Tree& tre
   return found;
 }
 
-}  // namespace states::linux_dir
+}  // namespace states::files

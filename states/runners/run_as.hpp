@@ -1,4 +1,4 @@
-// Whom a command runs as.
+// Whom a program runs as: the account that a recipe names.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 #include "states/context.hpp"
 #include "states/plan.hpp"
 
-namespace states::linux_cmd {
+namespace states::runners {
 
 struct Runner {
   std::optional<base::Identity> identity;  // absent: as the agent is
@@ -25,4 +25,4 @@ struct Runner {
 std::variant<Runner, Plan> run_as(std::optional<std::string_view> user, std::optional<std::string_view> group,
                                   Context& context);
 
-}  // namespace states::linux_cmd
+}  // namespace states::runners
