@@ -1,0 +1,126 @@
+#include "templates/templates.hpp"
+
+#include <algorithm>
+
+#include "templates/evaluator.hpp"
+#include "templates/from_document.hpp"
+#include "templates/parser.hpp"
+#include "templates/text.hpp"
+
+namespace templates {
+
+namespace {
+
+// A template may be as long as a recipe; its tree is some times its size.
+constexpr std::size_t kLongest = 32 * 1024 * 1024;
+constexpr Limits kParseLimits{.memory = std::size_t{2} << 30};
+
+Problem problem_at(const Syntax& syntax, std::uint32_t at, std::string message) {
+  const std::string_view before = std::string_view(syntax.source).substr(0, at);
+  const std::size_t newline = before.rfind('\n');
+  const bool first = newline == std::string_view::npos;
+  const std::size_t lines = static_cast<std::size_t>(std::ranges::count(before, '\n'));
+  const std::size_t column = count_characters(first ? before : before.substr(newline + 1));
+  return {std::move(message), syntax.name, syntax.line + lines, column + (first ? syntax.column : 1)};
+}
+
+template <class Parse>
+Answer<std::shared_ptr<const Template>> parsed(std::string_view name, std::string source, Place place,
+                                               Parse parse) {
+  auto syntax = std::make_unique<Syntax>(kParseLimits);
+  syntax->name = name;
+  syntax->line = place.line;
+  syntax->column = place.column;
+  if (source.size() > kLongest) return problem_at(*syntax, 0, "the template is longer than 32 MiB");
+  syntax->source = std::move(source);
+  try {
+    parse(*syntax);
+  } catch (const SyntaxFailure& failure) {
+    return problem_at(*syntax, failure.at, failure.message);
+  } catch (const Failure& failure) {
+    return problem_at(*syntax, 0, failure.message);
+  }
+  return std::make_shared<const Template>(std::move(syntax));
+}
+
+// Runs `use` with an evaluator and makes a Problem of its failure.
+template <class T, class Use>
+Answer<T> evaluated(const Template& given, const Variables& variables, Loader* loader, const Limits& limits,
+                    Use use) {
+  Evaluator evaluator(variables.content(), loader, limits);
+  try {
+    return use(evaluator, given.syntax());
+  } catch (const Failure& failure) {
+    return problem_at(evaluator.syntax(), evaluator.at(), failure.message);
+  }
+}
+
+}  // namespace
+
+std::string describe(const Problem& problem) {
+  return problem.name + ":" + std::to_string(problem.line) + ":" + std::to_string(problem.column) + ": " +
+         problem.message;
+}
+
+Template::Template(std::unique_ptr<Syntax> syntax) : syntax_(std::move(syntax)) {}
+Template::~Template() = default;
+
+Answer<std::shared_ptr<const Template>> Template::parse(std::string_view name, std::string_view source,
+                                                        const Options& options, Place place) {
+  return parsed(name, normalized(source, options), place,
+                [&options](Syntax& syntax) { parse_template(syntax, options); });
+}
+
+Answer<std::shared_ptr<const Template>> Template::parse_expression(std::string_view name,
+                                                                   std::string_view source, Place place) {
+  return parsed(name, std::string(source), place,
+                [](Syntax& syntax) { templates::parse_expression(syntax); });
+}
+
+std::vector<Template::Name> Template::needed_names() const {
+  std::vector<Name> names;
+  for (const auto& [name, at] : syntax_->free_names) {
+    const Problem place = problem_at(*syntax_, at, {});
+    names.push_back({std::string(name), place.line, place.column});
+  }
+  return names;
+}
+
+Variables::Variables() : content_(std::make_unique<Content>()) {}
+Variables::~Variables() = default;
+Variables::Variables(Variables&&) noexcept = default;
+Variables& Variables::operator=(Variables&&) noexcept = default;
+
+void Variables::set(std::string_view name, const base::Value& value) {
+  Memory& memory = content_->memory;
+  content_->names.set(memory, Value::text(memory.copy(name)), from_document(value, memory, true));
+}
+
+bool Variables::has(std::string_view name) const {
+  return content_->names.find(name) != nullptr;
+}
+
+Answer<std::string> render(const Template& given, const Variables& variables, Loader* loader,
+                           const Limits& limits) {
+  return evaluated<std::string>(
+      given, variables, loader, limits,
+      [](Evaluator& evaluator, const Syntax& syntax) { return evaluator.render(syntax); });
+}
+
+Answer<base::Value> evaluate(const Template& expression, const Variables& variables, base::Arena& arena,
+                             const Limits& limits) {
+  return evaluated<base::Value>(expression, variables, nullptr, limits,
+                                [&arena](Evaluator& evaluator, const Syntax& syntax) {
+                                  const Value value = evaluator.evaluate(syntax);
+                                  return to_document(value, arena, evaluator.memory());
+                                });
+}
+
+Answer<bool> evaluate_condition(const Template& expression, const Variables& variables,
+                                const Limits& limits) {
+  return evaluated<bool>(
+      expression, variables, nullptr, limits,
+      [](Evaluator& evaluator, const Syntax& syntax) { return is_true(evaluator.evaluate(syntax)); });
+}
+
+}  // namespace templates
