@@ -62,8 +62,8 @@ struct App {
   // Changes of recipes and assignments go to so many per cent of the machines that they reach, ring by ring;
   // empty: to all at once.
   std::vector<int> rings = {};
-  // The repository and tag that recipes of its machines take modules from, unless they name one themselves; no
-  // repository: none. Without a commit: a recipe has that from its push.
+  // The repository and tag that recipes of its machines take modules from, unless they name one themselves;
+  // no repository: none. Without a commit: a recipe has that from its push.
   protocol::ModuleSource module = {};
 };
 // Of apps that are made from now on.

@@ -132,6 +132,24 @@ std::string selector_body(const std::string& machine, const std::string& more) {
   return R"({"selector":"instance=)" + machine + "\"" + more + "}";
 }
 
+// The backend looks at no repository (422), and says so to those alone who may know of the app or the recipe.
+constexpr Statuses kNotLooked{422, 422}, kNotLookedOrHidden{422, 404};
+constexpr const char* kModule = R"({"repo":"https://git.example.com/m","tag":"v1"})";
+
+Made modules_of_app(World& world, Side side, const std::string& below) {
+  world.machine(Side::inside);
+  const std::string app = side == Side::inside ? "/apps/default" : "/apps/elsewhere";
+  World::must(world.backend.call("PUT", app, std::string(R"({"module":)") + kModule + "}"));
+  return {app + "/modules" + below};
+}
+Made modules_of_recipe(World& world, Side side, const std::string& below) {
+  const std::string name = world.placed_recipe(side);
+  World::must(world.backend.call(
+      "POST", "/recipes/" + name + "/revisions",
+      std::string(R"({"module":)") + kModule + R"(,"states":[)" + state(name, "with modules") + "]}"));
+  return {"/recipes/" + name + "/modules" + below};
+}
+
 // Lists: both kinds of thing are there, and the needle is that of the side.
 Made listed(const std::string& target, std::string needle) {
   return {.target = target, .needle = std::move(needle)};
@@ -157,6 +175,11 @@ const std::vector<Row>& rows() {
          return Made{side == Side::inside ? "/apps/default/self-reported" : "/apps/elsewhere/self-reported"};
        },
        kNo, kNo, kNo, kFine},
+      {"GET /apps/{app}/modules", [](World& world, Side side) { return modules_of_app(world, side, ""); },
+       kNotLookedOrHidden, kNotLookedOrHidden, kNotLookedOrHidden, kNotLooked},
+      {"GET /apps/{app}/modules/{module}",
+       [](World& world, Side side) { return modules_of_app(world, side, "/acme.motd"); }, kNotLookedOrHidden,
+       kNotLookedOrHidden, kNotLookedOrHidden, kNotLooked},
       {"PUT /apps/{app}",
        [](World&, Side side) {
          return Made{side == Side::inside ? "/apps/default" : "/apps/elsewhere", "{}"};
@@ -218,6 +241,12 @@ const std::vector<Row>& rows() {
       {"GET /recipes/{name}",
        [](World& world, Side side) { return Made{"/recipes/" + world.placed_recipe(side)}; }, kHidden,
        kHidden, kHidden, kFine},
+      {"GET /recipes/{name}/modules",
+       [](World& world, Side side) { return modules_of_recipe(world, side, ""); }, kNotLookedOrHidden,
+       kNotLookedOrHidden, kNotLookedOrHidden, kNotLooked},
+      {"GET /recipes/{name}/modules/{module}",
+       [](World& world, Side side) { return modules_of_recipe(world, side, "/acme.motd"); },
+       kNotLookedOrHidden, kNotLookedOrHidden, kNotLookedOrHidden, kNotLooked},
       {"GET /recipes/{name}/revisions/{revision}",
        [](World& world, Side side) {
          const std::string name = world.placed_recipe(side);

@@ -1,5 +1,6 @@
 // Several changes in one call, placed as one: what the body says, and what is answered.
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <ranges>
 
@@ -175,38 +176,44 @@ Task<base::Result<void>> check_pushes(Context& context, const Call& call, ApplyR
   co_return base::Result<void>();
 }
 
-// What recipes take modules from that name nothing themselves: of the apps that they are, or are to be,
-// assigned in, as this call leaves them.
-base::Result<RecipeToCheck> find_all_modules(store::Store& store, const ApplyRequest& request,
-                                             const RecipeItem& item) {
-  const std::string& name = item.push.revision.name;
-  RecipeToCheck wanted{.content = item.push.revision.content};
-  // Of the assignments there are those that the caller may not see, too: only where modules come from is
-  // taken.
-  if (auto found = find_modules(store, {}, name, "", wanted); !found) return std::move(found).error();
+// A recipe of the call, and the apps that it is about to be assigned in, with what the call makes of them.
+struct RecipeInCall {
+  std::string name, content;
   std::vector<std::string> apps;
+  std::map<std::string, domain::ModuleSource> edited;
+};
+
+RecipeInCall recipe_in_call(const ApplyRequest& request, const RecipeItem& item) {
+  RecipeInCall recipe{.name = item.push.revision.name, .content = item.push.revision.content};
   for (const AssignmentItem& each : request.assignments)
-    if (each.wanted.recipe == name) apps.push_back(each.wanted.app_id);
-  auto following = store.apps_that_follow(name);
+    if (each.wanted.recipe == recipe.name) recipe.apps.push_back(each.wanted.app_id);
+  for (const AppItem& each : request.apps)
+    if (each.wanted.module) recipe.edited.emplace(each.wanted.app_id, *each.wanted.module);
+  return recipe;
+}
+
+// What it takes modules from if it names nothing itself: of the apps that it is, or is to be, assigned in, as
+// this call leaves them.
+base::Result<RecipeToCheck> find_all_modules(store::Store& store, const RecipeInCall& recipe) {
+  RecipeToCheck wanted{.content = recipe.content};
+  // Also of apps that the caller may not see: only where modules come from is taken.
+  if (auto found = find_modules(store, {}, recipe.name, "", wanted); !found) return std::move(found).error();
+  auto following = store.apps_that_follow(recipe.name);
   if (!following) return std::move(following).error();
+  std::vector<std::string> apps = recipe.apps;
   std::ranges::move(*following, std::back_inserter(apps));
-  std::vector<std::string> others;
-  std::vector<domain::ModuleSource> modules;
-  for (const std::string& app : apps) {
-    const auto edited = std::ranges::find_if(request.apps, [&](const AppItem& each) {
-      return each.wanted.app_id == app && each.wanted.module.has_value();
-    });
-    if (edited == request.apps.end())
-      others.push_back(app);
-    else if (!edited->wanted.module->repo.empty())
-      modules.push_back(*edited->wanted.module);
-  }
-  auto known = modules_of_apps(store, others);
+  std::vector<std::string> kept;
+  std::ranges::copy_if(apps, std::back_inserter(kept),
+                       [&](const std::string& app) { return !recipe.edited.contains(app); });
+  auto known = modules_of_apps(store, kept);
   if (!known) return std::move(known).error();
   wanted.of_apps = std::move(*known);
-  for (domain::ModuleSource& each : modules)
-    if (std::ranges::find(wanted.of_apps, each) == wanted.of_apps.end())
-      wanted.of_apps.push_back(std::move(each));
+  for (const std::string& app : apps) {
+    const auto edited = recipe.edited.find(app);
+    if (edited == recipe.edited.end() || edited->second.repo.empty()) continue;
+    if (std::ranges::find(wanted.of_apps, edited->second) == wanted.of_apps.end())
+      wanted.of_apps.push_back(edited->second);
+  }
   return wanted;
 }
 
@@ -216,9 +223,10 @@ Task<base::Result<void>> check_contents(Context& context, const Call& call, Appl
   for (RecipeItem& item : request.recipes) {
     if (item.is_refused) continue;
     domain::NewRevision& revision = item.push.revision;
-    auto finding = context.store.read(call.caller.token_id, [&request, &item](store::Store& store) {
-      return find_all_modules(store, request, item);
-    });
+    auto finding = context.store.read(call.caller.token_id,
+                                      [recipe = recipe_in_call(request, item)](store::Store& store) {
+                                        return find_all_modules(store, recipe);
+                                      });
     auto wanted = co_await std::move(finding);
     if (!wanted) co_return std::move(wanted).error();
     auto checking = check_content(context, call.caller.token_id, std::move(*wanted));

@@ -57,7 +57,7 @@ Task<base::Result<Looked>> look(Context& context, const Call& call, bool is_app)
   Looked looked = co_await std::move(looking);
   if (looked.modules) co_return looked;
   co_return base::Error(
-      base::ErrorCode::unsupported,
+      base::ErrorCode::invalid,
       domain::describe(looked.source) + ": " + (looked.refusal.empty() ? looked.unknown : looked.refusal));
 }
 

@@ -7,9 +7,9 @@
 
 namespace backend::store {
 
-// A new revision, unless the newest one has this very content, and the same modules. The first one of a recipe says whose it is;
-// who may push another is for the caller to decide (domain/ownership.hpp). `invalid`: the name.
-// `unsupported`: the owner's quota is used up.
+// A new revision, unless the newest one has this very content, and the same modules. The first one of a
+// recipe says whose it is; who may push another is for the caller to decide (domain/ownership.hpp).
+// `invalid`: the name. `unsupported`: the owner's quota is used up.
 base::Result<domain::PutRevision> put_revision(Store& store, const domain::NewRevision& revision,
                                                domain::Millis now, const domain::RecipeQuota& quota = {});
 

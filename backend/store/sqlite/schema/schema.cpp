@@ -123,11 +123,22 @@ CREATE TRIGGER audit_is_not_removed BEFORE DELETE ON audit BEGIN SELECT RAISE(AB
 INSERT INTO apps VALUES ('default', 'all', CAST(strftime('%s', 'now') AS INTEGER) * 1000, 1);
 )sql";
 
-const std::array kSteps{
-    SchemaStep{.sql = kFirst}, identity_step(), rollout_step(), owner_step(), limits_step(),
-    authority_step(),          trust_step(),    waiting_step(), scope_step(), recipe_size_step(),
-    recipe_author_step(),      history_step(),  cause_step(),   set_step(),   change_step(),
-    module_step()};
+const std::array kSteps{SchemaStep{.sql = kFirst},
+                        identity_step(),
+                        rollout_step(),
+                        owner_step(),
+                        limits_step(),
+                        authority_step(),
+                        trust_step(),
+                        waiting_step(),
+                        scope_step(),
+                        recipe_size_step(),
+                        recipe_author_step(),
+                        history_step(),
+                        cause_step(),
+                        set_step(),
+                        change_step(),
+                        module_step()};
 
 Result<void> run_step(Database& database, const SchemaStep& step) {
   if (auto done = database.execute(std::string(step.sql)); !done) return done;
