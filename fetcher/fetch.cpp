@@ -241,6 +241,12 @@ void Fetch::check(int result, std::string_view what) {
   if (result == GIT_ECERTIFICATE) kind = "certificate";
   // Of a repository on this machine nobody is out of reach.
   const bool by_network = !request_.url.starts_with("file:");
+  // libgit2 has no code for it, and calls it a network error. The server was reached, and sends us elsewhere.
+  if (error != nullptr && std::string_view(error->message).find("cannot redirect") != std::string_view::npos)
+    throw Failure{"redirect", std::string(what) +
+                                  ": the server sends us to another host, which is not followed "
+                                  "where credentials are sent: " +
+                                  last_error()};
   if (error != nullptr && by_network && (error->klass == GIT_ERROR_OS || error->klass == GIT_ERROR_NET))
     kind = "network";
   throw Failure{kind, std::string(what) + ": " + last_error()};

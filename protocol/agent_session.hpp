@@ -89,11 +89,13 @@ struct FactsChanged {  // answers ReadFacts, with `full`; later on with `patch`,
   std::optional<Json> patch;
 };
 // What the agent's recipe is now. After Opened; and answers TakeRecipe and MoveVersion, before the next
-// Received: with the new one, or, when it was rejected, with the one that stays.
+// Received: with the new one, or, when it was rejected or waits, with the one that stays. Also later, when
+// one that waited is in force.
 struct RecipeInForce {
   std::int64_t version = 0;  // 0: there is none
   std::string digest;
   std::vector<OpenWait> waits;
+  bool another_waits = false;  // to be taken: this one again takes it back
   bool operator==(const RecipeInForce&) const = default;
 };
 struct Output {

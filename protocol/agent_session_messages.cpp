@@ -159,7 +159,8 @@ void AgentSession::on_message(RecipeMetadata& recipe, const Envelope& envelope) 
   }
   const bool same_content =
       recipe.digest.empty() || recipe_.digest.empty() || recipe.digest == recipe_.digest;
-  if (recipe.recipe_version == recipe_.version && same_content) return;
+  if (recipe.recipe_version == recipe_.version && same_content && !(recipe_.another_waits && recipe.states))
+    return;
   if (!recipe.states && recipe_.version == 0)
     return log(Level::warning, "recipe version " + std::to_string(recipe.recipe_version) +
                                    " came without states, and there are none to go on with");

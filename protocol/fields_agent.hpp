@@ -90,6 +90,7 @@ void fields(Visitor& v, Is<RecipeStatus> auto& m) {
   v.choice("status", m.status, {"accepted", "rejected", "running", "converged", "failed", "superseded"},
            kRequired);
   v.field("errors", m.errors, kOptional);
+  v.field("progress", m.progress, kOptional);
 }
 
 template <>

@@ -81,7 +81,11 @@ inline WaitQuery sample<WaitQuery>() {
 }
 template <>
 inline RecipeStatus sample<RecipeStatus>() {
-  return {.seq = 43, .recipe_version = 7, .status = RecipeProgress::failed, .errors = {"no such module"}};
+  return {.seq = 43,
+          .recipe_version = 7,
+          .status = RecipeProgress::failed,
+          .errors = {"no such module"},
+          .progress = "fetching modules"};
 }
 template <>
 inline StateOutput sample<StateOutput>() {

@@ -137,6 +137,7 @@ struct RecipeStatus {
   std::int64_t recipe_version = 0;
   RecipeProgress status = RecipeProgress::accepted;
   std::vector<std::string> errors;
+  std::string progress;  // what is being done before it can run, for people: modules that are fetched
   bool operator==(const RecipeStatus&) const = default;
 };
 

@@ -24,8 +24,8 @@ const std::string& Recipe::digest() const {
 // Reads one document into a Recipe, and notes whatever is wrong on the way.
 class Loader {
  public:
-  Loader(std::unique_ptr<Document> document, const states::Registry& registry)
-      : registry_(registry), recipe_(std::make_shared<Recipe>()) {
+  Loader(std::unique_ptr<Document> document, const RegistryOf& registry_of)
+      : registry_of_(registry_of), recipe_(std::make_shared<Recipe>()) {
     recipe_->document_ = std::move(document);
   }
 
@@ -107,7 +107,10 @@ class Loader {
   void read_top(const Value& root) {
     static constexpr std::array<std::string_view, 7> kKnown{"recipe", "version",        "states",   "state",
                                                             "module", "recipe_version", "component"};
-    if (root.is_list()) return read_states(root);  // a bare list of states
+    if (root.is_list()) {  // a bare list of states
+      if (find_types(nullptr)) read_states(root);
+      return;
+    }
     if (!root.is_object()) {
       return problem(root.is_null() ? "the recipe is empty; it needs a list 'states'"
                                     : "a recipe is an object with a list 'states', not " +
@@ -125,7 +128,57 @@ class Loader {
     }
     const Value* states = find_states(root);
     if (!states) return problem("the recipe has no list 'states'", root.offset());
-    read_states(*states);
+    if (find_types(root.find("module"))) read_states(*states);
+  }
+
+  // The states' types, by what the recipe says of modules. Without them no state can be read.
+  bool find_types(const Value* module) {
+    const std::size_t problems_before = problems_.size();
+    const auto source = module ? read_module_source(*module) : std::nullopt;
+    if (problems_.size() > problems_before) return false;
+    auto types = registry_of_(source);
+    if (!types) {
+      for (const std::string_view line : base::split(types.error().message(), '\n'))
+        problem(std::string(line), module ? module->offset() : document().root.offset());
+      return false;
+    }
+    recipe_->registry_ = std::move(*types);
+    return true;
+  }
+
+  // Nothing, when it names nothing: version 1 may leave both empty.
+  std::optional<ModuleSource> read_module_source(const Value& value) {
+    static constexpr std::array<std::string_view, 3> kKnown{"repo", "tag", "commit"};
+    constexpr std::size_t kLongest = 2048;
+    if (states::is_absent(value)) return std::nullopt;
+    if (!value.is_object()) {
+      problem("'module' must be an object such as { repo: https://git.example.com/modules.git, tag: v1 }",
+              value.offset());
+      return std::nullopt;
+    }
+    ModuleSource source;
+    for (const Member& member : value.members()) {
+      std::string* field = member.key == "repo"     ? &source.repo
+                           : member.key == "tag"    ? &source.tag
+                           : member.key == "commit" ? &source.commit
+                                                    : nullptr;
+      if (!field) {
+        unknown_key(member, kKnown, "of 'module'");
+        continue;
+      }
+      if (states::is_absent(member.value)) continue;
+      const auto text = member.value.as_line(document().arena);
+      if (!text)
+        problem("'" + std::string(member.key) + "' of 'module' must be a text", member.offset);
+      else if (text->size() > kLongest)
+        problem("'" + std::string(member.key) + "' of 'module' is longer than 2048 bytes", member.offset);
+      else
+        *field = *text;
+    }
+    if (source == ModuleSource()) return std::nullopt;
+    if (source.repo.empty() || source.tag.empty())
+      problem("'module' needs a 'repo' and a 'tag'", value.offset());
+    return source;
   }
 
   void read_version(const Value& root) {
@@ -201,10 +254,11 @@ class Loader {
     const Value* module = value.find("module");
     const auto name = module ? module->as_line(document().arena) : std::nullopt;
     if (!name || name->empty()) return problem("a state needs a 'module'", value.offset());
-    const states::RegistryEntry* entry = registry_.find(*name);
+    const states::Registry& registry = *recipe_->registry_;
+    const states::RegistryEntry* entry = registry.find(*name);
     if (!entry) {
       std::string message = "Unsupported module '" + std::string(*name) + "'";
-      if (const auto close = registry_.nearest(*name))
+      if (const auto close = registry.nearest(*name))
         message += "; did you mean '" + std::string(*close) + "'?";
       return problem(std::move(message), module->offset());
     }
@@ -284,7 +338,7 @@ class Loader {
     }
   }
 
-  const states::Registry& registry_;
+  const RegistryOf& registry_of_;
   std::shared_ptr<Recipe> recipe_;
   std::vector<Found> problems_;
   std::vector<Found> warnings_;
@@ -295,7 +349,18 @@ class Loader {
   std::unordered_map<std::string_view, std::uint32_t> ids_;  // with the place of each
 };
 
-Loaded load_text(std::string_view name, std::string text, const states::Registry& registry) {
+namespace {
+
+// Somebody else's, who keeps it.
+RegistryOf always(const states::Registry& registry) {
+  return [&registry](const std::optional<ModuleSource>&) {
+    return std::shared_ptr<const states::Registry>(std::shared_ptr<void>(), &registry);
+  };
+}
+
+}  // namespace
+
+Loaded load_text(std::string_view name, std::string text, const RegistryOf& registry_of) {
   auto document = std::make_unique<Document>();
   document->syntax = guess_syntax(name, text);
   document->text = std::move(text);
@@ -304,12 +369,20 @@ Loaded load_text(std::string_view name, std::string text, const states::Registry
         nullptr,
         {{"the recipe is larger than the limit of " + std::to_string(kLargestRecipe >> 20) + " MiB", "", {}}},
         {}};
-  return Loader(std::move(document), registry).load();
+  return Loader(std::move(document), registry_of).load();
+}
+
+Loaded load_text(std::string_view name, std::string text, const states::Registry& registry) {
+  return load_text(name, std::move(text), always(registry));
+}
+
+base::Result<std::string> read_recipe(const std::string& path) {
+  return path == "-" ? base::read_all(STDIN_FILENO, kLargestRecipe, "standard input")
+                     : base::read_file(path, kLargestRecipe);
 }
 
 Loaded load_file(const std::string& path, const states::Registry& registry) {
-  auto text = path == "-" ? base::read_all(STDIN_FILENO, kLargestRecipe, "standard input")
-                          : base::read_file(path, kLargestRecipe);
+  auto text = read_recipe(path);
   if (!text) return {nullptr, {{text.error().message(), "", {}}}, {}};
   return load_text(path, std::move(*text), registry);
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -53,6 +54,7 @@ class Recipe {
   std::vector<State> states_;
   std::vector<states::RecipePart> parts_;  // of states_, which look at it
   std::unique_ptr<Document> document_;
+  std::shared_ptr<const states::Registry> registry_;  // what types live in; null: whoever loaded it has it
   mutable std::string digest_;
 };
 
@@ -68,10 +70,26 @@ struct Loaded {
   std::vector<Problem> warnings;
 };
 
+// Where the recipe says that modules come from: its key `module`.
+struct ModuleSource {
+  std::string repo;
+  std::string tag;
+  std::string commit;  // that the tag must stand for; "": whatever it does
+  bool operator==(const ModuleSource&) const = default;
+};
+
+// Called once, before the states are read, with what the recipe says: the state types that it may name, which
+// the recipe keeps alive. An error becomes a problem of the recipe, where it names its modules.
+using RegistryOf = std::function<base::Result<std::shared_ptr<const states::Registry>>(
+    const std::optional<ModuleSource>& modules)>;
+
 // `name` is shown in messages and decides the syntax by its ending.
+Loaded load_text(std::string_view name, std::string text, const RegistryOf& registry_of);
+// With these types, whatever the recipe says of modules. The registry must outlive the recipe.
 Loaded load_text(std::string_view name, std::string text, const states::Registry& registry);
 
-// Reads a file, or standard input for "-".
+// The text of a file, or of standard input for "-", within the limit.
+base::Result<std::string> read_recipe(const std::string& path);
 Loaded load_file(const std::string& path, const states::Registry& registry);
 
 // "web.yaml:12:7: [site] Unknown parameter 'mod' …", as compilers do it.

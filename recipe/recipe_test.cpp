@@ -197,3 +197,40 @@ TEST_CASE("many problems are shown up to a limit, and counted") {
   CHECK(loaded.problems.size() == 201);
   CHECK(loaded.problems.back().message == "and 300 more");
 }
+
+TEST_CASE("a recipe says where its modules come from") {
+  std::optional<recipe::ModuleSource> named;
+  const auto read = [&](const std::string& module) {
+    named.reset();
+    const recipe::Loaded loaded =
+        recipe::load_text("r.yaml", "module: " + module + "\nstates: []\n",
+                          [&](const auto& source) -> base::Result<std::shared_ptr<const states::Registry>> {
+                            named = source;
+                            if (source && source->tag == "gone")
+                              return base::Error(base::ErrorCode::not_found, "one\ntwo");
+                            return std::make_shared<const states::Registry>(registry());
+                          });
+    return all(loaded.problems) + (loaded.recipe ? "fine" : "");
+  };
+  CHECK(read("{ repo: https://git/m, tag: v1 }") == "fine");
+  CHECK(named == recipe::ModuleSource{"https://git/m", "v1", ""});
+  CHECK(read("{ repo: https://git/m, tag: 1.5, commit: abc }") == "fine");
+  CHECK(named == recipe::ModuleSource{"https://git/m", "1.5", "abc"});
+  for (const char* none : {"", "~", "{}", "{ repo: '', tag: '' }"}) {
+    CAPTURE(none);
+    CHECK(read(none) == "fine");
+    CHECK(!named);
+  }
+  CHECK(read("{ repo: x }") == "r:1:9: 'module' needs a 'repo' and a 'tag'\n");
+  CHECK(read("{ repo: [x], tag: v1 }").starts_with("r:1:11: 'repo' of 'module' must be a text\n"));
+  CHECK(read("v1").starts_with("r:1:9: 'module' must be an object"));
+  CHECK(read("{ repo: x, tag: gone }") == "r:1:9: one\nr:1:9: two\n");
+  // A recipe keeps its types, also when nobody else does.
+  auto types = std::make_shared<const states::Registry>(registry());
+  const std::weak_ptr<const states::Registry> watched = types;
+  auto loaded =
+      recipe::load_text("r", "states: []", [&](const auto&) { return std::exchange(types, nullptr); });
+  CHECK(!watched.expired());
+  loaded.recipe.reset();
+  CHECK(watched.expired());
+}

@@ -37,13 +37,15 @@ constexpr milliseconds kLongestSpread = 1h;
 
 Connector::Connector(transport::Loop& loop, const runtime::DaemonSettings& settings,
                      runtime::DaemonState& live, runtime::WorkerPort& worker, runtime::ActiveRecipe& recipe,
-                     updater::Updater& updater, std::function<void(const std::string&)> status)
+                     runtime::RecipeModules& modules, updater::Updater& updater,
+                     std::function<void(const std::string&)> status)
     : loop_(loop),
       settings_(settings),
       backend_(*settings.backend),
       live_(live),
       worker_(worker),
       recipe_(recipe),
+      modules_(modules),
       updater_(updater),
       status_(std::move(status)),
       changed_(loop.get_executor()),
@@ -280,6 +282,10 @@ void Connector::on_worker_event(const engine::Event& event) {
   if (manager_) manager_->on_worker_event(event);
 }
 
+void Connector::recipe_changed() {
+  if (manager_) manager_->recipe_changed();
+}
+
 void Connector::reports_available() {
   if (manager_) manager_->reports_available();
 }
@@ -395,6 +401,7 @@ ManagerParts Connector::parts() {
       .recipe = recipe_,
       .worker = worker_,
       .settings = live_.settings,
+      .modules = modules_,
       .background = live_.background,
       .redactor = *settings_.redactor,
       .facts = live_.facts,

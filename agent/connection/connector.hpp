@@ -32,13 +32,14 @@ class Connector {
 
   // `status`: one line for the service manager, whenever it changes.
   Connector(transport::Loop& loop, const runtime::DaemonSettings& settings, runtime::DaemonState& live,
-            runtime::WorkerPort& worker, runtime::ActiveRecipe& recipe, updater::Updater& updater,
-            std::function<void(const std::string&)> status);
+            runtime::WorkerPort& worker, runtime::ActiveRecipe& recipe, runtime::RecipeModules& modules,
+            updater::Updater& updater, std::function<void(const std::string&)> status);
 
   // Until end().
   transport::Task<> run();
 
   void on_worker_event(const engine::Event& event);
+  void recipe_changed();  // its modules have come
   void reports_available();
   // Gathers them, off the loop, and sends what has changed.
   void refresh_facts();
@@ -80,6 +81,7 @@ class Connector {
   runtime::DaemonState& live_;
   runtime::WorkerPort& worker_;
   runtime::ActiveRecipe& recipe_;
+  runtime::RecipeModules& modules_;
   updater::Updater& updater_;
   const std::function<void(const std::string&)> status_;
 

@@ -22,6 +22,7 @@
 #include "agent/runtime/active_recipe.hpp"
 #include "agent/runtime/backend_history.hpp"
 #include "agent/runtime/command_store.hpp"
+#include "agent/runtime/recipe_modules.hpp"
 #include "agent/runtime/settings_store.hpp"
 #include "agent/runtime/worker_port.hpp"
 #include "base/background_thread.hpp"
@@ -37,6 +38,7 @@ struct ManagerParts {
   runtime::ActiveRecipe& recipe;
   runtime::WorkerPort& worker;
   runtime::SettingsStore& settings;
+  runtime::RecipeModules& modules;
   base::BackgroundThread& background;
   base::Redactor& redactor;
   const facts::Facts& facts;                              // as they are now
@@ -73,6 +75,7 @@ class Manager : public std::enable_shared_from_this<Manager> {
 
   // What happens elsewhere while it is open.
   void on_worker_event(const engine::Event& event);  // of the worker; output and plans are of interest
+  void recipe_changed();                             // its modules have come
   void reports_available();
   void facts_changed(const facts::Facts& before, const facts::Facts& now);
   void ask_for_certificate(protocol::CertRequest request);
@@ -117,6 +120,8 @@ class Manager : public std::enable_shared_from_this<Manager> {
   void perform(protocol::at_agent::TrustAuthorities& action);
   void perform(protocol::at_agent::Log& action);
 
+  void plan(const std::string& re, std::int64_t version, const std::string& states,
+            const runtime::RecipeTypes& types);
   // What the recipe's owner has decided.
   void carry_out(runtime::RecipeDecision decision);
   void append(protocol::RecipeStatus status);

@@ -84,16 +84,28 @@ void Manager::perform(at::TakeRecipe& action) {
   const bool is_taken = decision.command.has_value();
   if (is_taken)
     log(Level::info, "recipe version " + version + ": " + std::to_string(parts_.recipe.states()) + " states");
+  const bool is_refused = !is_taken && !decision.problems.empty();
   carry_out(std::move(decision));
-  if (!is_taken) log(Level::warning, "recipe version " + version + " was refused");
+  if (is_refused) log(Level::warning, "recipe version " + version + " was refused");
+  if (parts_.recipe.waiting_version())
+    log(Level::info, "recipe version " + version + " waits for its modules");
+  feed(parts_.recipe.in_force());
+  parts_.modules.recipe_changed();
+}
+
+void Manager::recipe_changed() {
   feed(parts_.recipe.in_force());
 }
 
 void Manager::perform(at::MoveVersion& action) {
   runtime::RecipeDecision decision = parts_.recipe.move_version(action);
-  log(Level::info, "the recipe goes on as version " + std::to_string(action.version));
+  log(Level::info,
+      parts_.recipe.waiting_version()
+          ? "version " + std::to_string(action.version) + " has other modules, and waits for them"
+          : "the recipe goes on as version " + std::to_string(action.version));
   carry_out(std::move(decision));
   feed(parts_.recipe.in_force());
+  parts_.modules.recipe_changed();
 }
 
 void Manager::perform(at::PlanRecipe& action) {
@@ -106,13 +118,28 @@ void Manager::perform(at::PlanRecipe& action) {
     refused.errors = {"there is no recipe to plan"};
     return feed(at::PlanReady{action.re, std::move(refused)});
   }
-  auto loaded = parts_.recipe.load("plan", states);
-  if (auto* problems = std::get_if<runtime::Problems>(&loaded)) {
-    refused.errors = std::move(*problems);
-    return feed(at::PlanReady{action.re, std::move(refused)});
-  }
-  engine::PlanRecipe plan{action.re, std::get<0>(std::move(loaded)), action.recipe.recipe_version};
-  if (!parts_.worker.send_ad_hoc(std::move(plan))) refuse(std::move(action.re), kBusy, true);
+  const recipe::ModuleSource source = parts_.recipe.source_of(action.recipe);
+  if (const runtime::RecipeTypes* types = parts_.recipe.types_with(source))
+    return plan(action.re, action.recipe.recipe_version, states, *types);
+  const auto ready = [weak = weak_from_this(), re = action.re, states,
+                      refused](base::Result<runtime::RecipeTypes> types) mutable {
+    const auto self = weak.lock();
+    if (!self) return;
+    if (types) return self->plan(re, refused.recipe_version, states, *types);
+    refused.errors = {types.error().message()};
+    self->feed(at::PlanReady{re, std::move(refused)});
+  };
+  if (!parts_.modules.get(source, ready))
+    refuse(std::move(action.re), "too many fetches of modules are waiting: try again later", true);
+}
+
+void Manager::plan(const std::string& re, std::int64_t version, const std::string& states,
+                   const runtime::RecipeTypes& types) {
+  auto loaded = runtime::ActiveRecipe::load("plan", states, types);
+  if (auto* problems = std::get_if<runtime::Problems>(&loaded))
+    return feed(at::PlanReady{re, {.recipe_version = version, .errors = std::move(*problems)}});
+  if (!parts_.worker.send_ad_hoc(engine::PlanRecipe{re, std::get<0>(std::move(loaded)), version}))
+    refuse(re, kBusy, true);
 }
 
 void Manager::perform(at::WaitDone& action) {

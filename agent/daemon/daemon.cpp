@@ -13,7 +13,9 @@
 #include "agent/daemon/status_json.hpp"
 #include "agent/runtime/active_recipe.hpp"
 #include "agent/runtime/daemon_state.hpp"
+#include "agent/runtime/recipe_modules.hpp"
 #include "agent/updater/updater.hpp"
+#include "base/background_thread.hpp"
 #include "base/files/private_folder.hpp"
 #include "base/host/notify.hpp"
 #include "transport/fd_watcher.hpp"
@@ -39,7 +41,7 @@ class Daemon {
       : settings_(std::move(settings)),
         signals_(signals),
         notify_(base::Notify::from_environment()),
-        recipe_(settings_.state_dir, settings_.registry()) {}
+        recipe_(settings_.state_dir, runtime::types_of(*settings_.sources)) {}
 
   DaemonEnd run() {
     if (auto begun = begin(); !begun) {
@@ -75,6 +77,15 @@ class Daemon {
       auto live = runtime::DaemonState::open(settings_);
       if (!live) return std::move(live).error();
       live_ = std::move(*live);
+      const auto round_delay = live_->settings.in_use().round_delay.value_or(settings_.round_delay);
+      modules_ = std::make_unique<runtime::RecipeModules>(runtime::RecipeModules::Parts{
+          .executor = loop_.get_executor(),
+          .settings = settings_.modules,
+          .local = settings_.sources,
+          .recipe = recipe_,
+          .round_delay = round_delay,
+          .log = settings_.log,
+          .carry_out = [this](runtime::RecipeDecision decision) { carry_out(std::move(decision)); }});
       first = start_recipe();
       if (const auto delay = live_->settings.in_use().round_delay) worker.round_delay = *delay;
       worker.has_backend = true;
@@ -86,9 +97,10 @@ class Daemon {
     if (live_) {
       updater_ = std::make_unique<updater::Updater>(loop_, settings_.backend->update, *live_->spool,
                                                     updater_hooks());
-      connector_ =
-          std::make_unique<connection::Connector>(loop_, settings_, *live_, *port_, recipe_, *updater_,
-                                                  [this](const std::string& text) { notify_.status(text); });
+      connector_ = std::make_unique<connection::Connector>(
+          loop_, settings_, *live_, *port_, recipe_, *modules_, *updater_,
+          [this](const std::string& text) { notify_.status(text); });
+      modules_->recipe_changed();
       updater_->start(first.is_lost ? "it cannot use the recipe that the version before has accepted" : "");
     }
     auto control =
@@ -96,6 +108,7 @@ class Daemon {
                                        [this](const base::Value& request) { return answer(request); });
     if (!control) return std::move(control).error();
     control_ = std::move(*control);
+    if (!live_) background_ = std::make_unique<base::BackgroundThread>();
     return {};
   }
 
@@ -106,7 +119,8 @@ class Daemon {
   };
 
   FirstRecipe start_recipe() {
-    runtime::RecipeDecision decision = recipe_.start();
+    runtime::RecipeDecision decision =
+        recipe_.start([this](const runtime::StoredRecipe& recipe) { return modules_->open(recipe); });
     const bool is_lost = !decision.command && !decision.problems.empty();
     for (const std::string& problem : decision.problems)
       settings_.log(is_lost ? Level::error : Level::warning,
@@ -116,6 +130,26 @@ class Daemon {
                                      std::to_string(recipe_.current()->version) + ": " +
                                      std::to_string(recipe_.states()) + " states");
     return {.command = std::move(decision.command), .is_lost = is_lost};
+  }
+
+  // What follows from modules that have come, or have not.
+  void carry_out(runtime::RecipeDecision decision) {
+    for (const std::string& problem : decision.problems)
+      settings_.log(Level::warning, problem);
+    append(std::move(decision.statuses));
+    if (decision.command && !port_->send(std::move(*decision.command)))
+      settings_.log(Level::error, "the worker takes no commands: the recipe goes on as it was");
+    if (!connector_) return;
+    connector_->recipe_changed();
+    connector_->reports_available();
+  }
+
+  void append(std::vector<protocol::RecipeStatus> statuses) {
+    for (protocol::RecipeStatus& status : statuses) {
+      const reports::Spool::Entry entry = reports::to_entry(std::move(status));
+      if (auto appended = live_->spool->append({&entry, 1}); !appended)
+        settings_.log(Level::error, appended.error().message());
+    }
   }
 
   // ---- updates
@@ -170,12 +204,24 @@ class Daemon {
     settings_.show(event);
     port_->on_worker_event(event);
     // Without a backend there is nothing to tell.
-    for (protocol::RecipeStatus& status : recipe_.on_worker_event(event, std::chrono::system_clock::now())) {
-      const reports::Spool::Entry entry = reports::to_entry(std::move(status));
-      if (auto appended = live_->spool->append({&entry, 1}); !appended)
-        settings_.log(Level::error, appended.error().message());
-    }
+    append(recipe_.on_worker_event(event, std::chrono::system_clock::now()));
     if (connector_) connector_->on_worker_event(event);
+    if (modules_) modules_->on_worker_event(event);
+    if (!live_ && std::holds_alternative<engine::RoundStarted>(event)) next_recipe(settings_.moved_modules);
+  }
+
+  // Of a file, on a thread of its own: modules may have to be fetched. One at a time; what is asked for
+  // meanwhile is what the next one finds.
+  void next_recipe(const runtime::DaemonSettings::NextRecipe& read) {
+    if (!read || std::exchange(is_reading_, true)) return;
+    const bool submitted = background_->submit([this, &read](base::Interrupt& interrupt) {
+      transport::asio::post(loop_, [this, recipe = read(interrupt)]() mutable {
+        is_reading_ = false;
+        if (recipe) port_->send(std::move(*recipe));
+        if (std::exchange(reads_again_, false)) next_recipe(settings_.reread);
+      });
+    });
+    if (!submitted) is_reading_ = false;
   }
 
   // The worker has stopped: what it said last should still reach the backend.
@@ -248,8 +294,10 @@ class Daemon {
     if (live_) {
       settings_.log(Level::info, "looking at the facts again");
       connector_->refresh_facts();
-    } else if (auto recipe = settings_.reread ? settings_.reread() : std::nullopt) {
-      port_->send(std::move(*recipe));
+    } else if (is_reading_) {
+      reads_again_ = true;
+    } else {
+      next_recipe(settings_.reread);
     }
   }
 
@@ -267,6 +315,7 @@ class Daemon {
                           .recipe = recipe_,
                           .live = live_.get(),
                           .connector = connector_.get(),
+                          .modules = modules_.get(),
                           .is_stopping = asked_to_stop_});
     if (command != "stop") return R"({"error":"no such command"})";
     const std::string when = text("when");
@@ -300,7 +349,8 @@ class Daemon {
   std::unique_ptr<runtime::DaemonState> live_;  // with a backend
   std::unique_ptr<engine::Worker> worker_;
   std::unique_ptr<runtime::WorkerPort> port_;
-  std::unique_ptr<updater::Updater> updater_;  // with a backend
+  std::unique_ptr<runtime::RecipeModules> modules_;  // with a backend
+  std::unique_ptr<updater::Updater> updater_;        // with a backend
   std::unique_ptr<connection::Connector> connector_;
   std::unique_ptr<control::ControlServer> control_;
   control::StopRequests stops_;
@@ -310,6 +360,9 @@ class Daemon {
   bool is_drained_ = false;  // and the updater has noted all that it must know
   bool worker_is_over_ = false;
   bool asks_for_time_ = false;
+  bool is_reading_ = false;                             // the recipe's file, or its modules
+  bool reads_again_ = false;                            // somebody has asked for it meanwhile
+  std::unique_ptr<base::BackgroundThread> background_;  // without a backend; last: it uses the others
 };
 
 }  // namespace

@@ -50,6 +50,28 @@ void add_backend(JsonText& json, const runtime::DaemonState& live, const runtime
       .end_object();
 }
 
+// What is in use, and what is being fetched: a recipe waits for the latter.
+void add_modules(JsonText& json, const runtime::RecipeModules& modules, const runtime::ActiveRecipe& active) {
+  const runtime::RecipeTypes& used = active.types();
+  const runtime::RecipeModules::View& view = modules.view();
+  if (used.source == recipe::ModuleSource() && !view.fetching) return;
+  json.key("modules").begin_object();
+  if (used.source != recipe::ModuleSource())
+    json.member("repo", used.source.repo)
+        .member("tag", used.source.tag)
+        .member("commit", used.commit)
+        .optional("signer", used.signer);
+  if (view.fetching) {
+    json.key("fetching").begin_object();
+    json.member("repo", view.fetching->repo).member("tag", view.fetching->tag);
+    if (const auto version = active.waiting_version()) json.member("for_version", *version);
+    json.optional("progress", view.progress).optional("problem", view.problem);
+    if (view.next_attempt) json.member("next_attempt", base::utc_text(*view.next_attempt));
+    json.end_object();
+  }
+  json.end_object();
+}
+
 void add_progress(JsonText& json, const runtime::Progress& progress) {
   if (const auto& running = progress.running())
     json.key("running_state")
@@ -77,6 +99,7 @@ std::string status_json(const DaemonView& view) {
   json.member("version", view.settings.version).member("started", base::utc_text(view.started));
   json.member("stopping", view.is_stopping);
   if (view.live) add_backend(json, *view.live, view.recipe);
+  if (view.modules) add_modules(json, *view.modules, view.recipe);
   if (view.connector) add_connection(json, *view.connector);
   add_progress(json, view.recipe.progress());
   return json.end_object().take();

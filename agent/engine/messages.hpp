@@ -48,6 +48,8 @@ struct RunRecipe {
   bool resume = true;
   // The version that is running again is taken for a repetition and ignored, unless this is set.
   bool replaces_same_version = false;
+  // Let the round that is under way come to its end: the same recipe, with other modules.
+  bool after_round = false;
   // Between the rounds of this recipe; absent: what the worker was set to.
   std::optional<std::chrono::milliseconds> round_delay;
   // Wait states that are done under this version, as far as is known.

@@ -27,12 +27,13 @@ constexpr std::chrono::seconds kLongestDelay = std::chrono::days(30);
 
 }  // namespace
 
-ActiveRecipe::ActiveRecipe(const std::string& state_dir, states::Registry registry)
-    : registry_(std::move(registry)), store_(state_dir + "/recipe"), waits_(state_dir + "/waits") {}
+ActiveRecipe::ActiveRecipe(const std::string& state_dir, RecipeTypes local)
+    : local_(std::move(local)), store_(state_dir + "/recipe"), waits_(state_dir + "/waits"), types_(local_) {}
 
-std::variant<std::shared_ptr<const recipe::Recipe>, Problems> ActiveRecipe::load(
-    const std::string& name, const std::string& states) const {
-  recipe::Loaded loaded = recipe::load_text("recipe.json", states, registry_);
+ActiveRecipe::LoadedRecipe ActiveRecipe::load(const std::string& name, const std::string& states,
+                                              const RecipeTypes& types) {
+  recipe::Loaded loaded =
+      recipe::load_text("recipe.json", states, [&](const auto&) { return types.registry; });
   Problems problems;
   if (loaded.recipe) {
     // What cannot be reported must not run.
@@ -47,16 +48,28 @@ std::variant<std::shared_ptr<const recipe::Recipe>, Problems> ActiveRecipe::load
   return problems;
 }
 
-RecipeDecision ActiveRecipe::start() {
+RecipeDecision ActiveRecipe::start(const Open& open) {
   waits_.load();
   auto stored = store_.load();
   if (!stored) return {.problems = {stored.error().message()}};
   current_ = std::move(*stored);
   if (!current_) return {};
-  auto loaded = load("version " + std::to_string(current_->version), current_->states);
-  if (auto* problems = std::get_if<Problems>(&loaded)) return {.problems = std::move(*problems)};
-  recipe_ = std::get<0>(std::move(loaded));
   RecipeDecision decision;
+  // Agents that did not know modules have noted none: what they ran can run until the modules are there.
+  if (!current_->module_commit.empty()) {
+    auto types = open(*current_);
+    if (!types) {
+      decision.problems = {types.error().message()};
+      return decision;
+    }
+    types_ = std::move(*types);
+  }
+  auto loaded = load("version " + std::to_string(current_->version), current_->states);
+  if (auto* problems = std::get_if<Problems>(&loaded)) {
+    decision.problems = std::move(*problems);
+    return decision;
+  }
+  recipe_ = std::get<0>(std::move(loaded));
   note(waits_.forget_all_but(current_->version), decision.problems);
   std::string run_id = engine::new_run_id();
   progress_.resume(run_id);
@@ -65,13 +78,131 @@ RecipeDecision ActiveRecipe::start() {
 }
 
 RecipeDecision ActiveRecipe::take(const protocol::RecipeMetadata& metadata) {
+  recipe::ModuleSource source = source_of(metadata);
+  // The one in force again: the backend has thought better of the one that waits.
+  const bool is_back = waiting_ && recipe_ && current_->version == metadata.recipe_version &&
+                       current_->states == metadata.states->text && current_->module == source;
+  if (is_back) {
+    waiting_.reset();
+    return {};
+  }
+  if (const RecipeTypes* types = types_with(source)) {
+    waiting_.reset();
+    return take_with(metadata, *types);
+  }
+  const bool is_repeated = waiting_ && waiting_->metadata == metadata && waiting_->source == source;
+  if (!is_repeated) waiting_ = Waiting{.metadata = metadata, .source = std::move(source)};
+  return {};
+}
+
+std::optional<recipe::ModuleSource> ActiveRecipe::wanted() const {
+  if (waiting_) return waiting_->source;
+  const bool is_missing =
+      current_ && current_->module != recipe::ModuleSource() && types_.source != current_->module;
+  return is_missing ? std::optional(current_->module) : std::nullopt;
+}
+
+recipe::ModuleSource ActiveRecipe::source_of(const protocol::RecipeMetadata& metadata) const {
+  const recipe::ModuleSource last = current_ ? current_->module : recipe::ModuleSource();
+  if (!metadata.module) return last;
+  recipe::ModuleSource source{metadata.module->repo, metadata.module->tag, metadata.module->commit};
+  if (source.repo.empty() && source.tag.empty()) return {};
+  if (source.repo.empty()) source.repo = last.repo;
+  if (source.tag.empty()) source.tag = last.tag;
+  return source;
+}
+
+const RecipeTypes* ActiveRecipe::types_with(const recipe::ModuleSource& source) const {
+  if (source == recipe::ModuleSource()) return &local_;
+  return types_.source == source ? &types_ : nullptr;
+}
+
+std::optional<std::int64_t> ActiveRecipe::waiting_version() const {
+  return waiting_ ? std::optional(waiting_->metadata.recipe_version) : std::nullopt;
+}
+
+RecipeDecision ActiveRecipe::modules_ready(const RecipeTypes& types) {
+  if (waiting_ && waiting_->source == types.source) {
+    const Waiting waiting = *std::exchange(waiting_, std::nullopt);
+    return take_with(waiting.metadata, types);
+  }
+  if (!current_ || current_->module != types.source) return {};  // nobody wants them any more
+  if (!recipe_ || types_.source != types.source || types_.commit != types.commit)
+    return follow_modules(types);
+  return {.statuses = progress_.set_errors(current_->version, {})};
+}
+
+// The recipe in force, as it is, with other modules.
+RecipeDecision ActiveRecipe::follow_modules(const RecipeTypes& types) {
+  auto loaded = load("version " + std::to_string(current_->version), current_->states, types);
+  if (auto* problems = std::get_if<Problems>(&loaded)) {
+    RecipeDecision refused{.problems = *problems};
+    for (std::string& problem : *problems)
+      problem.insert(0, "with the modules of commit " + types.commit + ": ");
+    refused.statuses = recipe_ ? progress_.set_errors(current_->version, std::move(*problems))
+                               : std::vector{Progress::reject(current_->version, std::move(*problems))};
+    return refused;
+  }
+  RecipeDecision decision;
+  const bool was_running = recipe_ != nullptr;
+  recipe_ = std::get<0>(std::move(loaded));
+  types_ = types;
+  current_->module_commit = types.commit;
+  current_->module_signer = types.signer;
+  note(store_.store(*current_), decision.problems);
+  std::string run_id = engine::new_run_id();
+  progress_.resume(run_id);
+  engine::RunRecipe command = to_command(std::move(run_id));
+  command.resume = !was_running;
+  command.replaces_same_version = true;
+  command.after_round = was_running;
+  if (was_running) command.on_change = engine::OnChange::finish;  // nobody has sent another recipe
+  decision.command = std::move(command);
+  return decision;
+}
+
+RecipeDecision ActiveRecipe::modules_failed(const recipe::ModuleSource& source, const std::string& why,
+                                            bool may_pass) {
+  if (waiting_ && waiting_->source == source) {
+    const std::int64_t version = waiting_->metadata.recipe_version;
+    protocol::RecipeStatus status = Progress::reject(version, {why});
+    if (may_pass) status.status = protocol::RecipeProgress::accepted;
+    return tell_waiting(std::move(status));
+  }
+  if (!current_ || current_->module != source) return {};
+  if (recipe_) return {.statuses = progress_.set_errors(current_->version, {why})};
+  return {.statuses = {Progress::reject(current_->version, {why})}};
+}
+
+RecipeDecision ActiveRecipe::modules_progress(const recipe::ModuleSource& source, const std::string& line,
+                                              Progress::Instant now) {
+  constexpr std::chrono::seconds kBetween{30};
+  if (!waiting_ || waiting_->source != source) return {};
+  // What went wrong last is not taken back by another attempt.
+  if (waiting_->told && (!waiting_->told->errors.empty() || now - waiting_->told_at < kBetween)) return {};
+  waiting_->told_at = now;
+  return tell_waiting({.recipe_version = waiting_->metadata.recipe_version,
+                       .status = protocol::RecipeProgress::accepted,
+                       .progress = "fetching the modules '" + source.tag + "': " + line});
+}
+
+RecipeDecision ActiveRecipe::tell_waiting(protocol::RecipeStatus status) {
+  if (waiting_->told == status) return {};
+  waiting_->told = status;
+  return {.statuses = {std::move(status)}};
+}
+
+RecipeDecision ActiveRecipe::take_with(const protocol::RecipeMetadata& metadata, const RecipeTypes& types) {
   const auto reject = [&](Problems problems) -> RecipeDecision {
     return {.problems = problems,
             .statuses = {Progress::reject(metadata.recipe_version, std::move(problems))}};
   };
-  auto loaded = load("version " + std::to_string(metadata.recipe_version), metadata.states->text);
+  auto loaded = load("version " + std::to_string(metadata.recipe_version), metadata.states->text, types);
   if (auto* problems = std::get_if<Problems>(&loaded)) return reject(std::move(*problems));
   StoredRecipe taken = to_stored(metadata);
+  taken.module = types.source;
+  taken.module_commit = types.commit;
+  taken.module_signer = types.signer;
   // Its number may have been another recipe's, of a backend whose database was put back: what was done in
   // that one is gone before this one is there, whenever we are killed.
   if (auto forgotten = waits_.forget(taken.version); !forgotten) return reject({forgotten.error().message()});
@@ -80,6 +211,7 @@ RecipeDecision ActiveRecipe::take(const protocol::RecipeMetadata& metadata) {
   const std::optional<std::int64_t> before = current_ ? std::optional(current_->version) : std::nullopt;
   current_ = std::move(taken);
   recipe_ = std::get<0>(std::move(loaded));
+  types_ = RecipeTypes(types);
   RecipeDecision decision;
   note(waits_.forget_all(), decision.problems);
   std::string run_id = engine::new_run_id();
@@ -93,9 +225,18 @@ RecipeDecision ActiveRecipe::take(const protocol::RecipeMetadata& metadata) {
 
 RecipeDecision ActiveRecipe::move_version(const protocol::at_agent::MoveVersion& move) {
   if (!current_) return {};
+  protocol::RecipeMetadata as_recipe{
+      .recipe_version = move.version, .module = move.module, .states = protocol::Json{current_->states}};
+  // The same states with other modules are another recipe.
+  if (source_of(as_recipe) != current_->module) {
+    as_recipe.digest = move.digest.empty() ? current_->digest : move.digest;
+    as_recipe.kill_on_change = current_->on_change == engine::OnChange::kill;
+    if (current_->round_delay) as_recipe.round_delay_s = current_->round_delay->count();
+    return take(as_recipe);
+  }
+  waiting_.reset();
   current_->version = move.version;
   if (!move.digest.empty()) current_->digest = move.digest;
-  if (move.module) current_->module = {move.module->repo, move.module->tag, move.module->commit};
   RecipeDecision decision;
   note(waits_.forget_all(), decision.problems);
   note(store_.store(*current_), decision.problems);
@@ -117,7 +258,7 @@ std::vector<protocol::RecipeStatus> ActiveRecipe::on_worker_event(const engine::
 
 protocol::at_agent::RecipeInForce ActiveRecipe::in_force() const {
   if (!recipe_) return {};
-  return {current_->version, current_->digest, open_waits()};
+  return {current_->version, current_->digest, open_waits(), waiting_.has_value()};
 }
 
 StoredRecipe ActiveRecipe::to_stored(const protocol::RecipeMetadata& metadata) const {
@@ -129,10 +270,6 @@ StoredRecipe ActiveRecipe::to_stored(const protocol::RecipeMetadata& metadata) c
   if (metadata.round_delay_s)
     stored.round_delay =
         std::clamp(std::chrono::seconds(*metadata.round_delay_s), kShortestDelay, kLongestDelay);
-  if (metadata.module)
-    stored.module = {metadata.module->repo, metadata.module->tag, metadata.module->commit};
-  else if (current_)
-    stored.module = current_->module;
   return stored;
 }
 

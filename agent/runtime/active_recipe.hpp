@@ -29,6 +29,14 @@ namespace agent::runtime {
 
 using Problems = std::vector<std::string>;
 
+// The states that a recipe may name: with a source, those of its modules are among them.
+struct RecipeTypes {
+  std::shared_ptr<const states::Registry> registry;  // recipes that were read with it keep it
+  recipe::ModuleSource source;                       // empty: no repository
+  std::string commit;                                // that it stands for
+  std::string signer;
+};
+
 // What is to be done about what has happened, in this order: the statuses are in the spool before the worker
 // has the command, because it reports by itself from then on.
 struct RecipeDecision {
@@ -39,18 +47,28 @@ struct RecipeDecision {
 
 class ActiveRecipe {
  public:
-  ActiveRecipe(const std::string& state_dir, states::Registry registry);
+  // `local`: without any repository.
+  ActiveRecipe(const std::string& state_dir, RecipeTypes local);
 
   // ---- what happens
 
   // The agent starts: with the stored recipe, if there is one. Problems and no command: there is one, and it
-  // cannot be used.
-  RecipeDecision start();
-  // The backend sends a recipe: it is checked, stored, and in force. Without a command it was rejected, and
-  // the one before stays.
+  // cannot be used. `open`: what the recipe was run with before.
+  using Open = std::function<base::Result<RecipeTypes>(const StoredRecipe& recipe)>;
+  RecipeDecision start(const Open& open);
+  // The backend sends a recipe: it is checked, stored, and in force. Without a command the one before stays:
+  // it was rejected, or it waits for its modules.
   RecipeDecision take(const protocol::RecipeMetadata& metadata);
   // The same states go on under another version. Nothing happens without a recipe.
   RecipeDecision move_version(const protocol::at_agent::MoveVersion& move);
+  // The modules of a source are there: the recipe that waits for them is taken, or the one in force goes on
+  // with them when its round is over, if they are others than before.
+  RecipeDecision modules_ready(const RecipeTypes& types);
+  // They are not. `may_pass`: it is worth waiting, as nobody said no.
+  RecipeDecision modules_failed(const recipe::ModuleSource& source, const std::string& why, bool may_pass);
+  // What is being done about them, for the recipe that waits.
+  RecipeDecision modules_progress(const recipe::ModuleSource& source, const std::string& line,
+                                  Progress::Instant now);
   // The backend says that a wait state is done.
   RecipeDecision wait_done(std::int64_t version, const std::string& state_id);
   // The worker says something. What is returned is for the spool.
@@ -65,20 +83,47 @@ class ActiveRecipe {
   std::size_t states() const { return recipe_ ? recipe_->states().size() : 0; }
   const Progress& progress() const { return progress_; }
 
+  // Whose modules are needed: by the recipe that waits for them, or by the one in force, which cannot be used
+  // without. modules_ready() or modules_failed() answers.
+  std::optional<recipe::ModuleSource> wanted() const;
+  // The recipe that waits for its modules.
+  std::optional<std::int64_t> waiting_version() const;
+  // The types of the recipe in force.
+  const RecipeTypes& types() const { return types_; }
+  // Where the modules of this recipe come from, of which a part may be left out.
+  recipe::ModuleSource source_of(const protocol::RecipeMetadata& metadata) const;
+  // With these modules, if they are at hand.
+  const RecipeTypes* types_with(const recipe::ModuleSource& source) const;
+
   // A recipe that is only to be planned, or a single state; not kept.
-  std::variant<std::shared_ptr<const recipe::Recipe>, Problems> load(const std::string& name,
-                                                                     const std::string& states) const;
+  using LoadedRecipe = std::variant<std::shared_ptr<const recipe::Recipe>, Problems>;
+  LoadedRecipe load(const std::string& name, const std::string& states) const {
+    return load(name, states, types_);
+  }
+  static LoadedRecipe load(const std::string& name, const std::string& states, const RecipeTypes& types);
 
  private:
+  struct Waiting {
+    protocol::RecipeMetadata metadata;
+    recipe::ModuleSource source;
+    std::optional<protocol::RecipeStatus> told;
+    Progress::Instant told_at;
+  };
+
+  RecipeDecision take_with(const protocol::RecipeMetadata& metadata, const RecipeTypes& types);
+  RecipeDecision follow_modules(const RecipeTypes& types);
+  RecipeDecision tell_waiting(protocol::RecipeStatus status);
   StoredRecipe to_stored(const protocol::RecipeMetadata& metadata) const;
   engine::RunRecipe to_command(std::string run_id) const;
   std::vector<protocol::at_agent::OpenWait> open_waits() const;
 
-  const states::Registry registry_;
+  const RecipeTypes local_;
   const RecipeStore store_;
   WaitStore waits_;
   std::optional<StoredRecipe> current_;           // with the version
   std::shared_ptr<const recipe::Recipe> recipe_;  // current_, checked; null: it cannot be used
+  RecipeTypes types_;                             // with which it was read
+  std::optional<Waiting> waiting_;
   Progress progress_;
 };
 

@@ -21,6 +21,32 @@ struct Row {
 };
 using Rows = std::vector<Row>;
 
+RecipeTypes native() {
+  return {.registry = {std::shared_ptr<void>(), &tests::engine_registry()},
+          .source = {},
+          .commit = {},
+          .signer = {}};
+}
+
+// As native ones, with a repository's name on them.
+RecipeTypes modules(const std::string& tag, const std::string& commit) {
+  RecipeTypes types = native();
+  types.source = {.repo = "https://git/m", .tag = tag, .commit = {}};
+  types.commit = commit;
+  return types;
+}
+
+base::Result<RecipeTypes> no_modules(const StoredRecipe&) {
+  return base::Error(base::ErrorCode::not_found, "they are gone");
+}
+
+protocol::RecipeMetadata recipe_of(std::int64_t version, const char* tag) {
+  protocol::RecipeMetadata metadata{.recipe_version = version};
+  metadata.states = protocol::Json{R"([{"id":"w","module":"meta.wait","parameter":{}}])"};
+  if (tag) metadata.module = protocol::ModuleSource{.repo = "https://git/m", .tag = tag, .commit = {}};
+  return metadata;
+}
+
 // Understands:
 //   take VERSION [unusable]     the backend sends a recipe with a wait state, "w"
 //   move VERSION                ... a version without states
@@ -82,8 +108,8 @@ class RecipeBench {
   }
 
   RecipeDecision restart() {
-    active_.emplace(scratch_.path(), tests::engine_registry());
-    return active_->start();
+    active_.emplace(scratch_.path(), native());
+    return active_->start(no_modules);
   }
 
   // Under version 0: the version that the worker names is that of the moment when it spoke.
@@ -261,15 +287,139 @@ TEST_CASE("without a disk no recipe is taken; a version and a wait hold until th
 
 TEST_CASE("a version moves with its digest and its module, and the digest is there after a restart") {
   const tests::ScratchFolder scratch;
-  ActiveRecipe active(scratch.path(), tests::engine_registry());
+  ActiveRecipe active(scratch.path(), native());
   active.take({.recipe_version = 1, .states = protocol::Json{"[]"}, .digest = "d1"});
   active.move_version({.version = 2, .digest = "", .module = {}});
   CHECK(active.in_force().digest == "d1");
-  active.move_version({.version = 3, .digest = "d3", .module = protocol::ModuleSource{.tag = "v3"}});
-  ActiveRecipe again(scratch.path(), tests::engine_registry());
-  again.start();
-  CHECK(again.in_force() == protocol::at_agent::RecipeInForce{3, "d3", {}});
-  CHECK(again.current()->module.tag == "v3");
+  ActiveRecipe again(scratch.path(), native());
+  again.start(no_modules);
+  CHECK(again.in_force() == protocol::at_agent::RecipeInForce{2, "d1", {}});
+}
+
+TEST_CASE("a recipe waits for its modules while the one before goes on, and is taken when they are there") {
+  const tests::ScratchFolder scratch;
+  ActiveRecipe active(scratch.path(), native());
+  active.take(recipe_of(1, nullptr));
+  const RecipeDecision waits = active.take(recipe_of(2, "v1"));
+  CHECK(!waits.command);
+  CHECK(waits.statuses.empty());
+  CHECK(active.in_force().version == 1);
+  CHECK(active.in_force().another_waits);
+  REQUIRE(active.wanted());
+  CHECK(active.wanted()->tag == "v1");
+
+  SUBCASE("they come") {
+    CHECK(!active.modules_ready(modules("v0", "c0")).command);  // nobody asked for these
+    const RecipeDecision taken = active.modules_ready(modules("v1", "c1"));
+    REQUIRE(taken.command);
+    const auto& run = std::get<engine::RunRecipe>(*taken.command);
+    CHECK(run.version == 2);
+    CHECK(!run.after_round);
+    CHECK(active.in_force().version == 2);
+    CHECK(!active.in_force().another_waits);
+    CHECK(!active.wanted());
+    CHECK(active.current()->module_commit == "c1");
+    // Without a word about modules the last ones stay; so they do when only the version moves.
+    CHECK(active.take(recipe_of(3, nullptr)).command);
+    active.move_version({.version = 4, .digest = "", .module = {}});
+    CHECK(active.types().commit == "c1");
+    // Empty ones are none.
+    protocol::RecipeMetadata none = recipe_of(5, nullptr);
+    none.module = protocol::ModuleSource{};
+    CHECK(active.take(none).command);
+    CHECK(active.types().commit.empty());
+  }
+  SUBCASE("they cannot be fetched yet, and then they are refused: the status says so, once") {
+    const recipe::ModuleSource source = *active.wanted();
+    const auto now = std::chrono::system_clock::now();
+    RecipeDecision told = active.modules_progress(source, "connecting", now);
+    REQUIRE(told.statuses.size() == 1);
+    CHECK(told.statuses[0].status == protocol::RecipeProgress::accepted);
+    CHECK(told.statuses[0].progress == "fetching the modules 'v1': connecting");
+    CHECK(active.modules_progress(source, "1 of 2", now + std::chrono::seconds(1)).statuses.empty());
+    told = active.modules_failed(source, "cannot be reached", true);
+    REQUIRE(told.statuses.size() == 1);
+    CHECK(told.statuses[0].status == protocol::RecipeProgress::accepted);
+    CHECK(told.statuses[0].errors == std::vector<std::string>{"cannot be reached"});
+    CHECK(active.modules_failed(source, "cannot be reached", true).statuses.empty());
+    told = active.modules_failed(source, "has moved", false);
+    REQUIRE(told.statuses.size() == 1);
+    CHECK(told.statuses[0].status == protocol::RecipeProgress::rejected);
+    CHECK(active.in_force().version == 1);
+    CHECK(active.wanted() == source);
+  }
+  SUBCASE("another recipe, or the one in force again, takes its place") {
+    active.take(recipe_of(3, "v2"));
+    CHECK(active.wanted()->tag == "v2");
+    CHECK(!active.modules_ready(modules("v1", "c1")).command);
+    CHECK(!active.take(recipe_of(1, nullptr)).command);
+    CHECK(!active.wanted());
+    CHECK(active.in_force().version == 1);
+    CHECK(!active.in_force().another_waits);
+  }
+  SUBCASE("it does not fit them") {
+    protocol::RecipeMetadata wrong = recipe_of(4, "v1");
+    wrong.states = protocol::Json{R"([{"id":"a","module":"unheard.of"}])"};
+    active.take(wrong);
+    const RecipeDecision refused = active.modules_ready(modules("v1", "c1"));
+    REQUIRE(refused.statuses.size() == 1);
+    CHECK(refused.statuses[0].status == protocol::RecipeProgress::rejected);
+    CHECK(active.in_force().version == 1);
+    CHECK(!active.wanted());
+  }
+}
+
+TEST_CASE("a version that moves to other modules is another recipe, of the same states") {
+  const tests::ScratchFolder scratch;
+  ActiveRecipe active(scratch.path(), native());
+  active.take(recipe_of(1, "v1"));
+  active.modules_ready(modules("v1", "c1"));
+  const protocol::ModuleSource next{.repo = {}, .tag = "v2", .commit = {}};  // of the same repository
+  CHECK(!active.move_version({.version = 2, .digest = "d2", .module = next}).command);
+  CHECK(active.in_force().version == 1);
+  const RecipeDecision taken = active.modules_ready(modules("v2", "c2"));
+  REQUIRE(taken.command);
+  CHECK(std::holds_alternative<engine::RunRecipe>(*taken.command));
+  CHECK(active.in_force().version == 2);
+  CHECK(active.in_force().digest == "d2");
+}
+
+TEST_CASE("a tag that has moved changes the modules after the round, and a restart uses what was in use") {
+  const tests::ScratchFolder scratch;
+  ActiveRecipe active(scratch.path(), native());
+  protocol::RecipeMetadata kills = recipe_of(1, "main");
+  kills.kill_on_change = true;
+  active.take(kills);
+  active.modules_ready(modules("main", "c1"));
+  CHECK(!active.modules_ready(modules("main", "c1")).command);  // as before
+  const RecipeDecision moved = active.modules_ready(modules("main", "c2"));
+  REQUIRE(moved.command);
+  CHECK(std::get<engine::RunRecipe>(*moved.command).after_round);
+  CHECK(std::get<engine::RunRecipe>(*moved.command).on_change == engine::OnChange::finish);
+  CHECK(moved.statuses.empty());
+  CHECK(!active.modules_ready(modules("v9", "c9")).command);
+
+  std::string opened;
+  ActiveRecipe again(scratch.path(), native());
+  const RecipeDecision started = again.start([&](const StoredRecipe& stored) {
+    opened = stored.module_commit;
+    return base::Result<RecipeTypes>(modules("main", stored.module_commit));
+  });
+  CHECK(opened == "c2");
+  CHECK(started.command);
+  CHECK(!again.wanted());
+
+  // They are gone from the disk: nothing can run until they are there again.
+  ActiveRecipe lost(scratch.path(), native());
+  const RecipeDecision nothing = lost.start(no_modules);
+  CHECK(!nothing.command);
+  CHECK(nothing.problems == Problems{"they are gone"});
+  CHECK(lost.in_force().version == 0);
+  REQUIRE(lost.wanted());
+  const RecipeDecision found = lost.modules_ready(modules("main", "c3"));
+  REQUIRE(found.command);
+  CHECK(!std::get<engine::RunRecipe>(*found.command).after_round);
+  CHECK(lost.in_force().version == 1);
 }
 
 }  // namespace agent::runtime

@@ -14,10 +14,10 @@
 #include "agent/identity/membership.hpp"
 #include "agent/log_line.hpp"
 #include "agent/metadata/metadata.hpp"
+#include "agent/modules/sources/state_sources.hpp"
 #include "agent/updater/settings.hpp"
 #include "base/values/redactor.hpp"
 #include "states/context.hpp"
-#include "states/registry.hpp"
 #include "transport/client/proxies.hpp"
 
 namespace agent::runtime {
@@ -44,12 +44,17 @@ struct DaemonSettings {
   std::shared_ptr<base::Redactor> redactor;
   std::optional<BackendSettings> backend;
   std::optional<engine::RunRecipe> recipe;  // without a backend
-  // The modules that recipes of the backend may name.
-  std::function<states::Registry()> registry;
+  // The states that every recipe may name, and how those of module repositories are fetched.
+  modules::ModuleSettings modules;
+  std::shared_ptr<const modules::StateSources> sources;
 
   LogLine log;
-  std::function<void(const engine::Event&)> show;            // every event of the worker, for the log
-  std::function<std::optional<engine::RunRecipe>()> reread;  // on SIGHUP, without a backend
+  std::function<void(const engine::Event&)> show;  // every event of the worker, for the log
+
+  // Without a backend, on a thread besides the loop and the worker: on SIGHUP, and when a round has started.
+  using NextRecipe = std::function<std::optional<engine::RunRecipe>(base::Interrupt&)>;
+  NextRecipe reread;
+  NextRecipe moved_modules;
 };
 
 }  // namespace agent::runtime

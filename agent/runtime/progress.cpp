@@ -25,6 +25,7 @@ std::optional<RecipeProgress> result_of(const engine::RoundEnd& end) {
 
 void Progress::resume(std::string run_id) {
   run_id_ = std::move(run_id);
+  errors_.clear();
   told_.reset();
 }
 
@@ -34,6 +35,7 @@ std::vector<Progress::Status> Progress::take(std::string run_id, std::int64_t ve
   if (before && *before != version)
     statuses.push_back({.recipe_version = *before, .status = RecipeProgress::superseded});
   run_id_ = std::move(run_id);
+  errors_.clear();
   told_ = Status{.recipe_version = version, .status = RecipeProgress::accepted};
   statuses.push_back(*told_);
   return statuses;
@@ -41,6 +43,11 @@ std::vector<Progress::Status> Progress::take(std::string run_id, std::int64_t ve
 
 Progress::Status Progress::reject(std::int64_t version, std::vector<std::string> errors) {
   return {.recipe_version = version, .status = RecipeProgress::rejected, .errors = std::move(errors)};
+}
+
+std::vector<Progress::Status> Progress::set_errors(std::int64_t version, std::vector<std::string> errors) {
+  errors_ = std::move(errors);
+  return told_ ? tell(version, told_->status) : std::vector<Status>();
 }
 
 std::vector<Progress::Status> Progress::move_to(std::int64_t version) {
@@ -76,7 +83,7 @@ std::vector<Progress::Status> Progress::on_worker_event(const engine::Event& eve
 }
 
 std::vector<Progress::Status> Progress::tell(std::int64_t version, RecipeProgress progress) {
-  Status status{.recipe_version = version, .status = progress};
+  Status status{.recipe_version = version, .status = progress, .errors = errors_};
   if (told_ == status) return {};
   told_ = status;
   return {std::move(status)};

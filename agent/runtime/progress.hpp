@@ -42,6 +42,9 @@ class Progress {
   std::vector<Status> take(std::string run_id, std::int64_t version, std::optional<std::int64_t> before);
   // A recipe cannot be used; the one before stays in force.
   static Status reject(std::int64_t version, std::vector<std::string> errors);
+  // What is wrong besides, without keeping the recipe from running: it is told with each status from now on.
+  // `version`: of the recipe in force.
+  std::vector<Status> set_errors(std::int64_t version, std::vector<std::string> errors);
   // The same states go on under another version.
   std::vector<Status> move_to(std::int64_t version);
   // The worker says something. `version`: of the recipe in force; none when nobody is told.
@@ -60,6 +63,7 @@ class Progress {
 
   std::string run_id_;          // of the recipe in force
   std::optional<Status> told_;  // of it, last
+  std::vector<std::string> errors_;
   // What the worker does, whichever recipe that belongs to.
   std::optional<protocol::RunningState> running_;
   std::optional<LastRound> last_round_;

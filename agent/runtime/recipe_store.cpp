@@ -26,6 +26,12 @@ std::string to_text(const StoredRecipe& recipe) {
   if (recipe.round_delay) json.member("round_delay_s", recipe.round_delay->count());
   json.key("module").begin_object().member("repo", recipe.module.repo).member("tag", recipe.module.tag);
   json.member("commit", recipe.module.commit).end_object();
+  if (!recipe.module_commit.empty())
+    json.key("module_in_use")
+        .begin_object()
+        .member("commit", recipe.module_commit)
+        .optional("signer", recipe.module_signer)
+        .end_object();
   json.key("states").json(recipe.states);
   return json.end_object().take() + "\n";
 }
@@ -54,6 +60,10 @@ Result<std::optional<StoredRecipe>> RecipeStore::load() const {
     if (const auto seconds = delay->as_integer()) recipe.round_delay = std::chrono::seconds(*seconds);
   if (const Value* module = root->find("module"))
     recipe.module = {text_of(*module, "repo"), text_of(*module, "tag"), text_of(*module, "commit")};
+  if (const Value* in_use = root->find("module_in_use")) {
+    recipe.module_commit = text_of(*in_use, "commit");
+    recipe.module_signer = text_of(*in_use, "signer");
+  }
   return std::optional(std::move(recipe));
 }
 

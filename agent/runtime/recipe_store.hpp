@@ -11,22 +11,19 @@
 
 #include "agent/engine/messages.hpp"
 #include "base/result.hpp"
+#include "recipe/recipe.hpp"
 
 namespace agent::runtime {
-
-struct ModuleSource {
-  std::string repo;
-  std::string tag;
-  std::string commit;
-  bool operator==(const ModuleSource&) const = default;
-};
 
 struct StoredRecipe {
   std::int64_t version = 0;
   std::string digest;  // as the backend named it; may be empty
   engine::OnChange on_change = engine::OnChange::finish;
   std::optional<std::chrono::seconds> round_delay;
-  ModuleSource module;
+  recipe::ModuleSource module;  // as the backend named it; empty: no repository
+  // What that stood for when the recipe was last run with it; "": it never was.
+  std::string module_commit;
+  std::string module_signer;
   std::string states;  // the JSON list, as it came
   bool operator==(const StoredRecipe&) const = default;
 };

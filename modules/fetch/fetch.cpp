@@ -85,7 +85,12 @@ class Fetching {
     trouble_ = FetchTrouble::repository;
     return error;
   }
+  Result<Fetched> look();
   Result<Fetched> what_is_there();
+  Error never_fetched() const {
+    return {ErrorCode::not_found,
+            "the tag '" + request_.tag + "' of " + address_.text + " was never fetched"};
+  }
   Result<fetcher::Request> request_for_fetcher(const ModuleStore& store);
   Result<void> add_https(fetcher::Request& asked);
   Result<void> add_ssh(fetcher::Request& asked);
@@ -119,6 +124,8 @@ Result<Fetched> Fetching::run() {
   auto signers = Signers::load(settings_.keys_file, settings_.gpg_keyring);
   if (!signers) return std::move(signers).error();
   signers_ = std::move(*signers);
+  if (request_.offline || (request_.if_missing && !is_moving()))
+    if (auto there = look(); there || request_.offline) return there;
   auto store = ModuleStore::open(settings_.state_dir, interrupt_);
   if (!store) return std::move(store).error();
   store_.emplace(std::move(*store));
@@ -126,19 +133,29 @@ Result<Fetched> Fetching::run() {
   if (!records) return std::move(records).error();
   records_.emplace(std::move(*records));
 
-  if (request_.offline) return what_is_there();
+  // Somebody else may have fetched it while the lock was waited for.
   if (request_.if_missing && !is_moving())
     if (auto there = what_is_there()) return there;
   return ask();
+}
+
+// Without the lock. What is being fetched by somebody else meanwhile is there afterwards.
+Result<Fetched> Fetching::look() {
+  auto store = ModuleStore::look(settings_.state_dir);
+  if (!store && store.error().code() == ErrorCode::not_found) return never_fetched();
+  if (!store) return std::move(store).error();
+  auto records = TagRecords::load(store->records_path());
+  if (!records) return std::move(records).error();
+  records_.emplace(std::move(*records));
+  store_.emplace(std::move(*store));
+  return what_is_there();
 }
 
 // Only what this repository's tag was seen to stand for: another repository's code is never used for it,
 // though it may be on disk.
 Result<Fetched> Fetching::what_is_there() {
   const TagRecord* record = known();
-  if (record == nullptr)
-    return Error(ErrorCode::not_found,
-                 "the tag '" + request_.tag + "' of " + address_.text + " was never fetched");
+  if (record == nullptr) return never_fetched();
   if (!request_.commit.empty() && record->commit != request_.commit)
     return Error(ErrorCode::not_found, "the commit " + request_.commit + " was never fetched; '" +
                                            request_.tag + "' was " + record->commit);
@@ -300,6 +317,23 @@ Result<Fetched> fetch_module(const FetchSettings& settings, const FetchRequest& 
   auto fetched = fetching.run();
   if (trouble) *trouble = fetching.trouble();
   return fetched;
+}
+
+Result<Fetched> use_fetched(const FetchSettings& settings, const FetchedBefore& before) {
+  if (auto address = parse_repository(before.repository, settings.schemes); !address)
+    return std::move(address).error();
+  if (!ObjectId::parse(before.commit))
+    return Error(ErrorCode::invalid, "'" + base::quote_of(before.commit) + "' is not a commit");
+  const auto signers = Signers::load(settings.keys_file, settings.gpg_keyring);
+  if (!signers) return signers.error();
+  if (signers->required() && !signers->trusts(before.signer))
+    return Error(ErrorCode::permission,
+                 "the commit " + before.commit + " was not signed by anybody who is trusted now");
+  auto store = ModuleStore::look(settings.state_dir);
+  if (!store) return std::move(store).error();
+  auto checkout = store->use(before.commit);
+  if (!checkout) return std::move(checkout).error();
+  return Fetched{.checkout = std::move(*checkout), .signer = before.signer, .is_new = false, .warning = {}};
 }
 
 std::string fetcher_beside_us() {

@@ -42,7 +42,15 @@ struct FetchRequest {
   std::string commit;    // exact, when given
   bool offline = false;  // use what is there, ask nobody
   // What is there is used without asking, unless the tag is a moving one. Else the server is always asked.
+  // Neither this nor offline waits for a fetch that is under way.
   bool if_missing = false;
+};
+
+// What somebody has noted of a fetch before, such as a recipe that is stored with what it was run with.
+struct FetchedBefore {
+  std::string repository;
+  std::string commit;
+  std::string signer;
 };
 
 struct Fetched {
@@ -64,6 +72,10 @@ base::Result<Fetched> fetch_module(const FetchSettings& settings, const FetchReq
                                    base::Interrupt& interrupt,
                                    const std::function<void(const std::string&)>& on_progress = {},
                                    FetchTrouble* trouble = nullptr);
+
+// Uses just that again, whatever the tag stands for by now: if the configuration still allows the repository,
+// and still trusts the signer. Asks nobody, and does not wait for a fetch that is under way.
+base::Result<Fetched> use_fetched(const FetchSettings& settings, const FetchedBefore& before);
 
 // opsagent-fetch: beside the program that runs, as in a release; or, where nothing is there, in
 // ../libexec/<name of the program>/, as in a Debian package.

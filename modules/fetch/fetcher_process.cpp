@@ -159,7 +159,7 @@ FetchFailure failure_of(const SaidLines& said, const base::Completed& done, cons
   if (said.kind == "network")
     return {Error(ErrorCode::io, "the repository cannot be reached: " + said.text), true};
   if (said.kind == "credentials" || said.kind == "host-key" || said.kind == "certificate" ||
-      said.kind == "confine")
+      said.kind == "redirect" || said.kind == "confine")
     return {Error(ErrorCode::permission, said.text)};
   if (said.kind == "not-found")
     return {.error = Error(ErrorCode::not_found, said.text), .is_of_repository = true};

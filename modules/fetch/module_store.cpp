@@ -34,6 +34,17 @@ constexpr std::chrono::seconds kLongestWait{30};
 constexpr std::string_view kStaging = ".new-", kFetching = ".fetch-", kRemoving = ".old-";
 constexpr mode_t kFolderMode = 0555, kFileMode = 0444, kProgramMode = 0555;
 
+// Whoever looks for old ones holds each for a moment.
+Result<void> lock_for_use(int folder) {
+  constexpr int kTries = 100, kPauseMs = 10;
+  for (int i = 0; i < kTries; ++i) {
+    if (::flock(folder, LOCK_SH | LOCK_NB) == 0) return {};
+    if (errno != EWOULDBLOCK && errno != EINTR) break;
+    ::poll(nullptr, 0, kPauseMs);
+  }
+  return os_error(errno, "a shared lock");
+}
+
 UniqueFd open_folder(int parent, const std::string& name) {
   return UniqueFd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
@@ -106,6 +117,17 @@ Result<ModuleStore> ModuleStore::open(const std::string& state_dir, base::Interr
   return store;
 }
 
+Result<ModuleStore> ModuleStore::look(const std::string& state_dir) {
+  const std::string path = state_dir + "/modules";
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) != 0) return os_error(errno, path);  // nothing is made here
+  auto way = base::make_private_folder(path);
+  if (!way) return std::move(way).error();
+  UniqueFd folder(::openat(way->end.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return os_error(errno, path);
+  return ModuleStore(way->path, std::move(folder), UniqueFd());
+}
+
 Result<void> ModuleStore::remove_leftovers() {
   for (const std::string& name : names_in(folder_.get()))
     if (name.starts_with(kStaging) || name.starts_with(kFetching) || name.starts_with(kRemoving))
@@ -129,7 +151,13 @@ Result<Checkout> ModuleStore::use(const std::string& commit) {
   if (!is_ours)
     return Error(ErrorCode::permission,
                  checkout.path + " was not made by the agent: it is not used; remove it");
-  if (::flock(folder, LOCK_SH | LOCK_NB) != 0) return os_error(errno, "locking " + checkout.path);
+  if (auto locked = lock_for_use(folder); !locked)
+    return std::move(locked).error().with_context("locking " + checkout.path);
+  // Whoever removes old ones may have been quicker.
+  struct stat named {};
+  if (::fstatat(folder_.get(), commit.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
+      named.st_ino != found.st_ino)
+    return Error(ErrorCode::not_found, checkout.path + " is not there");
   ::futimens(folder, nullptr);  // which was used last
   return checkout;
 }
@@ -151,17 +179,25 @@ Result<std::string> ModuleStore::make_fetch_folder(std::uint32_t uid) {
 }
 
 Result<void> ModuleStore::prune() {
-  std::vector<std::pair<std::int64_t, std::string>> unused;
+  struct Unused {
+    std::int64_t used = 0;
+    std::string commit;
+    UniqueFd folder;  // locked: nobody begins to use it
+  };
+  std::vector<Unused> unused;
   for (const std::string& commit : commits()) {
-    const UniqueFd folder = open_folder(folder_.get(), commit);
+    UniqueFd folder = open_folder(folder_.get(), commit);
     struct stat found {};
     if (!folder || ::fstat(folder.get(), &found) != 0) continue;
-    if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) continue;  // in use; closing lets go of it
-    unused.emplace_back(std::int64_t{found.st_mtim.tv_sec} * 1'000'000'000 + found.st_mtim.tv_nsec, commit);
+    if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) continue;  // in use
+    const std::int64_t used = std::int64_t{found.st_mtim.tv_sec} * 1'000'000'000 + found.st_mtim.tv_nsec;
+    unused.push_back({.used = used, .commit = commit, .folder = std::move(folder)});
   }
-  std::ranges::sort(unused, std::greater{});
+  std::ranges::sort(unused, std::greater{}, &Unused::used);
+  for (std::size_t i = 0; i < std::min(kKept, unused.size()); ++i)
+    unused[i].folder.reset();
   for (std::size_t i = kKept; i < unused.size(); ++i) {
-    const std::string& commit = unused[i].second;
+    const std::string& commit = unused[i].commit;
     const std::string away = std::string(kRemoving) + commit;
     // First the name: nobody sees half of it.
     if (::renameat(folder_.get(), commit.c_str(), folder_.get(), away.c_str()) != 0)

@@ -1,8 +1,9 @@
 // ModuleStore: the folder modules/ of the state folder. Each commit that was fetched and verified stands
 // there under its id, read-only, whole or not at all. See docs/formats.md.
 //
-// Who has a ModuleStore has its lock: one fetch at a time, of one process. A Checkout is held by whoever uses
-// a commit, and keeps it from being removed, also by other processes. Blocks; one thread at a time.
+// open() takes its lock: one fetch at a time, of one process. look() does not, and is for those who only use
+// what is there: they do not wait for a fetch. A Checkout is held by whoever uses a commit, and keeps it from
+// being removed, also by other processes. Blocks; one thread at a time.
 #pragma once
 
 #include <functional>
@@ -33,6 +34,9 @@ class ModuleStore {
   // was left behind by a fetch that was killed.
   static base::Result<ModuleStore> open(const std::string& state_dir, base::Interrupt& interrupt);
 
+  // Without the lock: for use() alone. ErrorCode::not_found when nothing was ever fetched.
+  static base::Result<ModuleStore> look(const std::string& state_dir);
+
   const std::string& path() const { return path_; }
   std::string records_path() const { return path_ + "/tags.json"; }
 
@@ -55,7 +59,7 @@ class ModuleStore {
   base::Result<void> remove_leftovers();
 
   std::string path_;
-  base::UniqueFd folder_, lock_;
+  base::UniqueFd folder_, lock_;  // the latter empty after look()
 };
 
 // Writes a commit as it is taken in, to a folder that has no name that anybody looks for; finish() makes it

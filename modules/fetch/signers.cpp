@@ -1,12 +1,11 @@
 #include "modules/fetch/signers.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "base/files/file_read.hpp"
 #include "base/programs/process.hpp"
 #include "base/text.hpp"
+#include "modules/git/openpgp_keys.hpp"
 
 namespace modules::fetch {
 
@@ -19,6 +18,7 @@ using ::modules::git::SignedText;
 using ::modules::git::SshKey;
 
 constexpr std::size_t kLargestKeys = 1024 * 1024;
+constexpr std::size_t kLargestKeyring = 16 * 1024 * 1024;  // of a distribution's developers
 constexpr std::chrono::seconds kGpgvTime{20};
 constexpr std::string_view kSshPrefix = "SHA256:";
 
@@ -66,8 +66,14 @@ Result<Signers> Signers::load(const std::string& ssh_keys_file, const std::strin
       return Error(ErrorCode::invalid, "module_keys, " + ssh_keys_file + ": there is no key in it");
     signers.keys_ = std::move(*keys);
   }
-  if (!gpg_keyring.empty() && ::access(gpg_keyring.c_str(), R_OK) != 0)
-    return base::os_error(errno, "module_gpg_keyring, " + gpg_keyring);
+  if (!gpg_keyring.empty()) {
+    const auto keyring = base::read_file(gpg_keyring, kLargestKeyring);
+    if (!keyring) return keyring.error().with_context("module_gpg_keyring");
+    auto fingerprints = ::modules::git::openpgp_fingerprints(*keyring);
+    if (!fingerprints)
+      return std::move(fingerprints).error().with_context("module_gpg_keyring, " + gpg_keyring);
+    signers.gpg_fingerprints_ = std::move(*fingerprints);
+  }
   signers.keyring_ = gpg_keyring;
   return signers;
 }
@@ -92,7 +98,8 @@ Result<std::string> Signers::signer_of(const ::modules::git::Snapshot& snapshot,
 }
 
 bool Signers::trusts(const std::string& signer) const {
-  if (!signer.starts_with(kSshPrefix)) return !signer.empty() && !keyring_.empty();
+  if (!signer.starts_with(kSshPrefix))
+    return std::ranges::find(gpg_fingerprints_, signer) != gpg_fingerprints_.end();
   return std::ranges::any_of(keys_, [&](const SshKey& key) { return key.fingerprint() == signer; });
 }
 

@@ -24,12 +24,13 @@ class Signers {
   base::Result<std::string> signer_of(const ::modules::git::Snapshot& snapshot, std::uint32_t uid,
                                       base::Interrupt& interrupt) const;
 
-  // Whether this one is still trusted. A GPG key is taken to be, as long as there is a keyring.
+  // Whether this one is still trusted: its key is still among those of the configuration.
   bool trusts(const std::string& signer) const;
 
  private:
   std::vector<::modules::git::SshKey> keys_;
   std::string keyring_;
+  std::vector<std::string> gpg_fingerprints_;  // of its keys and subkeys
 };
 
 }  // namespace modules::fetch

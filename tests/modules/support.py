@@ -85,6 +85,43 @@ class Repository:
             self.git("update-ref", f"refs/tags/{name}", target)
 
 
+MARKER = """#!/usr/bin/python3
+import json, os
+requests, answers = os.fdopen(3), os.fdopen(4, "w")
+CODE = "@code@"
+
+def say(**message):
+    print(json.dumps(message), file=answers, flush=True)
+
+say(type="hello", protocol=1, module="@name@", version="1.0", features=[])
+for line in requests:
+    request = json.loads(line)
+    if request["type"] == "cancel":
+        continue
+    path = request["parameter"]["path"]
+    is_right = os.path.exists(path) and open(path).read() == CODE
+    if request["type"] == "apply":
+        open(path, "w").write(CODE)
+        say(type="applied", id=request["id"], ok=True, message="wrote " + CODE)
+    elif is_right:
+        say(type="planned", id=request["id"], verdict="kept")
+    else:
+        say(type="planned", id=request["id"], verdict="change", changes=[{"what": path, "after": CODE}])
+"""
+
+
+def marker_commit(repo, code, compat=None, name="test.marker", parameter="path"):
+    """A commit with one module, which keeps a file with this code in it."""
+    manifest = json.dumps({"name": name, "version": "1.0", "command": ["./marker"], "schema": {
+        "type": "object", "properties": {parameter: {"type": "string"}}, "required": [parameter]}})
+    module = repo.tree(("100755", "marker", repo.blob(MARKER.replace("@code@", code).replace("@name@", name))),
+                       ("100644", "module.json", repo.blob(manifest)))
+    entries = [("40000", "modules", repo.tree(("40000", "marker", module)))]
+    if compat is not None:
+        entries.insert(0, ("100644", "compat.txt", repo.blob(compat)))
+    return repo.commit(repo.tree(*entries))
+
+
 class Certificates:
     """An authority and what it signs, with openssl's own program."""
 

@@ -94,8 +94,9 @@ class Agent {
   }
   void start() {
     spool_ = must(agent::reports::Spool::open(folder_ + "/spool"));
-    recipe_.emplace(folder_, tests::engine_registry());
-    recipe_->start();
+    recipe_.emplace(folder_, agent::runtime::RecipeTypes{
+                                 .registry = {std::shared_ptr<void>(), &tests::engine_registry()}});
+    recipe_->start([](const auto&) { return base::Error(base::ErrorCode::not_found, "there are none"); });
     history_.emplace(folder_ + "/history");
     history_->load();
     place_ = 0;

@@ -1,7 +1,7 @@
 #include <csignal>
 
 #include "agent/cli/commands/commands.hpp"
-#include "agent/cli/commands/state_sources.hpp"
+#include "agent/cli/commands/recipe_reader.hpp"
 #include "agent/cli/input/plan_file.hpp"
 #include "agent/cli/input/recipe_input.hpp"
 #include "agent/cli/output/apply_view.hpp"
@@ -18,10 +18,9 @@ struct Target {
   std::string plan_salt;
 };
 
-std::optional<Target> load_target(const Options& options, const states::Registry& registry,
-                                  terminal::Console& console) {
+std::optional<Target> load_target(const Options& options, RecipeReader& reader, terminal::Console& console) {
   if (!is_plan_file(options.argument())) {
-    auto recipe = load_recipe(options.argument(), registry, options, console);
+    auto recipe = usable_recipe(reader.load_file(options.argument()), options.argument(), options, console);
     if (!recipe) return std::nullopt;
     return Target{.recipe = std::move(recipe), .root = options.root};
   }
@@ -38,7 +37,8 @@ std::optional<Target> load_target(const Options& options, const states::Registry
       return std::nullopt;
     }
   }
-  auto recipe = load_recipe(plan->recipe, registry, options, console);
+  if (plan->modules) reader.pin(*plan->modules);
+  auto recipe = usable_recipe(reader.load_file(plan->recipe), plan->recipe, options, console);
   if (!recipe) return std::nullopt;
   if (recipe->digest() != plan->digest) {
     console.complain(plan->recipe + ": the recipe has changed since the plan was made; plan again");
@@ -55,12 +55,12 @@ std::optional<Target> load_target(const Options& options, const states::Registry
 int apply_command(const Options& options, terminal::Console& console) {
   // A reader that goes away ("| head") must not end the run in the middle of a change.
   std::signal(SIGPIPE, SIG_IGN);
-  auto sources = StateSources::open(options);
-  if (!sources) {
-    console.complain(sources.error().message());
+  auto reader = RecipeReader::open(options, fetch_lines(options, console));
+  if (!reader) {
+    console.complain(reader.error().message());
     return kFailure;
   }
-  auto target = load_target(options, sources->registry(), console);
+  auto target = load_target(options, *reader, console);
   if (!target) return kFailure;
   // Only now: until here there is nothing to finish, and a pipe that nobody writes to may be waited for.
   control::SignalFd signals({SIGINT, SIGTERM});

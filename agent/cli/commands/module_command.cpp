@@ -7,7 +7,8 @@
 #include <fstream>
 
 #include "agent/cli/commands/commands.hpp"
-#include "agent/cli/commands/state_sources.hpp"
+#include "agent/cli/commands/recipe_reader.hpp"
+#include "agent/cli/commands/version.hpp"
 #include "agent/cli/input/recipe_input.hpp"
 #include "agent/cli/output/state_page.hpp"
 #include "agent/modules/kit/kit.hpp"
@@ -21,18 +22,31 @@ namespace {
 
 constexpr std::size_t kWidestPage = 100;  // longer lines are hard to read
 
-// The modules of --module-dir, or what is wrong was said.
-std::unique_ptr<modules::ModuleHost> open_modules(const Options& options, terminal::Console& console) {
-  if (options.module_dir.empty()) {
-    console.complain("in which folder? --module-dir DIR");
-    return nullptr;
+// The modules of --module-dir or of --module-repo.
+struct ShownModules {
+  std::shared_ptr<const modules::StateSources> sources;  // of a repository
+  std::unique_ptr<modules::ModuleHost> folder;
+
+  const modules::ModuleHost& host() const { return sources ? *sources->repository() : *folder; }
+};
+
+// Nothing when what is wrong was said.
+std::optional<ShownModules> open_modules(const Options& options, terminal::Console& console) {
+  const auto fail = [&](const std::string& text) -> std::optional<ShownModules> {
+    console.complain(text);
+    return std::nullopt;
+  };
+  if (options.module_repo.empty() && options.module_dir.empty())
+    return fail("of which folder or repository? --module-dir DIR, or --module-repo REPO --module-tag TAG");
+  if (options.module_repo.empty()) {
+    auto set = modules::open_module_set(options.module_dir, kVersion);
+    if (!set) return fail(set.error().message());
+    return ShownModules{.sources = nullptr, .folder = std::make_unique<modules::ModuleHost>(std::move(*set))};
   }
-  auto set = open_module_set(options.module_dir);
-  if (!set) {
-    console.complain(set.error().message());
-    return nullptr;
-  }
-  return std::make_unique<modules::ModuleHost>(std::move(*set));
+  auto reader = RecipeReader::open(options, fetch_lines(options, console));
+  auto sources = reader ? reader->sources() : std::move(reader).error();
+  if (!sources) return fail(sources.error().message());
+  return ShownModules{.sources = std::move(*sources), .folder = nullptr};
 }
 
 void add_module(base::JsonText& json, const ::modules::Module& module) {
@@ -78,12 +92,13 @@ base::Result<void> make_folder(const std::string& path, bool must_be_new) {
 }  // namespace
 
 int module_list_command(const Options& options, terminal::Console& console) {
-  const auto host = open_modules(options, console);
-  if (!host) return kFailure;
+  const auto shown = open_modules(options, console);
+  if (!shown) return kFailure;
+  const modules::ModuleHost& host = shown->host();
   if (options.json) {
     base::JsonText json;
     json.begin_object().key("modules").begin_list();
-    for (const ::modules::Module& module : host->set().modules()) {
+    for (const ::modules::Module& module : host.set().modules()) {
       add_module(json, module);
       json.end_object();
     }
@@ -91,9 +106,9 @@ int module_list_command(const Options& options, terminal::Console& console) {
     return kOk;
   }
   std::size_t widest = 0;
-  for (const ::modules::Module& module : host->set().modules())
+  for (const ::modules::Module& module : host.set().modules())
     widest = std::max(widest, module.manifest->name.size() + module.manifest->version.size() + 1);
-  for (const ::modules::Module& module : host->set().modules()) {
+  for (const ::modules::Module& module : host.set().modules()) {
     const ::modules::Manifest& manifest = *module.manifest;
     const std::size_t used = manifest.name.size() + manifest.version.size() + 1;
     console.out.line(console.paint(terminal::Style::bold, manifest.name) + " " + manifest.version +
@@ -103,17 +118,19 @@ int module_list_command(const Options& options, terminal::Console& console) {
 }
 
 int module_show_command(const Options& options, terminal::Console& console) {
-  const auto host = open_modules(options, console);
-  if (!host) return kFailure;
-  const states::Registry known{host->entries()};
+  const auto shown = open_modules(options, console);
+  if (!shown) return kFailure;
+  const modules::ModuleHost& host = shown->host();
+  const states::Registry known{host.entries()};
   const states::RegistryEntry* entry = known.find(options.argument());
   if (!entry) {
     const auto close = known.nearest(options.argument());
-    console.complain("there is no module '" + options.argument() + "' in " + options.module_dir +
+    console.complain("there is no module '" + options.argument() + "' in " +
+                     (options.module_repo.empty() ? options.module_dir : options.module_repo) +
                      (close ? "; did you mean '" + std::string(*close) + "'?" : ""));
     return kFailure;
   }
-  const ::modules::Module& module = *host->set().find(entry->type->name());
+  const ::modules::Module& module = *host.set().find(entry->type->name());
   if (options.json) {
     base::JsonText json;
     add_module(json, module);

@@ -1,7 +1,7 @@
 #include <unistd.h>
 
 #include "agent/cli/commands/commands.hpp"
-#include "agent/cli/commands/state_sources.hpp"
+#include "agent/cli/commands/recipe_reader.hpp"
 #include "agent/cli/input/plan_file.hpp"
 #include "agent/cli/input/recipe_input.hpp"
 #include "agent/cli/output/event_json.hpp"
@@ -25,10 +25,14 @@ void show(const engine::PlannedState& state, const Options& options, terminal::C
 }
 
 base::Result<void> save_plan(const engine::PlanResult& plan, const recipe::Recipe& recipe,
-                             const std::string& root, const std::string& salt, const Options& options) {
+                             const std::optional<modules::FetchedSource>& fetched, const std::string& root,
+                             const std::string& salt, const Options& options) {
   auto path = absolute_path(options.argument());
   if (!path) return std::move(path).error();
-  return save(make_plan_file(plan, std::move(*path), recipe.digest(), root, salt), options.out);
+  PlanFile file = make_plan_file(plan, std::move(*path), recipe.digest(), root, salt);
+  if (fetched)
+    file.modules = {.repo = fetched->named.repo, .tag = fetched->named.tag, .commit = fetched->commit};
+  return save(file, options.out);
 }
 
 }  // namespace
@@ -43,12 +47,13 @@ int plan_command(const Options& options, terminal::Console& console) {
     console.complain(host.error().message());
     return kFailure;
   }
-  auto sources = StateSources::open(options);
-  if (!sources) {
-    console.complain(sources.error().message());
+  auto reader = RecipeReader::open(options, fetch_lines(options, console));
+  if (!reader) {
+    console.complain(reader.error().message());
     return kFailure;
   }
-  const auto recipe = load_recipe(options.argument(), sources->registry(), options, console);
+  const auto recipe =
+      usable_recipe(reader->load_file(options.argument()), options.argument(), options, console);
   if (!recipe) return kFailure;
   for (const std::string& warning : engine::follow_secrets(nullptr, *recipe, *console.redactor))
     console.warn(warning);
@@ -79,7 +84,8 @@ int plan_command(const Options& options, terminal::Console& console) {
     console.complain("the plan was not saved: not all of it can work");
     return kFailure;
   }
-  if (auto saved = save_plan(plan, *recipe, host->root, plan_options.salt, options); !saved) {
+  if (auto saved = save_plan(plan, *recipe, reader->fetched(), host->root, plan_options.salt, options);
+      !saved) {
     console.complain(saved.error().message());
     return kFailure;
   }

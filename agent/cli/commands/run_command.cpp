@@ -1,13 +1,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 
 #include "agent/cli/commands/commands.hpp"
-#include "agent/cli/commands/state_sources.hpp"
+#include "agent/cli/commands/recipe_reader.hpp"
 #include "agent/cli/commands/version.hpp"
 #include "agent/cli/input/recipe_input.hpp"
 #include "agent/cli/output/apply_view.hpp"
@@ -30,34 +31,10 @@ std::string in_quotes(std::string_view text) {
 // Writes what the worker does to the log.
 class EventLog {
  public:
-  EventLog(const Options& options, const StateSources& sources, terminal::Log& log)
-      : options_(options), sources_(sources), log_(log) {}
+  EventLog(const Options& options, terminal::Log& log) : options_(options), log_(log) {}
 
   void show(const engine::Event& event) {
     std::visit([this](const auto& each) { on(each); }, event);
-  }
-
-  // The recipe's file, as it is now; nothing when it has problems.
-  std::optional<engine::RunRecipe> reread() {
-    // Of a pipe there is nothing more to come, and waiting for it would be deaf to all signals.
-    struct stat st {};
-    if (::stat(options_.recipe.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) {
-      log_.error("the recipe cannot be read again: " + in_quotes(options_.recipe) +
-                 " is not a regular file; the old one stays");
-      return std::nullopt;
-    }
-    const recipe::Loaded loaded = recipe::load_file(options_.recipe, sources_.registry());
-    for (const recipe::Problem& warning : loaded.warnings)
-      log_.warning(describe(warning, options_.recipe));
-    for (const recipe::Problem& problem : loaded.problems)
-      log_.error(describe(problem, options_.recipe));
-    if (!loaded.recipe) {
-      log_.error("the recipe was not read again because of these problems; the old one stays");
-      return std::nullopt;
-    }
-    log_.info("the recipe was read again: " + states_text(loaded.recipe->states().size()));
-    return engine::RunRecipe{
-        .recipe = loaded.recipe, .version = ++version_, .on_change = options_.on_change, .resume = false};
   }
 
  private:
@@ -117,9 +94,67 @@ class EventLog {
   }
 
   const Options& options_;
-  const StateSources& sources_;
+  terminal::Log& log_;
+};
+
+// The recipe of a file, for a daemon without a backend. Not the loop's thread: modules may have to be
+// fetched.
+class FileRecipe {
+ public:
+  FileRecipe(const Options& options, RecipeReader& reader, terminal::Log& log)
+      : options_(options), reader_(reader), log_(log) {}
+
+  // The file, as it is now; nothing when it has problems.
+  std::optional<engine::RunRecipe> reread(base::Interrupt& interrupt) {
+    // Of a pipe there is nothing more to come, and waiting for it would be deaf to all signals.
+    struct stat st {};
+    if (::stat(options_.recipe.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) {
+      log_.error("the recipe cannot be read again: " + in_quotes(options_.recipe) +
+                 " is not a regular file; the old one stays");
+      return std::nullopt;
+    }
+    const recipe::Loaded loaded = reader_.load_file(options_.recipe, interrupt);
+    tell(loaded);
+    if (!loaded.recipe) {
+      log_.error("the recipe was not read again because of these problems; the old one stays");
+      return std::nullopt;
+    }
+    log_.info("the recipe was read again: " + states_text(loaded.recipe->states().size()));
+    return engine::RunRecipe{
+        .recipe = loaded.recipe, .version = ++version_, .on_change = options_.on_change, .resume = false};
+  }
+
+  // The recipe as it was read, when its tag has moved to other modules.
+  std::optional<engine::RunRecipe> with_moved_modules(base::Interrupt& interrupt) {
+    using Clock = std::chrono::steady_clock;
+    constexpr std::chrono::seconds kSoonest{30};  // however often rounds start
+    if (asked_ && Clock::now() - *asked_ < std::min(kSoonest, options_.round_delay)) return std::nullopt;
+    const auto loaded = reader_.load_if_moved(interrupt);
+    asked_ = Clock::now();
+    if (!loaded) return std::nullopt;
+    tell(*loaded);
+    if (!loaded->recipe) {
+      log_.error("the modules were not brought up to date because of these problems; the old ones stay");
+      return std::nullopt;
+    }
+    log_.info("the modules are at commit " + reader_.fetched()->commit + " from the next round on");
+    return engine::RunRecipe{
+        .recipe = loaded->recipe, .version = ++version_, .resume = false, .after_round = true};
+  }
+
+ private:
+  void tell(const recipe::Loaded& loaded) {
+    for (const recipe::Problem& warning : loaded.warnings)
+      log_.warning(describe(warning, options_.recipe));
+    for (const recipe::Problem& problem : loaded.problems)
+      log_.error(describe(problem, options_.recipe));
+  }
+
+  const Options& options_;
+  RecipeReader& reader_;
   terminal::Log& log_;
   std::int64_t version_ = 1;
+  std::optional<std::chrono::steady_clock::time_point> asked_;  // about a moving tag
 };
 
 }  // namespace
@@ -246,34 +281,38 @@ int run_command(const Options& options, terminal::Console& console) {
     return fail("--recipe is for a daemon without backend; with --ws-uri the backend sends the recipe");
   auto host = make_host(options.root, options.state_dir);
   if (!host) return fail(host.error().message());
-  auto sources = StateSources::open(options);
-  if (!sources) return fail(sources.error().message());
+  auto log = terminal::Log::open(options.log_level, options.log_file, console.redactor);
+  if (!log) return fail(log.error().message());
+  auto reader = RecipeReader::open(options, {.progress = [&](const auto& line) { log->info(line); },
+                                             .warning = [&](const auto& line) { log->warning(line); }});
+  if (!reader) return fail(reader.error().message());
   runtime::DaemonSettings settings{.host = std::move(*host),
                                    .state_dir = options.state_dir,
                                    .round_delay = options.round_delay,
                                    .version = std::string(kVersion),
                                    .redactor = console.redactor,
-                                   .registry = [&] { return sources->registry(); }};
+                                   .modules = module_settings(options),
+                                   .sources = reader->local()};
   if (!options.ws_uris.empty()) {
     auto backend = backend_settings(options);
     if (!backend) return fail(backend.error().message());
     settings.backend = std::move(*backend);
   } else {
-    auto recipe = load_recipe(options.recipe, sources->registry(), options, console);
+    auto recipe = usable_recipe(reader->load_file(options.recipe), options.recipe, options, console);
     if (!recipe) return kFailure;
     settings.recipe = engine::RunRecipe{.recipe = std::move(recipe), .on_change = options.on_change};
   }
-  auto log = terminal::Log::open(options.log_level, options.log_file, console.redactor);
-  if (!log) return fail(log.error().message());
 
   if (settings.recipe)
     log->info("keeping " + in_quotes(options.recipe) +
               " true: " + states_text(settings.recipe->recipe->states().size()) + ", a round every " +
               std::to_string(options.round_delay.count()) + " s");
-  EventLog events(options, *sources, *log);
+  EventLog events(options, *log);
+  FileRecipe file(options, *reader, *log);
   settings.log = [&](Level level, const std::string& text) { log->write(level_of(level), text); };
   settings.show = [&](const engine::Event& event) { events.show(event); };
-  settings.reread = [&] { return events.reread(); };
+  settings.reread = [&](base::Interrupt& interrupt) { return file.reread(interrupt); };
+  settings.moved_modules = [&](base::Interrupt& interrupt) { return file.with_moved_modules(interrupt); };
   switch (daemon::run_daemon(std::move(settings))) {
     case daemon::DaemonEnd::stopped:
       return kOk;

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "agent/cli/commands/commands.hpp"
-#include "agent/cli/commands/state_sources.hpp"
+#include "agent/cli/commands/recipe_reader.hpp"
 #include "agent/cli/output/state_page.hpp"
 
 namespace agent::cli {
@@ -58,12 +58,18 @@ void list(const states::Registry& registry, const Options& options, terminal::Co
 }  // namespace
 
 int states_command(const Options& options, terminal::Console& console) {
-  auto sources = StateSources::open(options);
+  auto reader = RecipeReader::open(options, fetch_lines(options, console));
+  if (!reader) {
+    console.complain(reader.error().message());
+    return kFailure;
+  }
+  const auto sources = reader->sources();
   if (!sources) {
     console.complain(sources.error().message());
     return kFailure;
   }
-  const states::Registry registry = sources->registry();
+  const auto kept = (*sources)->registry();
+  const states::Registry& registry = *kept;
   if (!options.markdown.empty()) {
     auto written = write_reference(registry, options.markdown);
     if (!written) console.complain(written.error().message());

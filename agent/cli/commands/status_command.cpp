@@ -18,6 +18,17 @@ std::string text_at(const Value& object, std::string_view key, std::string_view 
   return value->is_text() ? std::string(value->text()) : base::to_json(*value);
 }
 
+std::string fetching_text(const Value& fetching) {
+  std::string text = text_at(fetching, "tag") + " of " + text_at(fetching, "repo");
+  if (const std::string version = text_at(fetching, "for_version"); !version.empty())
+    text += ", for recipe version " + version;
+  for (const char* key : {"progress", "problem"})
+    if (const std::string said = text_at(fetching, key); !said.empty()) text += ": " + said;
+  if (const std::string next = text_at(fetching, "next_attempt"); !next.empty())
+    text += "; next attempt " + next;
+  return text;
+}
+
 void print(const Value& status, terminal::Console& console) {
   const auto row = [&](std::string name, const std::string& text) {
     constexpr std::size_t kColumn = 13;
@@ -34,6 +45,12 @@ void print(const Value& status, terminal::Console& console) {
     row("recipe", "version " + text_at(*recipe, "version") + ", " + text_at(*recipe, "states") + " states");
   else
     row("recipe", "none yet");
+  if (const Value* modules = status.find("modules")) {
+    if (modules->find("commit"))
+      row("modules", text_at(*modules, "tag") + " of " + text_at(*modules, "repo") + ", commit " +
+                         text_at(*modules, "commit"));
+    if (const Value* fetching = modules->find("fetching")) row("fetching", fetching_text(*fetching));
+  }
   if (const Value* running = status.find("running_state"); running && !running->is_null())
     row("running", "'" + text_at(*running, "id") + "' since " + text_at(*running, "since"));
   if (const Value* last = status.find("last_round"); last && !last->is_null())

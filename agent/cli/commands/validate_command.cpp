@@ -1,5 +1,5 @@
 #include "agent/cli/commands/commands.hpp"
-#include "agent/cli/commands/state_sources.hpp"
+#include "agent/cli/commands/recipe_reader.hpp"
 #include "agent/cli/input/recipe_input.hpp"
 #include "agent/cli/output/apply_view.hpp"
 #include "agent/cli/output/event_json.hpp"
@@ -7,12 +7,12 @@
 namespace agent::cli {
 
 int validate_command(const Options& options, terminal::Console& console) {
-  auto sources = StateSources::open(options);
-  if (!sources) {
-    console.complain(sources.error().message());
+  auto reader = RecipeReader::open(options, fetch_lines(options, console));
+  if (!reader) {
+    console.complain(reader.error().message());
     return kFailure;
   }
-  const recipe::Loaded loaded = recipe::load_file(options.argument(), sources->registry());
+  const recipe::Loaded loaded = reader->load_file(options.argument());
   const bool ok = loaded.recipe != nullptr;
   if (options.json) {
     console.out.json(problems_json(options.argument(), loaded.problems, loaded.warnings));

@@ -59,7 +59,15 @@ PlanFile make_plan_file(const engine::PlanResult& plan, std::string recipe, std:
 std::string to_text(const PlanFile& plan) {
   base::JsonText json;
   json.begin_object().member("opsagent_plan", 2).member("recipe", plan.recipe).member("digest", plan.digest);
-  json.member("root", plan.root).member("salt", plan.salt).key("states").begin_list();
+  json.member("root", plan.root).member("salt", plan.salt);
+  if (plan.modules)
+    json.key("modules")
+        .begin_object()
+        .member("repo", plan.modules->repo)
+        .member("tag", plan.modules->tag)
+        .member("commit", plan.modules->commit)
+        .end_object();
+  json.key("states").begin_list();
   for (const PlanFile::State& state : plan.states)
     json.begin_object()
         .member("id", state.id)
@@ -85,6 +93,10 @@ Result<PlanFile> parse_plan_file(std::string_view text) {
   if (!plan.recipe.starts_with('/') || plan.digest.empty() || plan.salt.empty() || !states ||
       !states->is_list())
     return Error(ErrorCode::invalid, "the plan is damaged; plan again");
+  if (const base::Value* modules = root.find("modules"))
+    plan.modules = {.repo = text_member(*modules, "repo"),
+                    .tag = text_member(*modules, "tag"),
+                    .commit = text_member(*modules, "commit")};
   for (const base::Value& state : states->items())
     plan.states.push_back({.id = text_member(state, "id"),
                            .fingerprint = text_member(state, "fingerprint"),

@@ -5,6 +5,7 @@
 // guesses. `opsagent apply PLAN` loads the recipe that it names and lets the worker compare, state by state.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,10 +21,11 @@ struct PlanFile {
     std::string fingerprint;
     std::string verdict;  // as verdict_name() says it, or "skipped"
   };
-  std::string recipe;  // absolute path
-  std::string digest;  // SHA-256 of its text
-  std::string root;    // absolute, "" for the running system
-  std::string salt;    // of the fingerprints
+  std::string recipe;                             // absolute path
+  std::string digest;                             // SHA-256 of its text
+  std::string root;                               // absolute, "" for the running system
+  std::string salt;                               // of the fingerprints
+  std::optional<recipe::ModuleSource> modules{};  // with the commit: no other is applied
   std::vector<State> states;
 };
 

@@ -22,9 +22,8 @@ void show_problems(const recipe::Loaded& loaded, const std::string& path, termin
   console.err.flush();
 }
 
-std::shared_ptr<const recipe::Recipe> load_recipe(const std::string& path, const states::Registry& registry,
-                                                  const Options& options, terminal::Console& console) {
-  recipe::Loaded loaded = recipe::load_file(path, registry);
+std::shared_ptr<const recipe::Recipe> usable_recipe(recipe::Loaded loaded, const std::string& path,
+                                                    const Options& options, terminal::Console& console) {
   if (options.json && !loaded.recipe)
     console.out.json(problems_json(path, loaded.problems, loaded.warnings));
   else

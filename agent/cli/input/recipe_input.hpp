@@ -11,9 +11,10 @@
 
 namespace agent::cli {
 
-// Null when there are problems; they have been shown then, as warnings have in any case.
-std::shared_ptr<const recipe::Recipe> load_recipe(const std::string& path, const states::Registry& registry,
-                                                  const Options& options, terminal::Console& console);
+// Of what was read from this file. Null when there are problems; they have been shown then, as warnings have
+// in any case.
+std::shared_ptr<const recipe::Recipe> usable_recipe(recipe::Loaded loaded, const std::string& path,
+                                                    const Options& options, terminal::Console& console);
 
 // "error: …" and "warning: …" lines as compilers print them, on standard error.
 void show_problems(const recipe::Loaded& loaded, const std::string& path, terminal::Console& console);

@@ -12,30 +12,39 @@ using terminal::CommandRow;
 using terminal::run_by;
 using terminal::ValueKind;
 
+// How module repositories are reached, whom to believe, and how much they may be.
+#define OPSAGENT_FETCH_OPTIONS                                                                          \
+  "module-ca-file module-known-hosts module-ssh-key module-credentials module-keys module-gpg-keyring " \
+  "module-scheme module-moving-tag module-fetch-timeout module-max-size proxy "
+// Which repository, and how.
+#define OPSAGENT_REPOSITORY_OPTIONS "module-repo module-tag commit offline " OPSAGENT_FETCH_OPTIONS
+
 constexpr std::array kCommands{
-    CommandRow{
-        .name = "plan",
-        .arguments = "FILE",
-        .least = 1,
-        .most = 1,
-        .argument_kind = ValueKind::file,
-        .question = "which recipe? opsagent plan FILE",
-        .options = "out root module-dir module-wins assume-done state-dir json quiet verbose color config",
-        .summary = "show what applying a recipe would change; changes nothing",
-        .description = "Looks at the machine and shows what 'opsagent apply FILE' would do, with diffs. "
-                       "FILE is a recipe in YAML or JSON, or - for standard input.\n\n"
-                       "Exit status: 0 nothing to do, 2 there are changes, 1 something is wrong.",
-        .examples = "opsagent plan web.yaml\n"
-                    "opsagent plan web.yaml --out web.plan; opsagent apply web.plan\n"
-                    "opsagent plan image.yaml --root /mnt/image",
-        .run = run_by<plan_command>},
+    CommandRow{.name = "plan",
+               .arguments = "FILE",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::file,
+               .question = "which recipe? opsagent plan FILE",
+               .options = "out root module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS
+                          "assume-done state-dir json quiet verbose color config",
+               .summary = "show what applying a recipe would change; changes nothing",
+               .description =
+                   "Looks at the machine and shows what 'opsagent apply FILE' would do, with diffs. "
+                   "FILE is a recipe in YAML or JSON, or - for standard input.\n\n"
+                   "Exit status: 0 nothing to do, 2 there are changes, 1 something is wrong.",
+               .examples = "opsagent plan web.yaml\n"
+                           "opsagent plan web.yaml --out web.plan; opsagent apply web.plan\n"
+                           "opsagent plan image.yaml --root /mnt/image",
+               .run = run_by<plan_command>},
     CommandRow{.name = "apply",
                .arguments = "FILE|PLAN",
                .least = 1,
                .most = 1,
                .argument_kind = ValueKind::file,
                .question = "which recipe? opsagent apply FILE|PLAN",
-               .options = "root module-dir module-wins assume-done state-dir json quiet verbose color config",
+               .options = "root module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS
+                          "assume-done state-dir json quiet verbose color config",
                .summary = "make a recipe true, once",
                .description =
                    "Makes the states of a recipe true, one after another, and stops at the first that "
@@ -47,24 +56,26 @@ constexpr std::array kCommands{
                            "opsagent apply web.yaml --verbose\n"
                            "opsagent apply web.plan --json",
                .run = run_by<apply_command>},
-    CommandRow{.name = "validate",
-               .arguments = "FILE",
-               .least = 1,
-               .most = 1,
-               .argument_kind = ValueKind::file,
-               .question = "which recipe? opsagent validate FILE",
-               .options = "module-dir module-wins json quiet color config",
-               .summary = "check a recipe without looking at the machine",
-               .description = "Lists all problems of a recipe at once, each with its line and column.\n\n"
-                              "Exit status: 0 the recipe is fine, 1 it is not.",
-               .examples = "opsagent validate web.yaml",
-               .run = run_by<validate_command>},
+    CommandRow{
+        .name = "validate",
+        .arguments = "FILE",
+        .least = 1,
+        .most = 1,
+        .argument_kind = ValueKind::file,
+        .question = "which recipe? opsagent validate FILE",
+        .options = "module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS "state-dir json quiet color config",
+        .summary = "check a recipe without looking at the machine",
+        .description = "Lists all problems of a recipe at once, each with its line and column.\n\n"
+                       "Exit status: 0 the recipe is fine, 1 it is not.",
+        .examples = "opsagent validate web.yaml",
+        .run = run_by<validate_command>},
     CommandRow{.name = "states",
                .arguments = "[NAME]",
                .most = 1,
                .argument_kind = ValueKind::text,
                .argument_source = "opsagent states --quiet",
-               .options = "markdown json-schema module-dir module-wins json quiet color config",
+               .options = "markdown json-schema module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS
+                          "state-dir json quiet color config",
                .summary = "list the state modules, or explain one",
                .description =
                    "Without NAME: every module with a line about it. With NAME: its parameters and its "
@@ -75,10 +86,11 @@ constexpr std::array kCommands{
                .run = run_by<states_command>},
     CommandRow{.name = "run",
                .options =
-                   "ws-uri app-id instance-id token-file join-token ca-file tag proxy "
+                   "ws-uri app-id instance-id token-file join-token ca-file tag "
                    "release-base channel prefix update-trial update-delay protocol-min "
                    "allow-plain allowed-backend-host allow identity-source metadata-url identity-file recipe "
-                   "module-dir module-wins root round-delay on-change log-file log-level state-dir config",
+                   "module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS
+                   "root round-delay on-change log-file log-level state-dir config",
                .summary = "the daemon: keep a recipe true, round after round, until stopped",
                .description =
                    "With --ws-uri: connects to the backend, keeps true what it sends, and reports. Without "
@@ -94,23 +106,28 @@ constexpr std::array kCommands{
                            "opsagent run --recipe /etc/opsagent/web.yaml\n"
                            "opsagent run --recipe web.yaml --round-delay 60 --log-level debug",
                .run = run_by<run_command>},
-    CommandRow{.name = "module list",
-               .options = "module-dir json color config",
-               .summary = "the modules of a folder",
-               .description = "Every module in DIR/modules with its version and a line about it.",
-               .examples = "opsagent module list --module-dir examples/modules",
-               .run = run_by<module_list_command>},
-    CommandRow{.name = "module show",
-               .arguments = "NAME",
-               .least = 1,
-               .most = 1,
-               .argument_kind = ValueKind::text,
-               .question = "which module? opsagent module show NAME --module-dir DIR",
-               .options = "module-dir json color config",
-               .summary = "a module: its parameters, its page, how it is run",
-               .description = "As 'opsagent states NAME', and what its manifest says of how it is run.",
-               .examples = "opsagent module show example.file_line --module-dir examples/modules",
-               .run = run_by<module_show_command>},
+    CommandRow{
+        .name = "module list",
+        .options = "module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS "state-dir json quiet color config",
+        .summary = "the modules of a folder or of a repository",
+        .description = "Every module in DIR/modules, or of the repository, with its version and a line "
+                       "about it.",
+        .examples = "opsagent module list --module-dir examples/modules\n"
+                    "opsagent module list --module-repo https://git.example.com/modules.git "
+                    "--module-tag v1",
+        .run = run_by<module_list_command>},
+    CommandRow{
+        .name = "module show",
+        .arguments = "NAME",
+        .least = 1,
+        .most = 1,
+        .argument_kind = ValueKind::text,
+        .question = "which module? opsagent module show NAME --module-dir DIR",
+        .options = "module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS "state-dir json quiet color config",
+        .summary = "a module: its parameters, its page, how it is run",
+        .description = "As 'opsagent states NAME', and what its manifest says of how it is run.",
+        .examples = "opsagent module show example.file_line --module-dir examples/modules",
+        .run = run_by<module_show_command>},
     CommandRow{.name = "module new",
                .arguments = "NAME",
                .least = 1,
@@ -276,9 +293,7 @@ constexpr std::array kCommands{
         .argument_kind = ValueKind::text,
         .question =
             "which repository and which tag? opsagent module fetch https://git.example.com/modules.git v1",
-        .options = "commit offline module-ca-file module-known-hosts module-ssh-key module-credentials "
-                   "module-keys module-gpg-keyring module-scheme module-moving-tag module-fetch-timeout "
-                   "module-max-size proxy state-dir json quiet config",
+        .options = "commit offline " OPSAGENT_FETCH_OPTIONS "state-dir json quiet config",
         .summary = "fetch a module repository, verify it, and say where it is",
         .description =
             "Fetches the commit that a tag of a git repository stands for, in a process without privileges, "
@@ -306,6 +321,9 @@ constexpr std::array kCommands{
                     "opsagent self-test --json",
         .run = run_by<self_test_command>},
 };
+
+#undef OPSAGENT_REPOSITORY_OPTIONS
+#undef OPSAGENT_FETCH_OPTIONS
 
 }  // namespace
 

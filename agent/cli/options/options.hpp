@@ -70,6 +70,8 @@ struct Options : terminal::CommandLine {
   std::string metadata_url;
   std::string identity_file;
   // Module repositories: how they are reached, whom to believe, and how much they may be.
+  std::string module_repo;
+  std::string module_tag;
   std::string commit;
   bool offline = false;
   std::string module_ca_file;

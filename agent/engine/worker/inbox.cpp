@@ -50,6 +50,8 @@ void Inbox::take_recipe(RunRecipe recipe) {
   if (is_repeated) return;  // the backend sends it again after a reconnect
   // A kill that was asked for stays asked for, whatever comes after it.
   if (next_ && next_->on_change == OnChange::kill) recipe.on_change = OnChange::kill;
+  // As does one that is not to wait, whose modules have changed before it could begin.
+  if (has_next()) recipe.after_round = false;
   next_ = std::move(recipe);
   version_.reset();  // was said of the recipe before
 }

@@ -42,7 +42,8 @@ class Inbox final : public base::Interrupt {
   // The recipe that is running, so that the same one again is a no-op.
   void set_current(std::int64_t version) { current_ = version; }
 
-  bool has_next() const { return next_.has_value(); }
+  // Whether a recipe waits for which the round that is under way is to be ended.
+  bool has_next() const { return next_ && !next_->after_round; }
   std::optional<RunRecipe> take_next() { return std::exchange(next_, std::nullopt); }
   // What is to be done besides the recipe, in the order in which it came.
   using AdHocRequest = std::variant<PlanRecipe, RunState>;

@@ -85,7 +85,7 @@ void WorkerLoop::run() {
 void WorkerLoop::adopt(RunRecipe next) {
   for (std::string& warning : follow_secrets(recipe_.get(), *next.recipe, redactor_))
     notice(Notice::Level::warning, std::move(warning));
-  recipe_ = std::move(next.recipe);
+  const std::shared_ptr<const recipe::Recipe> before = std::exchange(recipe_, std::move(next.recipe));
   version_ = next.version;
   resume_ = next.resume;
   recipe_delay_ = next.round_delay;
@@ -95,6 +95,15 @@ void WorkerLoop::adopt(RunRecipe next) {
   inbox_.set_current(version_);
   waits_.forget_all_but(version_);
   right_.adopt(*recipe_);
+  if (before) forget_other_modules(*before);
+}
+
+// What another version of a module finds wrong has not drifted.
+void WorkerLoop::forget_other_modules(const recipe::Recipe& before) {
+  const auto& states = recipe_->states();
+  for (std::size_t i = 0; i < std::min(states.size(), before.states().size()); ++i)
+    if (states[i].id == before.states()[i].id && states[i].type != before.states()[i].type)
+      right_.set(i, false);
 }
 
 // The same states, under another version from now on.

@@ -34,6 +34,7 @@ class WorkerLoop final : private states::Waits {
   enum class RoundExit { converged, failed, replaced, stopped };
 
   void adopt(RunRecipe next);
+  void forget_other_modules(const recipe::Recipe& before);
   void follow_version();
   base::Result<void> take_lock();
   // ad_hoc_requests.cpp: what is asked for besides the recipe, served wherever no state runs.

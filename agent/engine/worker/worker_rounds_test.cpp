@@ -209,3 +209,42 @@ states:
   CHECK(planned[1].fingerprint.empty());
   CHECK(planned[2].skipped);
 }
+
+TEST_CASE("the same recipe with other modules waits for the end of the round") {
+  Bench bench(true);
+  bench.settings().round_delay = 1h;
+  const auto recipe_of = [](const char* text) {
+    return recipe::load_text("test", text, tests::engine_registry()).recipe;
+  };
+  bench.run(kWait, 3);
+  REQUIRE(bench.next<RoundStarted>());
+  const RunRecipe later{.recipe = recipe_of(kWait),
+                        .version = 3,
+                        .run_id = "later",
+                        .replaces_same_version = true,
+                        .after_round = true};
+  SUBCASE("the wait that is under way is not ended by it") {
+    bench.send(later);
+    CHECK_FALSE(bench.next<RoundEnd>(200ms));
+    bench.send(WaitDone{3, "w"});
+    const auto end = bench.next<RoundEnd>(5s);
+    REQUIRE(end);
+    CHECK(end->run_id != "later");
+    CHECK(end->counts[static_cast<std::size_t>(Outcome::kept)] == 1);
+    // Then it begins at once, and not after the pause.
+    const auto started = bench.next<RoundStarted>(5s);
+    REQUIRE(started);
+    CHECK(started->run_id == "later");
+  }
+  SUBCASE("when it replaces a recipe that does not wait, it does not wait either") {
+    RunRecipe now = later;
+    now.run_id = "now";
+    now.version = 4;
+    now.after_round = false;
+    // Both at once: the worker sees the second before it could take up the first.
+    bench.worker().commands().push_all({Command(now), Command(later)});
+    const auto started = bench.next<RoundStarted>(5s);
+    REQUIRE(started);
+    CHECK(started->run_id == "later");
+  }
+}
