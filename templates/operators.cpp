@@ -260,8 +260,7 @@ Value slice(const Value& value, const Value& start, const Value& stop, const Val
     const std::int64_t first = range.start + bounds.start * range.step;
     return Value::of(memory.make<Range>(Range{first, range.step * bounds.step, count}));
   }
-  if (!value.is_sequence())
-    return Value::undefined(memory.copy("a " + std::string(type_name(value)) + " cannot be sliced"));
+  if (!value.is_sequence()) throw Failure("'" + std::string(type_name(value)) + "' object cannot be sliced");
   List* part = new_list(memory);
   const List& from = value.list();
   for_each_index(bounds_of(start, stop, step, static_cast<std::int64_t>(from.size)), [&](std::size_t i) {
