@@ -206,6 +206,10 @@ TEST_CASE("linux.mount writes one line of fstab and keeps all others" * doctest:
     outcome = machine.converge(kState, machine.at_mnt("mem", "tmpfs", wanted));
     EXPECT_EQUAL(outcome.message, "mem is already mounted on " + path + "; fstab entry updated");
     EXPECT_EQUAL(Machine::fstab(), head + line + tail);
+    // However it is written there.
+    Machine::set_fstab(head + "/dev/old " + path + "/ ext4 defaults 0 1\n" + tail);
+    EXPECT(machine.converge(kState, machine.at_mnt("mem", "tmpfs", wanted)).ok);
+    EXPECT_EQUAL(Machine::fstab(), head + line + tail);
     // Without fstab nothing is removed; what is no number is 0.
     EXPECT(machine.converge(kState, machine.at_mnt("mem", "tmpfs", R"(, "fstab": "False")")).first ==
            Verdict::kept);
