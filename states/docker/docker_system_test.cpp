@@ -308,8 +308,11 @@ TEST_CASE("docker: an image is pushed once, a container is committed when it has
   CHECK(machine.converge(kPushed, R"({"repository": ")" + name + R"(", "container": "nobody"})").message ==
         "Container nobody not found");
   engine().import("127.0.0.1:9/x/y", "x");
-  CHECK(machine.converge(kPushed, R"({"repository": "127.0.0.1:9/x/y"})")
-            .message.starts_with("Push of 127.0.0.1:9/x/y:latest refused: "));
+  // A registry that does not answer: nobody knows whether there is anything to push, and nothing is dropped.
+  const std::string away = R"({"repository": "127.0.0.1:9/x/y", "dep_containers": ["build"]})";
+  CHECK(machine.plan(kPushed, away).verdict == Verdict::fail);
+  CHECK(machine.converge(kPushed, away).message.starts_with("Push of 127.0.0.1:9/x/y:latest refused: "));
+  CHECK(is_there("build"));
 }
 
 TEST_CASE("docker: an application is deployed, and again when its files or its image change") {
