@@ -241,6 +241,17 @@ TEST_CASE("docker: a container that somebody else has made is left alone while i
   CHECK(id_of("web") != id);
 }
 
+TEST_CASE("docker: a container that is paused, as backups do it, is not thrown away") {
+  Machine machine;
+  engine().import("base", "one");
+  machine.must(kRunning, "{" + kWeb + "}");
+  const std::string id = id_of("web");
+  engine().docker("pause web");
+  CHECK(machine.converge(kRunning, "{" + kWeb + "}").first == Verdict::kept);
+  CHECK(id_of("web") == id);
+  engine().docker("unpause web");
+}
+
 TEST_CASE("docker: a watched file restarts the containers without making them again") {
   Machine machine;
   engine().import("base", "one");
