@@ -93,7 +93,15 @@ void RecipeModules::heard(const recipe::ModuleSource& source, const std::string&
 
 void RecipeModules::recipe_changed() {
   const std::optional<recipe::ModuleSource> needed = parts_.recipe.wanted();
-  if (needed == wanted_) return;
+  const std::optional<std::int64_t> for_version = std::exchange(waiting_, parts_.recipe.waiting_version());
+  if (needed == wanted_) {
+    // Whoever sends another recipe for the same modules may have mended their repository.
+    if (waiting_ != for_version && view_.next_attempt) {
+      failures_ = 0;
+      attempt();
+    }
+    return;
+  }
   // What is not for this recipe goes no further, however slow its server is.
   fetches_.cancel_all();
   give_up_plans();

@@ -73,6 +73,7 @@ class RecipeModules {
   const Parts parts_;
   View view_;
   std::optional<recipe::ModuleSource> wanted_;
+  std::optional<std::int64_t> waiting_;  // the version for which they are wanted; none: the one in force
   unsigned failures_ = 0;
   std::string unfit_commit_;  // the recipe in force cannot be used with its modules
   bool is_refreshing_ = false;

@@ -110,4 +110,23 @@ TEST_CASE("the recipe in force still gets its modules when the one that came mea
   CHECK(bench.comes_true([&] { return bench.fetching->view().next_attempt.has_value(); }));
 }
 
+TEST_CASE("another recipe for modules that could not be fetched has them fetched at once") {
+  Bench bench;
+  bench.start();
+  const auto is_told_of = [&](std::int64_t version) {
+    return !bench.told.empty() && bench.told.back().recipe_version == version &&
+           !bench.told.back().errors.empty();
+  };
+  bench.take(1, of_repository("a", "v1"), kNatives);
+  CHECK(bench.comes_true([&] { return is_told_of(1); }));
+  CHECK(bench.fetching->view().next_attempt.has_value());
+  bench.take(2, of_repository("a", "v1"), kNatives);
+  CHECK_FALSE(bench.fetching->view().next_attempt.has_value());
+  CHECK(bench.comes_true([&] { return is_told_of(2); }));
+  // The same once more is no news.
+  CHECK(bench.fetching->view().next_attempt.has_value());
+  bench.take(2, of_repository("a", "v1"), kNatives);
+  CHECK(bench.fetching->view().next_attempt.has_value());
+}
+
 }  // namespace agent::runtime
