@@ -227,22 +227,16 @@ Value flatten(A a) {
 // Each item once, in the order of the lists.
 template <bool kInFirst, bool kInSecond, bool kInBoth>
 Value together(A a) {
-  Dict first, second, seen;
   List* result = new_list(a.memory());
-  const List &x = *to_list(a[0], a.memory()), &y = *to_list(a[1], a.memory());
-  for (const Value& item : x)
-    first.set(a.memory(), item, Value::none());
-  for (const Value& item : y)
-    second.set(a.memory(), item, Value::none());
+  const Value x = Value::list(to_list(a[0], a.memory())), y = Value::list(to_list(a[1], a.memory()));
+  const Value made_so_far = Value::list(result);
   const auto add = [&](const Value& item, bool wanted) {
-    if (!wanted || seen.find(item)) return;
-    seen.set(a.memory(), item, Value::none());
-    result->add(a.memory(), item);
+    if (wanted && !contains(made_so_far, item, a.memory())) result->add(a.memory(), item);
   };
-  for (const Value& item : x)
-    add(item, second.find(item) ? kInBoth : kInFirst);
-  for (const Value& item : y)
-    add(item, first.find(item) ? kInBoth : kInSecond);
+  for (const Value& item : x.list())
+    add(item, contains(y, item, a.memory()) ? kInBoth : kInFirst);
+  for (const Value& item : y.list())
+    add(item, contains(x, item, a.memory()) ? kInBoth : kInSecond);
   return Value::list(result);
 }
 

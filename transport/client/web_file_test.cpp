@@ -1,3 +1,4 @@
+// Compiled alone: its names are those of other tests.
 #include "transport/client/web_file.hpp"
 
 #include <fstream>

@@ -1,7 +1,6 @@
 #include "backend/domain/placement/module_source.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "base/text.hpp"
 #include "modules/fetch/repository_address.hpp"
@@ -12,8 +11,6 @@ namespace backend::domain {
 namespace {
 
 using base::Value;
-
-constexpr std::array<std::string_view, 3> kKnown{"repo", "tag", "commit"};
 
 bool is_commit(std::string_view text) {
   constexpr std::size_t kDigits = 40;
@@ -29,11 +26,8 @@ class Reader {
     const Value* given = document_.root.find("module");
     if (!given || given->is_null()) return {};
     named_.position = lines_.locate(given->offset());
-    if (!given->is_object()) {
-      problem("'module' must be an object such as { repo: https://git.example.com/ops/modules.git, tag: v1 }",
-              *given);
-      return std::move(named_);
-    }
+    // What is wrong with its form the check of the recipe says.
+    if (!given->is_object()) return std::move(named_);
     ModuleSource source;
     for (const base::Member& member : given->members()) {
       if (member.key == "repo")
@@ -42,11 +36,8 @@ class Reader {
         source.tag = text_of(member);
       else if (member.key == "commit")
         source.commit = text_of(member);
-      else if (!member.key.starts_with('_'))
-        problem("Unknown key '" + std::string(member.key) + "' of 'module'" +
-                    base::did_you_mean(member.key, kKnown),
-                member.value);
     }
+    if (source.repo.empty() || source.tag.empty()) return std::move(named_);
     if (named_.problems.empty())
       if (std::string wrong = problem_of_source(source); !wrong.empty()) problem(std::move(wrong), *given);
     if (named_.problems.empty()) named_.source = std::move(source);
@@ -55,9 +46,7 @@ class Reader {
 
  private:
   std::string text_of(const base::Member& member) {
-    const auto text = member.value.as_line(document_.arena);
-    if (!text) problem("'" + std::string(member.key) + "' of 'module' must be a text", member.value);
-    return std::string(text.value_or(""));
+    return std::string(member.value.as_line(document_.arena).value_or(""));
   }
   void problem(std::string message, const Value& value) {
     named_.problems.push_back(
