@@ -461,7 +461,7 @@ Applied Git::apply(const Params& params, const Plan&, const Steps& steps, ApplyC
   const auto& as = std::get<runners::Runner>(runner);
   auto installed = prerequisites::ensure_program(context, kNeeded);
   if (!installed) return Applied::failed(installed.error());
-  if (auto made = checkouts::make_folder(steps.path, as, context); !made)
+  if (auto made = checkouts::make_folder(steps.path, ".git", as, context); !made)
     return Applied::failed(made.error());
   Repository repository(params, steps.path, as, context);
   auto id = update(params, repository, steps);

@@ -211,6 +211,8 @@ TEST_CASE("common.git refuses values that git or a shell would take for somethin
              value + "\"}";
     return machine.problems(kState, json);
   };
+  // A password in an address is taken for one however its scheme is written.
+  CHECK(problems("repo", "HTTPS://ann:hunter2@host/\\u0001").find("hunter2") == std::string::npos);
   CHECK(problems("repo", "--upload-pack=touch /tmp/x") ==
         "Illegal value for 'repo': '--upload-pack=touch /tmp/x'");
   CHECK(problems("revision", "-f").find("Illegal value for 'revision'") == 0);
@@ -272,6 +274,45 @@ TEST_CASE("common.git does not follow as root what another user has put into a w
   outcome = bench.have();
   CHECK_MESSAGE(outcome.message.find("give 'user'") != std::string::npos, outcome.message);
   CHECK_FALSE(bench.exists("/pwned"));
+}
+
+TEST_CASE("common.git follows nobody's settings but those of whom it runs as, and root's") {
+  if (::geteuid() != 0) {
+    MESSAGE("skipped: needs root");
+    return;
+  }
+  Bench bench;
+  REQUIRE(bench.have().ok);
+  bench.commit("two");
+  // A group may change what git runs.
+  for (const char* part : {"/.git", "/.git/config", "/.git/hooks"}) {
+    CAPTURE(part);
+    shell("chgrp 65534 " + bench.tree() + part + " && chmod g+w " + bench.tree() + part);
+    const auto outcome = bench.have();
+    CHECK_MESSAGE(outcome.message.find("can be changed by others in part") != std::string::npos,
+                  outcome.message);
+    shell("chgrp 0 " + bench.tree() + part);
+  }
+  // What is in the work tree itself is nobody's settings.
+  shell("mkdir " + bench.tree() + "/config && chown 65534 " + bench.tree() + "/config");
+  const auto fine = bench.have();
+  CHECK_MESSAGE(fine.ok, fine.message);
+  CHECK(bench.file() == "two");
+  // A work tree of another's repository.
+  bench.commit("three");
+  shell("cd " + bench.root() + " && mv tree his && git -C his worktree add -q --detach ../tree && " +
+        "printf '#!/bin/sh\nid -u >" + bench.root() + "/ran\n' >his/.git/hooks/post-checkout && " +
+        "chmod +x his/.git/hooks/post-checkout && chown -R 65534 his");
+  std::filesystem::remove(bench.root() + "/ran");
+  auto outcome = bench.have();
+  CHECK_MESSAGE(outcome.message.find("has no folder .git of its own") != std::string::npos, outcome.message);
+  // And one that he has put there for another user's agent to find.
+  shell("cd " + bench.root() + " && rm -r tree && cp -r his tree && chown -R 12345 tree && chmod 755 .");
+  outcome = bench.have(R"(, "user": "nobody")");
+  CHECK_MESSAGE(outcome.message.find("belongs to uid 12345, whose settings would be followed as nobody") !=
+                    std::string::npos,
+                outcome.message);
+  CHECK_FALSE(bench.exists("/ran"));
 }
 
 TEST_CASE("common.git fetches from git daemon") {

@@ -283,7 +283,7 @@ Applied Hg::apply(const Params& params, const Plan&, const Steps& steps, ApplyCo
   if (steps.emptied)
     if (auto gone = context.files.remove_tree(steps.path, *steps.emptied, context.interrupt); !gone)
       return Applied::failed(gone.error());
-  if (auto made = checkouts::make_folder(steps.path, as, context); !made)
+  if (auto made = checkouts::make_folder(steps.path, ".hg", as, context); !made)
     return Applied::failed(made.error());
   Repository repository(params, steps.path, as, context);
   const auto done = repository.bring(steps.is_new);
