@@ -179,6 +179,27 @@ TEST_CASE("common.git goes on with a clone that was killed half-way") {
   CHECK(bench.file() == "one");
 }
 
+TEST_CASE("common.git goes on with a checkout that was killed, and overwrites nothing of a user's own") {
+  Bench bench;
+  // Killed in the checkout of a clone: git's own lock is left, and files that no index knows.
+  REQUIRE(bench.have(R"(, "revision": "v1")").ok);
+  CHECK(bench.in_tree("git config --get opsagent.cloning || echo none") == "none");
+  bench.in_tree(
+      "git config opsagent.cloning true && rm .git/index && touch .git/index.lock && "
+      "git symbolic-ref HEAD refs/heads/main && printf half >f");
+  const auto outcome = bench.have();
+  CHECK_MESSAGE(outcome.ok, outcome.message << outcome.output);
+  CHECK(bench.file() == "one");
+  CHECK(bench.have().first == Verdict::kept);
+  CHECK(bench.in_tree("git config --get opsagent.cloning || echo none") == "none");
+  // A repository that somebody has begun here, with a file of his own.
+  std::filesystem::remove_all(bench.tree());
+  shell("git init -q " + bench.tree());
+  bench.StateHarness::write("/tree/f", "mine");
+  CHECK_FALSE(bench.have().ok);
+  CHECK(bench.file() == "mine");
+}
+
 TEST_CASE("common.git says what is in the way or cannot be found") {
   Bench bench;
   CHECK(bench.have(R"(, "revision": "none")").message == "Revision 'none' not found in " + bench.repo);
