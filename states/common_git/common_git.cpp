@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/base64.hpp"
 #include "base/output_text.hpp"
 #include "base/text.hpp"
 #include "states/checkouts/checkout.hpp"
@@ -110,6 +109,12 @@ std::string quoted(std::string_view word) {
   return text + "'";
 }
 
+// Answers git's question for a name and a password. As a header, git would send them to other hosts, too,
+// when this one redirects.
+constexpr const char* kLogin =
+    "!login() { test \"$1\" = get && printf 'username=%s\\npassword=%s\\n' \"$OPSAGENT_GIT_USER\" "
+    "\"$OPSAGENT_GIT_PASSWORD\"; }; login";
+
 // A password goes by the environment, which only its user sees: arguments everybody does, and git writes the
 // address that it is given into the work tree.
 std::vector<std::string> environment_for(const Params& params, const std::string& path,
@@ -121,14 +126,17 @@ std::vector<std::string> environment_for(const Params& params, const std::string
                                                             {"advice.detachedHead", "false"},
                                                             {"gc.auto", "0"}};
   if (!address.user.empty()) {
-    const std::size_t end = address.plain.find('/', address.plain.find("://") + 3);
-    settings.emplace_back("http." + address.plain.substr(0, end) + "/.extraHeader",
-                          "Authorization: Basic " + base::base64(address.user + ":" + address.password));
+    const std::string host = address.plain.substr(0, address.plain.find('/', address.plain.find("://") + 3));
+    settings.emplace_back("credential.helper", "");  // none that would keep it
+    settings.emplace_back("credential." + host + ".helper", kLogin);
   }
   std::vector<std::string> environment{
       "GIT_TERMINAL_PROMPT=0",  "GIT_ASKPASS=/bin/false",
       "GIT_OPTIONAL_LOCKS=0",   "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh",
       "GIT_SSH_COMMAND=" + ssh, "GIT_CONFIG_COUNT=" + std::to_string(settings.size())};
+  if (!address.user.empty())
+    environment.insert(environment.end(),
+                       {"OPSAGENT_GIT_USER=" + address.user, "OPSAGENT_GIT_PASSWORD=" + address.password});
   for (std::size_t i = 0; i < settings.size(); ++i) {
     environment.push_back("GIT_CONFIG_KEY_" + std::to_string(i) + "=" + settings[i].first);
     environment.push_back("GIT_CONFIG_VALUE_" + std::to_string(i) + "=" + settings[i].second);

@@ -382,6 +382,33 @@ TEST_CASE("common.git tells a password to the server and to nobody else") {
   CHECK(bench.have(R"(, "revision": "main")").message == "Authentication failed for " + clean);
 }
 
+TEST_CASE("common.git tells a password to no host that the server sends it to") {
+  Bench bench;
+  bench.author("git update-server-info && cd ../repo && git update-server-info");
+  bool told = false, asked = false;
+  tests::RawServer other([&](const tests::RawPeer& peer, const std::string& head) {
+    asked = true;
+    told = told || head.find("uthorization:") != std::string::npos;
+    const std::string path = head.substr(4, head.find_first_of(" ?", 4) - 4);
+    std::ifstream file(bench.root() + path, std::ios::binary);
+    const std::string body((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    const bool found = std::filesystem::is_regular_file(bench.root() + path);
+    peer.send(std::string(found ? "HTTP/1.1 200 OK" : "HTTP/1.1 404 No") +
+              "\r\nContent-Length: " + std::to_string(body.size()) + "\r\nConnection: close\r\n\r\n" + body);
+  });
+  tests::RawServer server([&](const tests::RawPeer& peer, const std::string& head) {
+    const std::string target = head.substr(4, head.find(' ', 4) - 4);
+    peer.send("HTTP/1.1 302 Found\r\nLocation: " + other.url(target) +
+              "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+  });
+  bench.repo = server.url("/repo");
+  bench.repo.insert(7, "ann:hunter2@");
+  const auto outcome = bench.have(R"(, "revision": "main")");
+  CHECK(asked);
+  CHECK_FALSE(told);
+  CHECK_MESSAGE(outcome.ok, outcome.message);
+}
+
 TEST_CASE("common.git fetches by ssh with the key that it is given") {
   if (::geteuid() != 0) {
     MESSAGE("skipped: sshd wants root");
