@@ -276,9 +276,13 @@ PlanWith<Steps> plan_update(const Params& params, const std::string& path, const
   auto here = repository.here();
   if (!here) return Plan::fail(here.error());
   Steps steps{.path = path, .before = here->revision};
-  steps.switches = here->url != repository.repo();
+  // svn writes an address in its own way: capitals in a host's name, blanks.
+  std::string address = repository.repo();
+  if (here->url != address)
+    if (const auto there = repository.there("HEAD"); there && !there->url.empty()) address = there->url;
+  steps.switches = here->url != address;
   const std::string& root = here->root;
-  if (steps.switches && repository.repo() != root && !repository.repo().starts_with(root + "/"))
+  if (steps.switches && address != root && !address.starts_with(root + "/"))
     return Plan::fail(path + " is a working copy of " + here->url);
   auto at = is_at(revision_of(params), *here, repository, context, context.notes.get<WentBack>());
   if (!at) return Plan::fail(at.error());

@@ -68,6 +68,16 @@ TEST_CASE("common.svn checks out, keeps, and follows the repository") {
   CHECK(bench.have().first == Verdict::kept);
 }
 
+TEST_CASE("common.svn keeps a working copy whose address svn writes in another way") {
+  Bench bench;
+  shell("svn copy -q -m copy " + bench.url("trunk") + " '" + bench.url("a branch") + "'");
+  bench.repo = bench.url("a branch");
+  CHECK(bench.have().changed);
+  CHECK(bench.file() == "one");
+  const auto outcome = bench.have();
+  CHECK_MESSAGE(outcome.first == Verdict::kept, outcome.message);
+}
+
 TEST_CASE("common.svn plans without writing anything") {
   Bench bench;
   std::string before = bench.snapshot();
