@@ -120,6 +120,12 @@ TEST_CASE("common.npm.package runs nothing where another user owns a part of the
                   plan.message);
     REQUIRE(::chown((folder + part).c_str(), 0, 0) == 0);
   }
+  // In a user's own folder his files are his, also those that his group may write to.
+  REQUIRE(::chown(folder.c_str(), 65534, 65534) == 0);
+  REQUIRE(::chown((folder + "/.npmrc").c_str(), 65534, 65534) == 0);
+  REQUIRE(::chmod((folder + "/.npmrc").c_str(), 0664) == 0);
+  const auto plan = machine.plan(kState, wanted);
+  CHECK_MESSAGE(plan.verdict == Verdict::change, plan.message);
 }
 
 TEST_CASE("common.npm.package refuses what is no name, no version and no folder") {

@@ -1,5 +1,8 @@
 #include "states/common_npm_package/npm.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 
@@ -127,6 +130,9 @@ Result<language_packages::Runner> Npm::runner(Context& context) const {
     auto found = context.tree.look(path_ + name);
     if (!found) return std::move(found).error();
     if (!*found) continue;
+    // A user who lets his group write to what is his does so with his own rights, not with the agent's.
+    const bool is_his = runner->uid != ::geteuid() && (*found)->st_uid == runner->uid;
+    if (is_his && ((*found)->st_mode & S_IWOTH) == 0) continue;
     if (auto owned = language_packages::check_owned_way(path_ + name, runner->uid, context); !owned)
       return std::move(owned).error();
   }
