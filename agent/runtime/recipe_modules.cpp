@@ -93,7 +93,15 @@ void RecipeModules::heard(const recipe::ModuleSource& source, const std::string&
 
 void RecipeModules::recipe_changed() {
   const std::optional<recipe::ModuleSource> needed = parts_.recipe.wanted();
-  if (needed == wanted_) return;
+  const std::optional<std::int64_t> for_version = std::exchange(waiting_, parts_.recipe.waiting_version());
+  if (needed == wanted_) {
+    // Whoever sends another recipe for the same modules may have mended their repository.
+    if (waiting_ != for_version && view_.next_attempt) {
+      failures_ = 0;
+      attempt();
+    }
+    return;
+  }
   // What is not for this recipe goes no further, however slow its server is.
   fetches_.cancel_all();
   give_up_plans();
@@ -101,6 +109,7 @@ void RecipeModules::recipe_changed() {
   ++turn_;
   is_refreshing_ = false;
   failures_ = 0;
+  unfit_commit_.clear();
   wanted_ = needed;
   view_ = {.fetching = needed};
   if (wanted_) attempt();
@@ -123,25 +132,39 @@ void RecipeModules::attempt_ended(modules::ModuleAnswer answer) {
   const modules::FetchedSource& fetched = *(*answer.sources)->fetched();
   log(Level::info, name_of(*wanted_) + " are at commit " + fetched.commit +
                        (fetched.signer.empty() ? "" : ", signed by " + fetched.signer));
-  wanted_.reset();
+  const recipe::ModuleSource source = *std::exchange(wanted_, std::nullopt);
   view_ = {};
   asked_ = Clock::now();
   has_asked_ = true;
-  ready(*answer.sources);
+  if (fetched.commit != unfit_commit_) ready(*answer.sources);
+  // With them the recipe that waited may have been refused, and the one in force still lacks its own.
+  const std::optional<recipe::ModuleSource> needed = parts_.recipe.wanted();
+  if (wanted_ || needed != source) return recipe_changed();
+  // They are there, and the recipe in force cannot be used with them. Another commit of a moving tag may do;
+  // without a round nobody else asks for it.
+  unfit_commit_ = fetched.commit;
+  if (!fetches_.is_moving(source.tag)) return;
+  wanted_ = view_.fetching = source;
+  view_.problem = "the recipe cannot be used with the modules of commit " + fetched.commit;
+  try_again_after(pause_after(++failures_));
 }
 
 void RecipeModules::attempt_failed(const base::Error& error) {
   const std::chrono::milliseconds pause = pause_after(++failures_);
   view_.problem = error.message();
   view_.progress.clear();
-  view_.next_attempt = std::chrono::system_clock::now() + pause;
   log(Level::error, name_of(*wanted_) + " cannot be used: " + error.message() + "; next attempt in " +
                         std::to_string(std::chrono::ceil<std::chrono::seconds>(pause).count()) + " s");
+  try_again_after(pause);
+  parts_.carry_out(parts_.recipe.modules_failed(*wanted_, error.message(), may_pass(error)));
+}
+
+void RecipeModules::try_again_after(std::chrono::milliseconds pause) {
+  view_.next_attempt = std::chrono::system_clock::now() + pause;
   retry_.expires_after(pause);
   retry_.async_wait([this, weak = std::weak_ptr(alive_), turn = turn_](const auto& cancelled) {
     if (!cancelled && weak.lock() && turn == turn_ && wanted_) attempt();
   });
-  parts_.carry_out(parts_.recipe.modules_failed(*wanted_, error.message(), may_pass(error)));
 }
 
 void RecipeModules::ready(const Sources& sources) {

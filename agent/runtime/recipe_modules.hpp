@@ -60,6 +60,7 @@ class RecipeModules {
   void attempt();
   void attempt_ended(modules::ModuleAnswer answer);
   void attempt_failed(const base::Error& error);
+  void try_again_after(std::chrono::milliseconds pause);
   void refresh();
   void refresh_ended(const recipe::ModuleSource& source, modules::ModuleAnswer answer);
   void ready(const Sources& sources);
@@ -72,7 +73,9 @@ class RecipeModules {
   const Parts parts_;
   View view_;
   std::optional<recipe::ModuleSource> wanted_;
+  std::optional<std::int64_t> waiting_;  // the version for which they are wanted; none: the one in force
   unsigned failures_ = 0;
+  std::string unfit_commit_;  // the recipe in force cannot be used with its modules
   bool is_refreshing_ = false;
   bool has_asked_ = false;
   Clock::time_point asked_{};    // when a moving tag was asked about last

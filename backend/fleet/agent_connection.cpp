@@ -283,7 +283,9 @@ bool AgentConnection::tell_recipe(const PlacementContent& content, std::int64_t 
                                     .digest = content.placement.digest,
                                     .kill_on_change = content.placement.kill_on_change,
                                     .round_delay_s = content.placement.round_delay_s};
-    if (!only_version && !module.repo.empty()) recipe.module = module;
+    // Without a word the agent's last one stays. In version 2 no repository is said, too: an agent whose
+    // recipe uses no modules any more must not hang on to a repository that may be gone.
+    if (!only_version && (!module.repo.empty() || rules_.version() >= 2)) recipe.module = module;
     if (!only_version) recipe.states = protocol::Json{content.placement.states};
     text = transport::make_text(
         protocol::encode(protocol::BackendMessage{BackendBody(std::move(recipe))}, rules_.version()));

@@ -104,6 +104,28 @@ TEST_CASE("only what differs is sent at the handshake") {
   CHECK(whole->states);
 }
 
+TEST_CASE("a recipe that uses no modules any more says so: the agent's last repository must not stay") {
+  const tests::ScratchFolder scratch;
+  LiveBackend backend(scratch / "data");
+  const std::string with_modules =
+      "module: { repo: https://git.example.com/m.git, tag: v1 }\n"
+      "states: [ { id: a, module: meta.comment, parameter: { comment: x } } ]\n";
+  REQUIRE(backend.call("POST", "/recipes/web/revisions", with_modules, {{"Content-Type", "application/yaml"}})
+              .status == 201);
+  backend.assign("web");
+  TestAgent agent("web1");
+  agent.connect(backend);
+  const auto first = agent.next<protocol::RecipeMetadata>();
+  REQUIRE(first);
+  REQUIRE(first->module);
+  CHECK(first->module->repo == "https://git.example.com/m.git");
+  backend.push("web", kTwoStates);
+  const auto second = agent.next<protocol::RecipeMetadata>();
+  REQUIRE(second);
+  REQUIRE(second->module);
+  CHECK(*second->module == protocol::ModuleSource());
+}
+
 TEST_CASE("a pushed recipe reaches the connected at once and the others when they come") {
   const tests::ScratchFolder scratch;
   LiveBackend backend(scratch / "data");
@@ -336,6 +358,7 @@ TEST_CASE("plans, runs, queries and settings are answered by the agents that wer
   const auto asked = agent.next_message<protocol::RecipeMetadata>();
   REQUIRE(asked);
   CHECK(std::get<protocol::RecipeMetadata>(asked->body).plan_only);
+  CHECK(std::get<protocol::RecipeMetadata>(asked->body).module == protocol::ModuleSource());
   agent.send(protocol::PlanResult{.recipe_version = 1,
                                   .states = {{.id = "a", .module = "meta.comment", .verdict = "kept"}}},
              asked->envelope.mid);

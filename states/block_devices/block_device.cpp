@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -74,6 +75,15 @@ base::Result<bool> is_swap(dev_t number) {
   return false;
 }
 
+// mkfs.xfs writes the first superblock early, and the mark in it goes when all is done. libblkid does not
+// look.
+base::Result<bool> is_xfs_in_progress(int fd, const BlockDevice& device) {
+  constexpr off_t kInProgress = 126;
+  char mark = 0;
+  if (::pread(fd, &mark, 1, kInProgress) != 1) return base::os_error(errno, "Cannot read " + device.path);
+  return mark != 0;
+}
+
 }  // namespace
 
 base::Result<std::optional<BlockDevice>> find_device(std::string_view path, Context& context) {
@@ -140,6 +150,11 @@ base::Result<Content> read_content(const BlockDevice& device) {
     content.type = value("TYPE");
     content.usage = value("USAGE");
     content.partition_table = value("PTTYPE");
+  }
+  if (content.type == "xfs") {
+    const auto in_progress = is_xfs_in_progress(fd->get(), device);
+    if (!in_progress) return in_progress.error();
+    content.is_unfinished = *in_progress;
   }
   return content;
 }

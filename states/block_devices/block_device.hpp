@@ -35,6 +35,7 @@ struct Content {
   std::string usage;            // "filesystem", "raid", "crypto", "other"
   std::string partition_table;  // "gpt", "dos"; "" for none
   bool is_ambiguous = false;    // several things claim to be on it, and type is ""
+  bool is_unfinished = false;   // an xfs whose mkfs.xfs was ended half-way: it cannot be mounted
 };
 base::Result<Content> read_content(const BlockDevice& device);
 

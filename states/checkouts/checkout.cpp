@@ -49,6 +49,12 @@ bool runs_as_us(const runners::Runner& runner) {
   return !runner.identity || runner.identity->uid == ::geteuid();
 }
 
+// A group other than root's, or everybody, can write to it.
+bool is_open_to_a_group(const struct stat& st) {
+  const bool is_our_group = st.st_gid == 0 || (::geteuid() != 0 && st.st_gid == ::getegid());
+  return (st.st_mode & S_IWOTH) != 0 || ((st.st_mode & S_IWGRP) != 0 && !is_our_group);
+}
+
 // Why a program must not run in that folder with our rights; "" when it may.
 std::string why_not_as_us(const std::string& path, std::string_view marker, Context& context) {
   const auto advice = [&](const std::string& why) {
@@ -59,13 +65,33 @@ std::string why_not_as_us(const std::string& path, std::string_view marker, Cont
   const std::string inside = path + "/" + std::string(marker);
   auto found = context.tree.look(inside);
   if (!found || !*found) return {};
-  if (S_ISLNK((*found)->st_mode)) return advice("has a link in the place of " + std::string(marker));
-  for (const char* name : {"", "/config", "/hooks", "/hgrc", "/wc.db", "/HEAD"}) {
+  // A file there names another folder, which may be anybody's.
+  if (!S_ISDIR((*found)->st_mode)) return advice("has no folder " + std::string(marker) + " of its own");
+  // What git, hg and svn read, or run, of it.
+  for (const char* name : {"", "/config", "/config.worktree", "/commondir", "/hooks", "/hooks/post-checkout",
+                           "/hooks/post-index-change", "/hooks/post-merge", "/hooks/reference-transaction",
+                           "/hgrc", "/sharedpath", "/wc.db", "/HEAD"}) {
     auto part = context.tree.look(inside + name);
     if (!part || !*part) continue;
-    const struct stat& st = **part;
-    if (base::is_other(st.st_uid) || (st.st_mode & S_IWOTH) != 0)
-      return advice("belongs to others in part (" + std::string(marker) + name + ")");
+    if (base::is_other((*part)->st_uid) || is_open_to_a_group(**part))
+      return advice("can be changed by others in part (" + std::string(marker) + name + ")");
+  }
+  return {};
+}
+
+// The same for a user: whose settings would be followed with his rights.
+std::string why_not_as(const runners::Runner& runner, const std::string& path, std::string_view marker,
+                       Context& context) {
+  const std::string inside = path + "/" + std::string(marker);
+  for (const std::string& part : {path, inside}) {
+    auto found = context.tree.look(part);
+    if (!found || !*found) continue;
+    const uid_t owner = (*found)->st_uid;
+    if (owner != 0 && owner != runner.identity->uid)
+      return part + " belongs to uid " + std::to_string(owner) + ", whose settings would be followed as " +
+             runner.name + ": give its owner as 'user'";
+    if (((*found)->st_mode & S_IWOTH) != 0)
+      return part + " can be changed by everybody, whose settings would be followed as " + runner.name;
   }
   return {};
 }
@@ -91,8 +117,9 @@ Address split_address(std::string_view text) {
   const std::string_view authority = text.substr(begin, text.find('/', begin) - begin);
   const std::size_t at = authority.rfind('@');
   const std::string_view name = text.substr(0, scheme);
+  const auto is = [&](std::string_view known) { return base::equal_ignoring_case(name, known); };
   // The name in an ssh address is no secret, and the only way to say whom to log in as.
-  if (at == std::string_view::npos || (name != "http" && name != "https" && name != "svn"))
+  if (at == std::string_view::npos || !(is("http") || is("https") || is("svn")))
     return {.plain = std::string(text)};
   const std::string_view login = authority.substr(0, at);
   const std::size_t colon = login.find(':');
@@ -131,7 +158,8 @@ std::variant<Found, Plan> look_at(const std::string& path, std::string_view mark
   auto inside = context.tree.look(path + "/" + std::string(marker));
   if (!inside) return Plan::fail(inside.error());
   if (*inside) {
-    if (std::string why = runs_as_us(runner) ? why_not_as_us(path, marker, context) : std::string();
+    if (std::string why = runs_as_us(runner) ? why_not_as_us(path, marker, context)
+                                             : why_not_as(runner, path, marker, context);
         !why.empty())
       return Plan::fail(std::move(why));
     return Found::working_copy;
@@ -154,7 +182,8 @@ Result<void> plan_folder(const std::string& path, std::optional<std::string_view
   return {};
 }
 
-Result<void> make_folder(const std::string& path, const runners::Runner& runner, ApplyContext& context) {
+Result<void> make_folder(const std::string& path, std::string_view marker, const runners::Runner& runner,
+                         ApplyContext& context) {
   auto missing = files::missing_folders(path, context);
   if (!missing) return std::move(missing).error();
   missing->push_back(path);
@@ -167,8 +196,9 @@ Result<void> make_folder(const std::string& path, const runners::Runner& runner,
     auto made = context.files.make_folder(folder, {.uid = uid, .gid = gid, .mode = kFolderMode});
     if (!made) return made;
   }
-  if (!runs_as_us(runner)) return {};
-  if (std::string why = why_not_as_us(path, ".", context); !why.empty())
+  if (std::string why = runs_as_us(runner) ? why_not_as_us(path, marker, context)
+                                           : why_not_as(runner, path, marker, context);
+      !why.empty())
     return Error(ErrorCode::permission, std::move(why));
   return {};
 }

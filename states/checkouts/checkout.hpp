@@ -46,7 +46,8 @@ base::Result<void> plan_folder(const std::string& path, std::optional<std::strin
                                Context& context, Plan& plan);
 // Makes the folder, and what is missing above it, for the user; one that is there stays as it is. Checks
 // again what look_at() has.
-base::Result<void> make_folder(const std::string& path, const runners::Runner& runner, ApplyContext& context);
+base::Result<void> make_folder(const std::string& path, std::string_view marker,
+                               const runners::Runner& runner, ApplyContext& context);
 
 // A program of such a system, run as the user.
 class Client {

@@ -109,11 +109,19 @@ std::string record_path(const std::string& folder, const std::string& name, cons
   return context.host.state_dir + "/watch/" + file;
 }
 
-std::optional<Checksum> recorded(const std::string& folder, const std::string& name, const Context& context) {
+// In the place of the sum while an extraction is at work. An agent that is killed leaves it.
+constexpr std::string_view kBegun = "begun";
+
+struct Record {
+  std::optional<Checksum> sum{};
+  bool is_begun = false;  // what is in the folder may be half of another archive
+};
+Record recorded(const std::string& folder, const std::string& name, const Context& context) {
   const auto text = base::read_file(record_path(folder, name, context), 1024);
-  if (!text) return std::nullopt;
+  if (!text) return {};
+  if (*text == kBegun) return {.is_begun = true};
   auto sum = downloads::parse_checksum(*text);
-  return sum ? std::optional(std::move(*sum)) : std::nullopt;
+  return {.sum = sum ? std::optional(std::move(*sum)) : std::nullopt};
 }
 
 // In Context::notes: what was extracted in this round by states that do so in every round.
@@ -165,21 +173,24 @@ struct Decision {
 Result<Decision> decide(const Params& params, bool guarded, bool is_there, const std::string& folder,
                         const std::string& name, Context& context) {
   const bool has_guard = !params.if_path_absent.empty();
-  if (has_guard && guarded && !params.checksum) return Decision{};
+  const Record last = recorded(folder, name, context);
+  if (has_guard && guarded && !params.checksum && !last.is_begun) return Decision{};
   auto wanted = wanted_sum(params, name, context);
   if (!wanted) return std::move(wanted).error();
   Decision decision{.wanted = std::move(*wanted)};
-  if (has_guard && !guarded) {
+  if (last.is_begun) {
+    decision.why = "the last extraction did not come to its end";
+  } else if (has_guard && !guarded) {
     decision.why = "none of if-path-absent exists";
   } else if (!params.checksum) {
     const auto& done = context.notes.get<Extracted>().done;
     if (std::ranges::find(done, key_of(params, context)) == done.end())
       decision.why = "extracted in every round, because there is neither a checksum nor if-path-absent";
   } else {
-    const auto last = recorded(folder, name, context);
+    const bool is_another = last.sum && *last.sum != *decision.wanted;
     // With a guard that holds, an archive of which nothing is known is taken for the right one.
-    if (has_guard ? last && *last != *decision.wanted : !is_there || !last || *last != *decision.wanted)
-      decision.why = last ? "the checksum is another" : "not extracted yet";
+    if (has_guard ? is_another : !is_there || !last.sum || is_another)
+      decision.why = last.sum ? "the checksum is another" : "not extracted yet";
   }
   return decision;
 }
@@ -221,9 +232,10 @@ PlanWith<Steps> Archive::plan(const Params& params, Context& context) const {
   return {std::move(plan), std::move(steps)};
 }
 
-Result<void> write_record(const std::string& path, const std::string& folder, const Checksum& sum) {
-  if (auto made = base::make_private_folder(folder); !made) return std::move(made).error();
-  return base::write_durable_file(path, sum.hex);
+Result<void> write_record(const std::string& path, std::string_view text) {
+  if (auto made = base::make_private_folder(std::string(base::split_path(path).folder)); !made)
+    return std::move(made).error();
+  return base::write_durable_file(path, text);
 }
 
 Applied Archive::apply(const Params& params, const Plan&, const Steps& steps, ApplyContext& context) const {
@@ -233,6 +245,8 @@ Applied Archive::apply(const Params& params, const Plan&, const Steps& steps, Ap
   const ArchiveLimits limits;
   const auto members = check_archive(fetched->bytes(), limits, context);
   if (!members) return Applied::failed(members.error());
+  const std::string record = record_path(steps.folder, name, context);
+  if (auto begun = write_record(record, kBegun); !begun) return Applied::failed(begun.error());
   for (const std::string& folder : steps.missing_folders)
     if (auto made = context.files.make_folder(folder, {.uid = ::geteuid(), .gid = ::getegid(), .mode = 0755});
         !made)
@@ -240,9 +254,10 @@ Applied Archive::apply(const Params& params, const Plan&, const Steps& steps, Ap
   if (auto done = extract_archive(fetched->bytes(), steps.folder, limits, context); !done)
     return Applied::failed(done.error());
   if (steps.wanted) {
-    const auto written = write_record(record_path(steps.folder, name, context),
-                                      context.host.state_dir + "/watch", *steps.wanted);
-    if (!written) return Applied::failed(written.error());
+    if (auto written = write_record(record, steps.wanted->hex); !written)
+      return Applied::failed(written.error());
+  } else {
+    ::unlink(record.c_str());  // nobody has said what it was to be
   }
   context.notes.get<Extracted>().done.push_back(key_of(params, context));
   return Applied::done(name + " extracted to " + steps.folder + " (" + std::to_string(*members) +

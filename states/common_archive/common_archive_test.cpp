@@ -241,6 +241,54 @@ TEST_CASE("common.archive refuses bombs before they go off") {
   CHECK(few.admit({.path = "c"}).error().message() == "Archive has more than 2 members");
 }
 
+TEST_CASE("common.archive extracts again what did not come to its end") {
+  Bench bench;
+  bench.offer("app.tar", "tar c app");
+  const std::string first = bench.archive, sum = bench.checksum();
+  REQUIRE(bench.have(sum).ok);
+  // Another version: a folder is in the way of its last file, so half of it is there.
+  bench.offer("app.tar",
+              "printf two >app/one && mkdir -p last && printf x >last/file && tar c app last/file");
+  std::filesystem::create_directories(bench.root() + "/srv/app/last/file");
+  CHECK_FALSE(bench.have(bench.checksum()).ok);
+  REQUIRE(bench.StateHarness::read("/srv/app/app/one") == "two");
+  // Back to the first: its sum is the last one that was extracted whole, but it is not what is there.
+  bench.server.put("/app.tar", first);
+  const auto back = bench.have(sum);
+  CHECK_MESSAGE(back.changed, back.message);
+  CHECK(bench.StateHarness::read("/srv/app/app/one") == "one");
+  CHECK(bench.have(sum).first == Verdict::kept);
+  // Nor does a guard that came with the first half hold.
+  bench.server.put("/app.tar", bench.archive);
+  const std::string guard = R"(, "if-path-absent": ["/srv/app/app/bin/run"])";
+  CHECK(bench.have(guard).first == Verdict::kept);
+  std::filesystem::remove(bench.root() + "/srv/app/app/bin/run");
+  CHECK_FALSE(bench.have(guard).ok);
+  REQUIRE(bench.exists("/srv/app/app/bin/run"));
+  std::filesystem::remove(bench.root() + "/srv/app/last/file");
+  CHECK(bench.have(guard).changed);
+  CHECK(bench.StateHarness::read("/srv/app/last/file") == "x");
+  CHECK(bench.have(guard).first == Verdict::kept);
+}
+
+TEST_CASE("common.archive counts second names of a file, each of which becomes a file") {
+  Bench bench;
+  // 100 MB of zeros by five names.
+  bench.offer("names.tar.gz",
+              "truncate -s 100M zeros && ln zeros b && ln zeros c && ln zeros d && ln zeros e && "
+              "tar cz zeros b c d e");
+  const auto outcome = bench.have();
+  CHECK_FALSE(outcome.ok);
+  CHECK_MESSAGE(outcome.message.find("which is more than its size lets expect") != std::string::npos,
+                outcome.message);
+  CHECK_FALSE(bench.exists("/srv"));
+  // Nor is there a way to make a copy of what was there before.
+  bench.StateHarness::write("/srv/app/mine", "x");
+  bench.offer_members("m('ok'); m('h', type=HARD, link='mine')");
+  CHECK(bench.have().message == "Archive contains a second name of a file that it does not have: h -> mine");
+  CHECK_FALSE(bench.exists("/srv/app/ok"));
+}
+
 TEST_CASE("common.archive keeps links that stay inside, and makes files of second names") {
   Bench bench;
   bench.offer_members(

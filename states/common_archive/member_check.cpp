@@ -79,9 +79,11 @@ Result<void> MemberCheck::admit(const Member& member) {
   if (leads_through_link(*path)) return unsafe(member.path);
   if (!path->empty() && ++members_ > limits_.members)
     return Error(ErrorCode::limit, "Archive has more than " + std::to_string(limits_.members) + " members");
-  if (member.kind == MemberKind::symlink || member.kind == MemberKind::hard_link)
-    return admit_link(member, *path);
+  size_ = nullptr;
+  if (member.kind == MemberKind::symlink) return admit_symlink(member, *path);
+  if (member.kind == MemberKind::hard_link) return admit_second_name(member, *path);
   links_.erase(*path);
+  if (member.kind == MemberKind::file) size_ = &(sizes_[*path] = 0);
   return {};
 }
 
@@ -91,24 +93,33 @@ bool MemberCheck::leads_through_link(std::string_view path) const {
   return false;
 }
 
-Result<void> MemberCheck::admit_link(const Member& member, const std::string& path) {
-  if (member.kind == MemberKind::hard_link) {
-    auto target = member_path(member.link);
-    if (!target || target->empty()) return unsafe(member.path + " -> " + member.link);
-    if (links_.contains(*target) || leads_through_link(*target))
-      return unsafe(member.path + " -> " + member.link);
-    return {};
-  }
+Result<void> MemberCheck::admit_second_name(const Member& member, const std::string& path) {
+  auto target = member_path(member.link);
+  if (!target || target->empty() || links_.contains(*target) || leads_through_link(*target))
+    return unsafe(member.path + " -> " + member.link);
+  const auto file = sizes_.find(*target);
+  if (file == sizes_.end())
+    return Error(ErrorCode::invalid, "Archive contains a second name of a file that it does not have: " +
+                                         shown(member.path + " -> " + member.link));
+  links_.erase(path);
+  const std::uint64_t bytes = file->second;
+  sizes_[path] = bytes;
+  return count(bytes);
+}
+
+Result<void> MemberCheck::admit_symlink(const Member& member, const std::string& path) {
   const auto depth = static_cast<std::size_t>(std::ranges::count(path, '/'));
   if (member.link.empty() || member.link.starts_with('/') || member.link.size() > kLongestPath ||
       has_odd_bytes(member.link) || leads_out(member.link, depth))
     return unsafe(member.path + " -> " + member.link);
+  sizes_.erase(path);
   links_.insert(path);
   return {};
 }
 
 Result<void> MemberCheck::count(std::uint64_t bytes) {
   bytes_ += bytes;
+  if (size_) *size_ += bytes;
   if (bytes_ <= most_bytes_) return {};
   return Error(ErrorCode::limit, "Archive holds more than " + std::to_string(most_bytes_) +
                                      " bytes, which is more than its size lets expect: not extracted");

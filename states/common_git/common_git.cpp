@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/base64.hpp"
 #include "base/output_text.hpp"
 #include "base/text.hpp"
 #include "states/checkouts/checkout.hpp"
@@ -41,6 +40,9 @@ constexpr auto kParams = param_table(
     param<&Params::user>("user", "whom git runs as, and who owns the work tree").fallback("root"));
 
 constexpr prerequisites::Prerequisite kNeeded{"common.git", "git", {"git"}, {"git"}};
+
+// The setting of a work tree that says so while it is cloned.
+constexpr std::string_view kCloning = "opsagent.cloning";
 
 enum class Kind { branch, tag, commit };
 
@@ -107,6 +109,12 @@ std::string quoted(std::string_view word) {
   return text + "'";
 }
 
+// Answers git's question for a name and a password. As a header, git would send them to other hosts, too,
+// when this one redirects.
+constexpr const char* kLogin =
+    "!login() { test \"$1\" = get && printf 'username=%s\\npassword=%s\\n' \"$OPSAGENT_GIT_USER\" "
+    "\"$OPSAGENT_GIT_PASSWORD\"; }; login";
+
 // A password goes by the environment, which only its user sees: arguments everybody does, and git writes the
 // address that it is given into the work tree.
 std::vector<std::string> environment_for(const Params& params, const std::string& path,
@@ -118,14 +126,17 @@ std::vector<std::string> environment_for(const Params& params, const std::string
                                                             {"advice.detachedHead", "false"},
                                                             {"gc.auto", "0"}};
   if (!address.user.empty()) {
-    const std::size_t end = address.plain.find('/', address.plain.find("://") + 3);
-    settings.emplace_back("http." + address.plain.substr(0, end) + "/.extraHeader",
-                          "Authorization: Basic " + base::base64(address.user + ":" + address.password));
+    const std::string host = address.plain.substr(0, address.plain.find('/', address.plain.find("://") + 3));
+    settings.emplace_back("credential.helper", "");  // none that would keep it
+    settings.emplace_back("credential." + host + ".helper", kLogin);
   }
   std::vector<std::string> environment{
       "GIT_TERMINAL_PROMPT=0",  "GIT_ASKPASS=/bin/false",
       "GIT_OPTIONAL_LOCKS=0",   "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh",
       "GIT_SSH_COMMAND=" + ssh, "GIT_CONFIG_COUNT=" + std::to_string(settings.size())};
+  if (!address.user.empty())
+    environment.insert(environment.end(),
+                       {"OPSAGENT_GIT_USER=" + address.user, "OPSAGENT_GIT_PASSWORD=" + address.password});
   for (std::size_t i = 0; i < settings.size(); ++i) {
     environment.push_back("GIT_CONFIG_KEY_" + std::to_string(i) + "=" + settings[i].first);
     environment.push_back("GIT_CONFIG_VALUE_" + std::to_string(i) + "=" + settings[i].second);
@@ -177,18 +188,30 @@ class Repository {
     return read_target(wanted, said->output);
   }
 
-  // Makes it a repository with this origin, if it is none.
-  Result<void> prepare() {
+  // Makes it a repository with this origin, if it is none. `is_new`: there was nothing in the folder.
+  Result<void> prepare(bool is_new) {
     if (auto begun = run("init", {"init", "-q", path_}, false); !begun) return begun;
     auto has = git_.ask({"-C", path_, "config", "--get", "remote.origin.url"});
     if (!has) return std::move(has).error();
     if (has->empty()) {
+      if (is_new)
+        if (auto noted = run("config", {"config", std::string(kCloning), "true"}); !noted) return noted;
       if (auto added = run("remote", {"config", "remote.origin.url", address_.plain}); !added) return added;
       return run("remote", {"config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"});
     }
     if (*has == address_.plain) return {};
     return run("remote", {"config", "remote.origin.url", address_.plain});
   }
+
+  // Whether what is here is a clone that has not come to its end: what is in the work tree then is what git
+  // has written so far, and no lock of git's has an owner any more.
+  Result<bool> is_cloning() {
+    auto said = ask({"config", "--get", std::string(kCloning)});
+    if (!said) return std::move(said).error();
+    return *said == "true";
+  }
+  Result<void> has_cloned() { return run("config", {"config", "--unset", std::string(kCloning)}); }
+  void overwrite() { overwrites_ = true; }
 
   // Fetches what the target needs, and answers its commit.
   Result<std::string> fetch(const Target& target) {
@@ -249,7 +272,7 @@ class Repository {
 
   Result<void> switch_to(std::vector<std::string> arguments) {
     const std::string action = arguments.front();
-    if (params_.force && action == "checkout") arguments.insert(arguments.begin() + 1, "-f");
+    if (overwrites_ && action == "checkout") arguments.insert(arguments.begin() + 1, "-f");
     arguments.insert(arguments.begin(), {"-C", path_});
     auto done = git_.run(std::move(arguments));
     if (!done) return std::move(done).error();
@@ -320,6 +343,7 @@ class Repository {
   const std::string path_;
   const checkouts::Address address_;
   Client git_;
+  bool overwrites_ = params_.force;  // files of the work tree
 };
 
 // A key that the user of the state cannot read.
@@ -442,16 +466,26 @@ PlanWith<Steps> Git::plan(const Params& params, Context& context) const {
 }
 
 // Brings it about, and answers the commit that the work tree is at then.
-Result<std::string> update(const Params&, Repository& repository, const Steps& steps) {
+Result<std::string> update(Repository& repository, const Steps& steps, ApplyContext& context) {
   auto target = repository.find();
   if (!target) return std::move(target).error();
-  if (auto prepared = repository.prepare(); !prepared) return std::move(prepared).error();
+  if (auto prepared = repository.prepare(steps.is_new); !prepared) return std::move(prepared).error();
+  auto clones = repository.is_cloning();
+  if (!clones) return std::move(clones).error();
+  if (*clones) {
+    repository.overwrite();
+    for (const char* lock : {"/.git/index.lock", "/.git/HEAD.lock", "/.git/shallow.lock"})
+      if (auto gone = context.files.remove(steps.path + lock, base::Seen::anything()); !gone)
+        return std::move(gone).error();
+  }
   auto id = repository.fetch(*target);
   if (!id) return id;
   auto branch = repository.branch();
   if (!branch) return branch;
   const bool is_new = steps.before.empty();
   if (auto done = repository.check_out(*target, *id, *branch, is_new); !done) return std::move(done).error();
+  if (*clones)
+    if (auto noted = repository.has_cloned(); !noted) return std::move(noted).error();
   return repository.head();
 }
 
@@ -461,10 +495,10 @@ Applied Git::apply(const Params& params, const Plan&, const Steps& steps, ApplyC
   const auto& as = std::get<runners::Runner>(runner);
   auto installed = prerequisites::ensure_program(context, kNeeded);
   if (!installed) return Applied::failed(installed.error());
-  if (auto made = checkouts::make_folder(steps.path, as, context); !made)
+  if (auto made = checkouts::make_folder(steps.path, ".git", as, context); !made)
     return Applied::failed(made.error());
   Repository repository(params, steps.path, as, context);
-  auto id = update(params, repository, steps);
+  auto id = update(repository, steps, context);
   std::string output = installed->output + repository.output();
   if (!id) return Applied::failed(id.error(), std::move(output));
   const std::string now = checkouts::short_id(*id);

@@ -179,6 +179,27 @@ TEST_CASE("common.git goes on with a clone that was killed half-way") {
   CHECK(bench.file() == "one");
 }
 
+TEST_CASE("common.git goes on with a checkout that was killed, and overwrites nothing of a user's own") {
+  Bench bench;
+  // Killed in the checkout of a clone: git's own lock is left, and files that no index knows.
+  REQUIRE(bench.have(R"(, "revision": "v1")").ok);
+  CHECK(bench.in_tree("git config --get opsagent.cloning || echo none") == "none");
+  bench.in_tree(
+      "git config opsagent.cloning true && rm .git/index && touch .git/index.lock && "
+      "git symbolic-ref HEAD refs/heads/main && printf half >f");
+  const auto outcome = bench.have();
+  CHECK_MESSAGE(outcome.ok, outcome.message << outcome.output);
+  CHECK(bench.file() == "one");
+  CHECK(bench.have().first == Verdict::kept);
+  CHECK(bench.in_tree("git config --get opsagent.cloning || echo none") == "none");
+  // A repository that somebody has begun here, with a file of his own.
+  std::filesystem::remove_all(bench.tree());
+  shell("git init -q " + bench.tree());
+  bench.StateHarness::write("/tree/f", "mine");
+  CHECK_FALSE(bench.have().ok);
+  CHECK(bench.file() == "mine");
+}
+
 TEST_CASE("common.git says what is in the way or cannot be found") {
   Bench bench;
   CHECK(bench.have(R"(, "revision": "none")").message == "Revision 'none' not found in " + bench.repo);
@@ -211,6 +232,8 @@ TEST_CASE("common.git refuses values that git or a shell would take for somethin
              value + "\"}";
     return machine.problems(kState, json);
   };
+  // A password in an address is taken for one however its scheme is written.
+  CHECK(problems("repo", "HTTPS://ann:hunter2@host/\\u0001").find("hunter2") == std::string::npos);
   CHECK(problems("repo", "--upload-pack=touch /tmp/x") ==
         "Illegal value for 'repo': '--upload-pack=touch /tmp/x'");
   CHECK(problems("revision", "-f").find("Illegal value for 'revision'") == 0);
@@ -274,6 +297,45 @@ TEST_CASE("common.git does not follow as root what another user has put into a w
   CHECK_FALSE(bench.exists("/pwned"));
 }
 
+TEST_CASE("common.git follows nobody's settings but those of whom it runs as, and root's") {
+  if (::geteuid() != 0) {
+    MESSAGE("skipped: needs root");
+    return;
+  }
+  Bench bench;
+  REQUIRE(bench.have().ok);
+  bench.commit("two");
+  // A group may change what git runs.
+  for (const char* part : {"/.git", "/.git/config", "/.git/hooks"}) {
+    CAPTURE(part);
+    shell("chgrp 65534 " + bench.tree() + part + " && chmod g+w " + bench.tree() + part);
+    const auto outcome = bench.have();
+    CHECK_MESSAGE(outcome.message.find("can be changed by others in part") != std::string::npos,
+                  outcome.message);
+    shell("chgrp 0 " + bench.tree() + part);
+  }
+  // What is in the work tree itself is nobody's settings.
+  shell("mkdir " + bench.tree() + "/config && chown 65534 " + bench.tree() + "/config");
+  const auto fine = bench.have();
+  CHECK_MESSAGE(fine.ok, fine.message);
+  CHECK(bench.file() == "two");
+  // A work tree of another's repository.
+  bench.commit("three");
+  shell("cd " + bench.root() + " && mv tree his && git -C his worktree add -q --detach ../tree && " +
+        "printf '#!/bin/sh\nid -u >" + bench.root() + "/ran\n' >his/.git/hooks/post-checkout && " +
+        "chmod +x his/.git/hooks/post-checkout && chown -R 65534 his");
+  std::filesystem::remove(bench.root() + "/ran");
+  auto outcome = bench.have();
+  CHECK_MESSAGE(outcome.message.find("has no folder .git of its own") != std::string::npos, outcome.message);
+  // And one that he has put there for another user's agent to find.
+  shell("cd " + bench.root() + " && rm -r tree && cp -r his tree && chown -R 12345 tree && chmod 755 .");
+  outcome = bench.have(R"(, "user": "nobody")");
+  CHECK_MESSAGE(outcome.message.find("belongs to uid 12345, whose settings would be followed as nobody") !=
+                    std::string::npos,
+                outcome.message);
+  CHECK_FALSE(bench.exists("/ran"));
+}
+
 TEST_CASE("common.git fetches from git daemon") {
   Bench bench;
   const int port = tests::free_port();
@@ -318,6 +380,33 @@ TEST_CASE("common.git tells a password to the server and to nobody else") {
   CHECK(shell("grep -r hunter2 " + bench.tree() + " || true") == "");
   bench.repo = clean;
   CHECK(bench.have(R"(, "revision": "main")").message == "Authentication failed for " + clean);
+}
+
+TEST_CASE("common.git tells a password to no host that the server sends it to") {
+  Bench bench;
+  bench.author("git update-server-info && cd ../repo && git update-server-info");
+  bool told = false, asked = false;
+  tests::RawServer other([&](const tests::RawPeer& peer, const std::string& head) {
+    asked = true;
+    told = told || head.find("uthorization:") != std::string::npos;
+    const std::string path = head.substr(4, head.find_first_of(" ?", 4) - 4);
+    std::ifstream file(bench.root() + path, std::ios::binary);
+    const std::string body((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    const bool found = std::filesystem::is_regular_file(bench.root() + path);
+    peer.send(std::string(found ? "HTTP/1.1 200 OK" : "HTTP/1.1 404 No") +
+              "\r\nContent-Length: " + std::to_string(body.size()) + "\r\nConnection: close\r\n\r\n" + body);
+  });
+  tests::RawServer server([&](const tests::RawPeer& peer, const std::string& head) {
+    const std::string target = head.substr(4, head.find(' ', 4) - 4);
+    peer.send("HTTP/1.1 302 Found\r\nLocation: " + other.url(target) +
+              "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+  });
+  bench.repo = server.url("/repo");
+  bench.repo.insert(7, "ann:hunter2@");
+  const auto outcome = bench.have(R"(, "revision": "main")");
+  CHECK(asked);
+  CHECK_FALSE(told);
+  CHECK_MESSAGE(outcome.ok, outcome.message);
 }
 
 TEST_CASE("common.git fetches by ssh with the key that it is given") {

@@ -88,6 +88,7 @@ class Repository {
       : params_(params),
         path_(path),
         address_(checkouts::split_address(params.repo)),
+        context_(context),
         hg_("hg", runner, environment_for(runner, address_), context, login_of(address_)) {}
 
   const std::string& repo() const { return address_.plain; }
@@ -115,8 +116,11 @@ class Repository {
         return cloned;
     if (!is_new)
       if (auto pulled = pull(); !pulled) return pulled;
-    std::vector<std::string> update{
-        "-R", path_, "update", params_.force ? "--clean" : "--check", "-r", std::string(params_.revision)};
+    std::vector<std::string> update{"-R", path_, "update", "-r", std::string(params_.revision)};
+    if (params_.force)
+      update.emplace_back("--clean");
+    else if (!was_interrupted())
+      update.emplace_back("--check");
     auto done = hg_.run(with_rules(std::move(update)));
     if (!done) return std::move(done).error();
     if (done->ok()) return {};
@@ -152,6 +156,14 @@ class Repository {
     if (!done) return std::move(done).error();
     if (!done->ok()) return explained(action, *done);
     return {};
+  }
+
+  // An update was killed. The files that it has written count as local changes: hg takes those that are as
+  // they should be then, and merges others.
+  bool was_interrupted() {
+    context_.tree.forget();
+    const auto found = context_.tree.look(path_ + "/.hg/updatestate");
+    return found && *found;
   }
 
   Result<void> pull() {
@@ -192,6 +204,7 @@ class Repository {
   const Params& params_;
   const std::string path_;
   const checkouts::Address address_;
+  Context& context_;
   Client hg_;
 };
 
@@ -270,7 +283,7 @@ Applied Hg::apply(const Params& params, const Plan&, const Steps& steps, ApplyCo
   if (steps.emptied)
     if (auto gone = context.files.remove_tree(steps.path, *steps.emptied, context.interrupt); !gone)
       return Applied::failed(gone.error());
-  if (auto made = checkouts::make_folder(steps.path, as, context); !made)
+  if (auto made = checkouts::make_folder(steps.path, ".hg", as, context); !made)
     return Applied::failed(made.error());
   Repository repository(params, steps.path, as, context);
   const auto done = repository.bring(steps.is_new);

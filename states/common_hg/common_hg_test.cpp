@@ -140,6 +140,21 @@ TEST_CASE("common.hg goes on after a pull that was killed") {
   CHECK(bench.file() == "two");
 }
 
+TEST_CASE("common.hg goes on after an update that was killed") {
+  Bench bench;
+  CHECK(bench.have().changed);
+  bench.commit("two");
+  // What it leaves: a note, and files as they are to be, of which hg does not know yet.
+  const std::string id = shell("hg -R " + bench.repo + " log -r tip -T '{node}'");
+  std::ofstream(bench.tree() + "/.hg/updatestate") << id << "\n";
+  bench.StateHarness::write("/tree/f", "two");
+  const auto outcome = bench.have();
+  CHECK_MESSAGE(outcome.ok, outcome.message << outcome.output);
+  CHECK(bench.file() == "two");
+  CHECK_FALSE(bench.exists("/tree/.hg/updatestate"));
+  CHECK(bench.have().first == Verdict::kept);
+}
+
 TEST_CASE("common.hg fetches from hg serve") {
   Bench bench;
   const int port = tests::free_port();

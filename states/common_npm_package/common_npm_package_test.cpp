@@ -102,6 +102,32 @@ TEST_CASE("common.npm.package sees a manifest that is damaged") {
   CHECK(plan.changes.at(0).before == "installed half-way (unknown)");
 }
 
+TEST_CASE("common.npm.package runs nothing where another user owns a part of the folder" *
+          doctest::skip(::geteuid() != 0)) {
+  StateHarness machine{StateHarness::RunningSystem{}};
+  const std::string folder = machine.root() + "/app";
+  const std::string wanted = json("left-pad", "", R"(, "path": ")" + folder + "\"");
+  std::filesystem::create_directories(folder + "/node_modules");
+  machine.write("/app/.npmrc", "");
+  CHECK(machine.plan(kState, wanted).verdict == Verdict::change);
+  // He could put a link in the place of what npm writes, or name the programs that npm runs.
+  for (const char* part : {"/node_modules", "/.npmrc"}) {
+    CAPTURE(part);
+    REQUIRE(::chown((folder + part).c_str(), 12345, 12345) == 0);
+    const auto plan = machine.plan(kState, wanted);
+    CHECK(plan.verdict == Verdict::fail);
+    CHECK_MESSAGE(plan.message.find(folder + part + " belongs to uid 12345") != std::string::npos,
+                  plan.message);
+    REQUIRE(::chown((folder + part).c_str(), 0, 0) == 0);
+  }
+  // In a user's own folder his files are his, also those that his group may write to.
+  REQUIRE(::chown(folder.c_str(), 65534, 65534) == 0);
+  REQUIRE(::chown((folder + "/.npmrc").c_str(), 65534, 65534) == 0);
+  REQUIRE(::chmod((folder + "/.npmrc").c_str(), 0664) == 0);
+  const auto plan = machine.plan(kState, wanted);
+  CHECK_MESSAGE(plan.verdict == Verdict::change, plan.message);
+}
+
 TEST_CASE("common.npm.package refuses what is no name, no version and no folder") {
   StateHarness machine;
   for (const char* key : {"-g",

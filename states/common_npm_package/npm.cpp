@@ -1,5 +1,8 @@
 #include "states/common_npm_package/npm.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 
@@ -8,7 +11,6 @@
 #include "base/values/json.hpp"
 #include "states/common_npm_package/global_prefix.hpp"
 #include "states/files/working_folder.hpp"
-#include "states/language_packages/runner.hpp"
 #include "states/versions/npm_version.hpp"
 
 namespace states::common_npm_package {
@@ -120,9 +122,26 @@ Result<std::vector<Copy>> Npm::installed(const Entry& entry, Context& context) c
                             .is_broken = version.empty()}};
 }
 
+// Whom npm runs as: the owner of the folder, where nobody else can change what npm reads and writes in it.
+Result<language_packages::Runner> Npm::runner(Context& context) const {
+  auto runner = language_packages::runner_in(path_, context);
+  if (!runner) return runner;
+  for (const char* name : {"/.npmrc", "/package.json", "/package-lock.json", "/node_modules"}) {
+    auto found = context.tree.look(path_ + name);
+    if (!found) return std::move(found).error();
+    if (!*found) continue;
+    // A user who lets his group write to what is his does so with his own rights, not with the agent's.
+    const bool is_his = runner->uid != ::geteuid() && (*found)->st_uid == runner->uid;
+    if (is_his && ((*found)->st_mode & S_IWOTH) == 0) continue;
+    if (auto owned = language_packages::check_owned_way(path_ + name, runner->uid, context); !owned)
+      return std::move(owned).error();
+  }
+  return runner;
+}
+
 Result<void> Npm::check_place(Context& context) const {
   if (path_.empty()) return {};
-  auto runner = language_packages::runner_in(path_, context);
+  auto runner = this->runner(context);
   return runner ? Result<void>() : Result<void>(std::move(runner).error());
 }
 
@@ -137,7 +156,7 @@ Result<base::Command> Npm::command(std::vector<std::string> argv, Context& conte
   base::Command command;
   command.argv = std::move(argv);
   if (path_.empty()) return command;
-  auto runner = language_packages::runner_in(path_, context);
+  auto runner = this->runner(context);
   if (!runner) return std::move(runner).error();
   runner->prepare(command);
   return command;

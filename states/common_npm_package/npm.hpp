@@ -4,6 +4,7 @@
 #include <string>
 
 #include "states/language_packages/ecosystem.hpp"
+#include "states/language_packages/runner.hpp"
 
 namespace states::common_npm_package {
 
@@ -37,6 +38,7 @@ class Npm final : public language_packages::Ecosystem {
   std::vector<Effect> effects(Context& context) const override;
 
  private:
+  base::Result<language_packages::Runner> runner(Context& context) const;
   std::vector<std::string> argv(std::string_view action, Context& context) const;
 
   std::string path_;

@@ -167,6 +167,14 @@ class Repository {
     if (!xml->ok()) return svn_.failure("info", *xml);
     return read_info(xml->output);
   }
+  // Not so after a checkout or an update that was killed: such a working copy has its new revision from the
+  // beginning, and the files only at the end.
+  Result<bool> is_whole() {
+    auto xml = svn_.try_to({"status", "--xml", "--non-interactive", "--depth", "empty", "--", pegged(path_)});
+    if (!xml) return std::move(xml).error();
+    if (!xml->ok()) return svn_.failure("status", *xml);
+    return xml->output.find("item=\"incomplete\"") == std::string::npos;
+  }
   Result<Info> there(const std::string& revision) {
     auto xml =
         svn_.try_to(with_login({"info", "--xml", "-r", revision, "--", pegged(address_.plain)}), password());
@@ -187,8 +195,9 @@ class Repository {
     // svn takes the last target of a checkout and a switch as it is written.
     arguments.push_back(steps.is_new || steps.switches ? path_ : pegged(path_));
     auto done = svn_.run(with_login(arguments), password());
-    if (done && !done->ok() && done->output.find("E155004") != std::string::npos) {
-      // Somebody was ended half-way, and has left his locks.
+    const auto says = [&](const char* code) { return done->output.find(code) != std::string::npos; };
+    if (done && !done->ok() && (says("E155004") || says("E155037"))) {
+      // Somebody was ended half-way, and has left his locks, or work to be done.
       auto cleaned = svn_.run({"cleanup", "--non-interactive", "--", pegged(path_)});
       if (!cleaned) return std::move(cleaned).error();
       done = svn_.run(with_login(arguments), password());
@@ -267,20 +276,27 @@ PlanWith<Steps> plan_update(const Params& params, const std::string& path, const
   auto here = repository.here();
   if (!here) return Plan::fail(here.error());
   Steps steps{.path = path, .before = here->revision};
-  steps.switches = here->url != repository.repo();
+  // svn writes an address in its own way: capitals in a host's name, blanks.
+  std::string address = repository.repo();
+  if (here->url != address)
+    if (const auto there = repository.there("HEAD"); there && !there->url.empty()) address = there->url;
+  steps.switches = here->url != address;
   const std::string& root = here->root;
-  if (steps.switches && repository.repo() != root && !repository.repo().starts_with(root + "/"))
+  if (steps.switches && address != root && !address.starts_with(root + "/"))
     return Plan::fail(path + " is a working copy of " + here->url);
   auto at = is_at(revision_of(params), *here, repository, context, context.notes.get<WentBack>());
   if (!at) return Plan::fail(at.error());
-  if (*at && !steps.switches) return Plan::kept(path + " is at r" + here->revision);
+  auto whole = repository.is_whole();
+  if (!whole) return Plan::fail(whole.error());
+  if (*at && *whole && !steps.switches) return Plan::kept(path + " is at r" + here->revision);
   plan.verdict = Verdict::change;
   plan.message = "Update " + path + " to " + std::string(params.revision);
   if (steps.switches)
     plan.changes.push_back({.what = "address of " + path, .before = here->url, .after = repository.repo()});
-  if (!*at)
-    plan.changes.push_back(
-        {.what = path, .before = "r" + here->revision, .after = std::string(params.revision)});
+  if (!*at || !*whole)
+    plan.changes.push_back({.what = path,
+                            .before = "r" + here->revision + (*whole ? "" : ", in part"),
+                            .after = std::string(params.revision)});
   plan.effects.push_back({.kind = EffectKind::directory, .name = path, .certain = false, .below = true});
   return {std::move(plan), std::move(steps)};
 }
@@ -322,7 +338,7 @@ Applied Svn::apply(const Params& params, const Plan&, const Steps& steps, ApplyC
   const auto& as = std::get<runners::Runner>(runner);
   auto installed = prerequisites::ensure_program(context, kNeeded);
   if (!installed) return Applied::failed(installed.error());
-  if (auto made = checkouts::make_folder(steps.path, as, context); !made)
+  if (auto made = checkouts::make_folder(steps.path, ".svn", as, context); !made)
     return Applied::failed(made.error());
   Repository repository(params, steps.path, as, context);
   const auto done = repository.bring(steps);

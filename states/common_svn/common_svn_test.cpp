@@ -68,6 +68,16 @@ TEST_CASE("common.svn checks out, keeps, and follows the repository") {
   CHECK(bench.have().first == Verdict::kept);
 }
 
+TEST_CASE("common.svn keeps a working copy whose address svn writes in another way") {
+  Bench bench;
+  shell("svn copy -q -m copy " + bench.url("trunk") + " '" + bench.url("a branch") + "'");
+  bench.repo = bench.url("a branch");
+  CHECK(bench.have().changed);
+  CHECK(bench.file() == "one");
+  const auto outcome = bench.have();
+  CHECK_MESSAGE(outcome.first == Verdict::kept, outcome.message);
+}
+
 TEST_CASE("common.svn plans without writing anything") {
   Bench bench;
   std::string before = bench.snapshot();
@@ -165,6 +175,29 @@ TEST_CASE("common.svn cleans up what somebody has left who was killed") {
   const auto outcome = bench.have();
   CHECK_MESSAGE(outcome.ok, outcome.message);
   CHECK(bench.file() == "two");
+}
+
+TEST_CASE("common.svn goes on with a checkout that was killed half-way") {
+  Bench bench;
+  CHECK(bench.have().changed);
+  // What it leaves: the revision is there, the folder is incomplete and locked, and files are missing.
+  std::ofstream(bench.root() + "/leave.py") << R"script(
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1] + "/.svn/wc.db")
+db.execute("insert into wc_lock values (1, '', -1)")
+db.execute("update nodes set presence = 'incomplete' where local_relpath = ''")
+db.execute("delete from nodes where local_relpath = 'f'")
+db.commit()
+)script";
+  shell("python3 " + bench.root() + "/leave.py " + bench.tree());
+  std::filesystem::remove(bench.tree() + "/f");
+  const auto plan = bench.plan(kState, bench.params());
+  REQUIRE(plan.changes.size() == 1);
+  CHECK(plan.changes[0].before.ends_with(", in part"));
+  const auto outcome = bench.have();
+  CHECK_MESSAGE(outcome.ok, outcome.message);
+  CHECK(bench.file() == "one");
+  CHECK(bench.have().first == Verdict::kept);
 }
 
 TEST_CASE("common.svn logs in at svnserve, with a password that nobody sees") {

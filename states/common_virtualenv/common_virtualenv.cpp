@@ -106,7 +106,8 @@ Result<void> check_search_dirs(List folders, const Runner& runner, Context& cont
   for (const std::string_view folder : folders) {
     const auto clean = base::clean_path(folder);
     const auto found = context.tree.look(*clean);
-    if (found && *found)
+    if (!found) return found.error();
+    if (*found)
       if (auto owned = language_packages::check_owned_way(*clean, runner.uid, context); !owned) return owned;
   }
   return {};
@@ -214,8 +215,10 @@ class Making {
       argv = {*interpreter, "-m", "venv"};
     } else {
       argv = {"virtualenv", "--python=" + *interpreter};
-      for (const std::string_view folder : params_.extra_search_dir)
-        argv.push_back("--extra-search-dir=" + std::string(folder));
+      auto folders = search_dirs();
+      if (!folders) return std::move(folders).error();
+      for (const std::string& folder : *folders)
+        argv.push_back("--extra-search-dir=" + folder);
     }
     if (params_.system_site_packages) argv.emplace_back("--system-site-packages");
     argv.push_back(steps_.path);
@@ -233,10 +236,12 @@ class Making {
     if (!before) return std::move(before).error();
     // Read again: by now an earlier state may have written the file.
     if (auto read = requirements(); !read) return std::move(read).error();
+    auto folders = search_dirs();
+    if (!folders) return std::move(folders).error();
     std::vector<std::string> argv{steps_.path + "/bin/python",   "-m",        "pip", "install",
                                   "--disable-pip-version-check", "--no-input"};
-    for (const std::string_view folder : params_.extra_search_dir)
-      argv.push_back("--find-links=" + std::string(folder));
+    for (const std::string& folder : *folders)
+      argv.push_back("--find-links=" + folder);
     argv.push_back("--requirement=" + *base::clean_path(*params_.requirements_file));
     if (auto done = execute(std::move(argv), "pip"); !done) return std::move(done).error();
     auto now = requirements();
@@ -250,6 +255,20 @@ class Making {
     for (const std::string& package : *before)
       if (!std::ranges::binary_search(*after, package)) text += " -" + package;
     return text.empty() ? "Requirements already satisfied" : "Requirements installed:" + text;
+  }
+
+  // Those that are there by now and that only he, or root, can fill. One that is missing is not named:
+  // somebody could make it before pip looks.
+  Result<std::vector<std::string>> search_dirs() {
+    if (auto checked = check_search_dirs(params_.extra_search_dir, runner_, context_); !checked)
+      return std::move(checked).error();
+    std::vector<std::string> folders;
+    for (const std::string_view folder : params_.extra_search_dir) {
+      const auto clean = base::clean_path(folder);
+      const auto found = context_.tree.look(*clean);
+      if (found && *found) folders.push_back(*clean);
+    }
+    return folders;
   }
 
   Result<Requirements> requirements() {

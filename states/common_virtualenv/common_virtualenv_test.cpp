@@ -107,6 +107,35 @@ TEST_CASE("common.virtualenv plans without writing anything" * doctest::skip(::g
   CHECK(machine.snapshot() == before);
 }
 
+TEST_CASE("common.virtualenv looks again whose folders of wheels those are, before pip sees them" *
+          doctest::skip(::geteuid() != 0)) {
+  StateHarness machine{StateHarness::RunningSystem{}};
+  const std::string folder = machine.root() + "/environment";
+  fs::create_directories(folder + "/bin");
+  // Says what it was given.
+  machine.write("/environment/bin/python", "#!/bin/sh\necho \"given $*\"\n", 0755);
+  machine.write("/six.txt", "six\n");
+  const std::string wheels = machine.root() + "/wheels";
+  const std::string wanted = R"({"path": ")" + folder + R"(", "requirements-file": ")" + machine.root() +
+                             R"(/six.txt", "extra-search-dir": [")" + wheels + "\"]}";
+  const auto plan = machine.plan(kState, wanted);
+  REQUIRE(plan.verdict == Verdict::change);
+  // One that is missing is not named: who knows who makes it a moment later.
+  const auto without = machine.apply(kState, wanted, plan);
+  CHECK_MESSAGE(without.ok(), without.comment);
+  CHECK(without.output.find("given -m pip install") != std::string::npos);
+  CHECK(without.output.find(wheels) == std::string::npos);
+  // Another user has made it since the plan.
+  fs::create_directory(wheels);
+  REQUIRE(::chown(wheels.c_str(), 12345, 12345) == 0);
+  const auto refused = machine.apply(kState, wanted, plan);
+  CHECK_FALSE(refused.ok());
+  CHECK_MESSAGE(refused.comment.find(wheels + " belongs to uid 12345") != std::string::npos, refused.comment);
+  CHECK(refused.output.find("given") == std::string::npos);
+  REQUIRE(::chown(wheels.c_str(), 0, 0) == 0);
+  CHECK(machine.apply(kState, wanted, plan).output.find("--find-links=" + wheels) != std::string::npos);
+}
+
 TEST_CASE("common.virtualenv knows a file of requirements that names packages only") {
   using states::common_virtualenv::names_packages_only;
   for (const char* text :

@@ -15,6 +15,11 @@ std::string path_of(const std::string& id, std::string_view what) {
   return "/containers/" + percent_encoded(id) + std::string(what);
 }
 
+// Who pauses a container (a backup, a commit) wants to go on with it.
+bool is_up(std::string_view state) {
+  return state == "running" || state == "paused";
+}
+
 // Output of a container without a terminal: pieces with a head of eight bytes, of which the last four are the
 // length.
 std::string joined_frames(std::string_view frames) {
@@ -39,7 +44,7 @@ base::Result<std::vector<Container>> list_containers(Engine& engine) {
   for (const base::Value& item : document->root().items()) {
     const Container container{.id = json::find_text(item, {"Id"}),
                               .name = {},
-                              .is_running = json::find_text(item, {"State"}) == "running",
+                              .is_running = is_up(json::find_text(item, {"State"})),
                               .status = json::find_text(item, {"Status"}),
                               .image_id = json::find_text(item, {"ImageID"}),
                               .made_for = json::find_text(item, {"Labels", kNameLabel}),

@@ -241,6 +241,17 @@ TEST_CASE("docker: a container that somebody else has made is left alone while i
   CHECK(id_of("web") != id);
 }
 
+TEST_CASE("docker: a container that is paused, as backups do it, is not thrown away") {
+  Machine machine;
+  engine().import("base", "one");
+  machine.must(kRunning, "{" + kWeb + "}");
+  const std::string id = id_of("web");
+  engine().docker("pause web");
+  CHECK(machine.converge(kRunning, "{" + kWeb + "}").first == Verdict::kept);
+  CHECK(id_of("web") == id);
+  engine().docker("unpause web");
+}
+
 TEST_CASE("docker: a watched file restarts the containers without making them again") {
   Machine machine;
   engine().import("base", "one");
@@ -308,8 +319,11 @@ TEST_CASE("docker: an image is pushed once, a container is committed when it has
   CHECK(machine.converge(kPushed, R"({"repository": ")" + name + R"(", "container": "nobody"})").message ==
         "Container nobody not found");
   engine().import("127.0.0.1:9/x/y", "x");
-  CHECK(machine.converge(kPushed, R"({"repository": "127.0.0.1:9/x/y"})")
-            .message.starts_with("Push of 127.0.0.1:9/x/y:latest refused: "));
+  // A registry that does not answer: nobody knows whether there is anything to push, and nothing is dropped.
+  const std::string away = R"({"repository": "127.0.0.1:9/x/y", "dep_containers": ["build"]})";
+  CHECK(machine.plan(kPushed, away).verdict == Verdict::fail);
+  CHECK(machine.converge(kPushed, away).message.starts_with("Push of 127.0.0.1:9/x/y:latest refused: "));
+  CHECK(is_there("build"));
 }
 
 TEST_CASE("docker: an application is deployed, and again when its files or its image change") {

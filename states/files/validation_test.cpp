@@ -147,7 +147,7 @@ TEST_CASE("a validator that cannot work is found before anything runs") {
   CHECK(problem(R"(["grep", "-q", "a 'b' $c", "%s"])").empty());
   CHECK(problem(R"("visudo -cf %s")").empty());
   CHECK(machine.problems(kState, R"({"path": "/f", "validate": "test -f %s"})") ==
-        "'validate' looks at new content: it needs 'content'");
+        "'validate' looks at new content: it needs 'content' or 'remote_uri'");
   const auto missing = machine.plan(kState, machine.file("/f", "x", "\"no-such-program %s\""));
   CHECK(missing.verdict == Verdict::fail);
   CHECK(missing.message ==

@@ -136,6 +136,11 @@ base::Result<Situation> look(const Params& params, docker::Engine& engine) {
     return std::move(login).error();
   auto digest = docker::registry_digest(engine, reference, login_of(params));
   // A registry that has no such image says that it is not found, or, to strangers, that they may not know.
+  // One that does not answer may well have it: nothing is new then, and no container has to go.
+  const bool is_absent = !digest && (digest.error().code() == base::ErrorCode::not_found ||
+                                     digest.error().code() == base::ErrorCode::permission);
+  if (!digest && !is_absent)
+    return std::move(digest).error().with_context("Push of " + reference.text() + " refused");
   if (digest) found.digest = std::move(*digest);
   found.push = found.commit || found.digest.empty() || !found.image->has_digest(found.digest);
   return found;

@@ -117,7 +117,11 @@ void note_remote(const std::string& url, const std::string& path, const Seen& se
   downloads::remember_in_this_round(context, url, seen);
   if (validators.empty()) return;
   const auto found = context.tree.look(path);
-  if (!found || !*found || !base::make_private_folder(note_folder(context))) return;
+  if (!found || !*found) return;
+  // Read after it was looked at: its owner may have changed it since it was written, and would be believed
+  // for as long as the server has nothing new.
+  const auto same = has(path, **found, seen, context);
+  if (!same || !*same || !base::make_private_folder(note_folder(context))) return;
   const std::string text = base::sha256_hex(url) + "\n" + validators.etag + "\n" + validators.last_modified +
                            "\n" + seen.sha256 + "\n" + std::to_string(seen.size) + "\n" +
                            inode_text(**found) + "\n";

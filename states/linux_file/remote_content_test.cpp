@@ -95,6 +95,19 @@ TEST_CASE("linux.file notes what a file is that was there already, once") {
   CHECK(bench.server.bodies() == bodies);
 }
 
+TEST_CASE("linux.file notes nothing of a file that somebody has changed since it was compared") {
+  Bench bench;
+  bench.server.put("/f", "one\n", "\"1\"");
+  bench.write("/f", "one\n");
+  const auto plan = bench.plan(kState, bench.params());
+  REQUIRE(plan.is_refresh);
+  bench.write("/f", "two\n");
+  static_cast<void>(bench.apply(kState, bench.params(), plan));
+  // The server has nothing new, and what is there is not what it has.
+  CHECK(bench.have().changed);
+  CHECK(bench.StateHarness::read("/f") == "one\n");
+}
+
 TEST_CASE("linux.file shows what a remote file changes, and writes nothing while it plans") {
   Bench bench;
   bench.server.put("/f", "new\n", "\"1\"");

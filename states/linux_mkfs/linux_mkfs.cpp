@@ -124,6 +124,12 @@ PlanWith<Steps> Mkfs::plan(const Params& params, Context& context) const {
   if (!*found) return Plan::fail("No such block device " + device);
   const auto content = block_devices::read_content(**found);
   if (!content) return Plan::fail(content.error());
+  // Only the one who made it knows whether it is a copy that is still being written.
+  if (content->type == params.fstype && content->is_unfinished)
+    return Plan::fail(device +
+                      " contains an xfs that is not complete: mkfs.xfs was ended before it was done, or "
+                      "xfs_copy is writing to it. If nobody is, clear it with: wipefs -a " +
+                      device);
   if (content->type == params.fstype)
     return Plan::kept(device + " already contains " + std::string(params.fstype));
   const auto refused = reason_to_refuse(**found, *content);

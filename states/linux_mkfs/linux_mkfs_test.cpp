@@ -138,6 +138,28 @@ TEST_CASE(
   CHECK(disk.value("LABEL") == "precious");
 }
 
+// Where mkfs.xfs is killed after its first writes, blkid already says xfs.
+TEST_CASE("linux.mkfs does not take an xfs that was never completed for one" SKIP_WITHOUT_LOOP) {
+  StateHarness machine(StateHarness::RunningSystem{});
+  LoopDevice disk(320);
+  tests::run_or_fail("mkfs.xfs -q -f " + disk.path());
+  const auto mark = [&](const char* byte) {
+    tests::run_or_fail(std::string("printf '") + byte +
+                       "' | dd bs=1 seek=126 conv=notrunc status=none of=" + disk.path());
+  };
+  mark("\\001");
+  REQUIRE(disk.value("TYPE") == "xfs");
+  const auto outcome = machine.converge(kState, wanted(disk.path(), "xfs"));
+  CHECK_FALSE(outcome.ok);
+  CHECK(outcome.message.starts_with(disk.path() + " contains an xfs that is not complete"));
+  CHECK(outcome.message.ends_with("wipefs -a " + disk.path()));
+  mark("\\000");
+  CHECK(machine.converge(kState, wanted(disk.path(), "xfs")).first == Verdict::kept);
+  mark("\\001");
+  tests::run_or_fail("wipefs -q -a " + disk.path());
+  CHECK(machine.converge(kState, wanted(disk.path(), "xfs")).changed);
+}
+
 TEST_CASE("linux.mkfs says what the tool says when that fails" SKIP_WITHOUT_LOOP) {
   StateHarness machine(StateHarness::RunningSystem{});
   LoopDevice disk(1);  // xfs wants more

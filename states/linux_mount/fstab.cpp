@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "base/tree/tree.hpp"
 #include "states/block_devices/mount_table.hpp"
 
 namespace states::linux_mount {
@@ -32,6 +33,12 @@ std::string line_of(const FstabEntry& entry) {
          escaped(entry.options) + " " + std::to_string(entry.dump) + " " + std::to_string(entry.pass);
 }
 
+// "/srv/" of another hand is "/srv".
+bool is_path(const std::string& found, const std::string& wanted) {
+  const auto clean = base::clean_path(found);
+  return clean && *clean == wanted;
+}
+
 }  // namespace
 
 FstabPut put_entry(std::string_view fstab, const FstabEntry& wanted) {
@@ -40,7 +47,7 @@ FstabPut put_entry(std::string_view fstab, const FstabEntry& wanted) {
     const std::size_t end = std::min(fstab.find('\n', begin), fstab.size());
     const std::string_view line = fstab.substr(begin, end - begin);
     const auto entry = parse_line(line);
-    if (entry && entry->path == wanted.path) {
+    if (entry && is_path(entry->path, wanted.path)) {
       if (*entry == wanted) return put;
       put.state = FstabState::updated;
       put.before = line;

@@ -30,7 +30,8 @@ constexpr auto kParams =
 
 struct Steps {
   std::string path;
-  std::vector<std::string> ids;
+  std::vector<std::string> all;  // of the keys in the file
+  std::vector<std::string> ids;  // of those that rpm does not have
 };
 
 class RpmKey final : public State<Params, Steps> {
@@ -67,14 +68,10 @@ Result<void> RpmKey::check(const Params& params) const {
 
 // The short ids of the keys in a file, as rpm names them: "a1b2c3d4". gpg reads it and writes nothing: its
 // folder is in memory.
-Result<std::vector<std::string>> keys_in(const std::string& path, Context& context) {
-  auto text = context.tree.read(path, kLargestKeyFile);
-  if (!text && text.error().code() == ErrorCode::not_found)
-    return Error(ErrorCode::not_found, "File " + path + " not found");
-  if (!text) return std::move(text).error();
+Result<std::vector<std::string>> keys_in(const std::string& path, std::string text, Context& context) {
   base::Command command;
   command.argv = {"gpg", "--homedir", "/tmp", "--batch", "--no-autostart", "--with-colons", "--show-keys"};
-  command.input = std::move(*text);
+  command.input = std::move(text);
   command.view = base::View::read_only_offline;
   command.private_tmp = true;
   std::string rows;
@@ -97,6 +94,13 @@ Result<std::vector<std::string>> keys_in(const std::string& path, Context& conte
   return ids;
 }
 
+Result<std::string> read_key_file(const std::string& path, Context& context) {
+  auto text = context.tree.read(path, kLargestKeyFile);
+  if (!text && text.error().code() == ErrorCode::not_found)
+    return Error(ErrorCode::not_found, "File " + path + " not found");
+  return text;
+}
+
 // Those of them that rpm does not have. Each is a package "gpg-pubkey" with the id as its version.
 Result<std::vector<std::string>> missing_of(const std::vector<std::string>& ids, Context& context) {
   auto database = rpm::installed_rpms(context);
@@ -115,7 +119,9 @@ PlanWith<Steps> RpmKey::plan(const Params& params, Context& context) const {
   if (!path) return Plan::fail(path.error());
   if (const Overlay::Entry* earlier = context.overlay.path(*path))
     return Plan::unknown(earlier->state_id, *path + " depends on what an earlier state does to it");
-  auto ids = keys_in(*path, context);
+  auto text = read_key_file(*path, context);
+  auto ids = text ? keys_in(*path, std::move(*text), context)
+                  : Result<std::vector<std::string>>(std::move(text).error());
   if (!ids) {
     const Overlay::Entry* maker = ids.error().code() == ErrorCode::not_found
                                       ? context.overlay.provider(EffectKind::file, *path)
@@ -130,14 +136,19 @@ PlanWith<Steps> RpmKey::plan(const Params& params, Context& context) const {
   Plan plan{.verdict = Verdict::change, .message = "Import " + *path};
   for (const std::string& id : *missing)
     plan.changes.push_back({.what = "key " + id, .before = "absent", .after = "imported"});
-  return {std::move(plan), Steps{.path = std::move(*path), .ids = std::move(*missing)}};
+  return {std::move(plan),
+          Steps{.path = std::move(*path), .all = std::move(*ids), .ids = std::move(*missing)}};
 }
 
 Applied RpmKey::apply(const Params& /*params*/, const Plan& /*plan*/, const Steps& steps,
                       ApplyContext& context) const {
   // What has been looked at is what is imported, whatever is at the path by now.
-  auto text = context.tree.read(steps.path, kLargestKeyFile);
+  auto text = read_key_file(steps.path, context);
   if (!text) return Applied::failed(text.error());
+  auto now = keys_in(steps.path, *text, context);
+  if (!now) return Applied::failed(now.error());
+  if (*now != steps.all)
+    return Applied::failed(base::changed_since_planned(steps.path, "it has other keys now"));
   base::Command command;
   command.argv = {"rpm", "--import", base::kScriptPath};
   command.script = std::move(*text);

@@ -50,6 +50,19 @@ TEST_CASE("rpm: keys are imported once, those that are missing only") {
   CHECK(machine.converge(kState, R"({"path": "/srv/key"})").message == "Key " + second + " imported");
 }
 
+TEST_CASE("rpm: keys that have come into the file since the plan are not imported") {
+  DnfMachine machine;
+  shell("rm -f /srv/seen");
+  const std::string first = make_key("/srv/seen", "t-seen@example.org");
+  const auto plan = machine.plan(kState, R"({"path": "/srv/seen"})");
+  REQUIRE(plan.changes.size() == 1);
+  const std::string second = make_key("/srv/seen", "t-unseen@example.org");
+  const auto applied = machine.apply(kState, R"({"path": "/srv/seen"})", plan);
+  CHECK_FALSE(applied.ok());
+  CHECK_MESSAGE(contains(applied.comment, "it has other keys now"), applied.comment);
+  CHECK_FALSE(contains(shell("rpm -q gpg-pubkey || true"), "gpg-pubkey-" + second));
+}
+
 TEST_CASE("rpm: what is no key is refused, and reading a key writes nothing") {
   DnfMachine machine;
   put("/srv/none", "no key\n");

@@ -120,7 +120,8 @@ base::Result<bool> run(const Run& run, std::vector<std::string> words, const std
   constexpr int kNothingChanged = 0;
   constexpr int kChanged = 2;
   const bool exited = completed->ending == base::Ending::exited;
-  if (said.find("already in progress") != said.npos && !(exited && completed->exit_code == kChanged))
+  if (said.find("Puppet configuration client already in progress") != said.npos &&
+      !(exited && completed->exit_code == kChanged))
     return base::Error(base::ErrorCode::exists, "Another run of Puppet is in progress");
   if (exited && completed->exit_code == kNothingChanged) return false;
   if (exited && completed->exit_code == kChanged) return true;

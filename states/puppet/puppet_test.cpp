@@ -135,6 +135,9 @@ TEST_CASE("puppet: runs that fail say why" * doctest::skip(!kIsRoot)) {
   }
   CHECK(with_fake(kRun, "{}", 1, "Notice: Run of Puppet configuration client already in progress; skipping")
             .starts_with("failed: Another run of Puppet is in progress\n"));
+  // Of something else that a manifest runs.
+  CHECK(with_fake(kRun, "{}", 0, "Notice: Exec[migrate]/returns: upgrade already in progress")
+            .starts_with("ok: Puppet run finished: no changes\n"));
 }
 
 TEST_CASE("linux.puppet.agent fails without a server" * doctest::skip(!kHasPuppet)) {

@@ -41,8 +41,9 @@ bool ModuleFetches::submit(Job job) {
 }
 
 void ModuleFetches::cancel_all() {
+  std::deque<Waiting> dropped;  // let go of without the lock
   const std::lock_guard lock(mutex_);
-  waiting_.clear();
+  dropped.swap(waiting_);
   if (running_) running_->request();
 }
 
@@ -55,18 +56,25 @@ void ModuleFetches::work() {
   while (true) {
     changed_.wait(lock, [&] { return is_ending_ || !waiting_.empty(); });
     if (is_ending_) return;
-    const Waiting next = std::move(waiting_.front());
+    Waiting next = std::move(waiting_.front());
     waiting_.pop_front();
     running_ = next.cancel;
     lock.unlock();
-    ModuleAnswer answer = fetch(next.job, *next.cancel);
-    lock.lock();
-    running_.reset();
-    if (next.cancel->requested()) continue;
-    lock.unlock();
-    next.job.done(std::move(answer));
+    carry_out(std::move(next));
     lock.lock();
   }
+}
+
+// Without the lock: to let go of modules that nobody else uses is to end their processes, which takes a
+// while.
+void ModuleFetches::carry_out(Waiting next) {
+  ModuleAnswer answer = fetch(next.job, *next.cancel);
+  {
+    const std::lock_guard lock(mutex_);
+    running_.reset();
+    if (next.cancel->requested()) return;
+  }
+  next.job.done(std::move(answer));
 }
 
 ModuleAnswer ModuleFetches::fetch(const Job& job, base::Interrupt& interrupt) const {

@@ -68,6 +68,7 @@ class ModuleFetches {
   };
 
   void work();
+  void carry_out(Waiting next);
   ModuleAnswer fetch(const Job& job, base::Interrupt& interrupt) const;
 
   static constexpr std::size_t kMostWaiting = 8;

@@ -125,7 +125,7 @@ Task<HttpResponse> one_of(Context& context, const Call& call, bool is_app) {
   if (manifest.plan_network) json.member("plan_needs_network", *manifest.plan_network);
   add_parameters(json, manifest);
   json.key("schema").json(states::json_schema(manifest.name, manifest.summary, manifest.schema()));
-  add_texts(json, "examples", manifest.examples);
+  add_texts(json, "example_parameters", manifest.examples);
   json.member("page", module->page);
   co_return json_reply(kOk, json.end_object());
 }

@@ -51,10 +51,10 @@ ModuleSource source_of(const RecipeToCheck& wanted, FirstLook& first) {
   if (!wanted.pinned.repo.empty()) return wanted.pinned;
   if (wanted.of_apps.size() == 1) return wanted.of_apps.front();
   if (wanted.of_apps.size() > 1)
-    refuse(first.recipe, "the apps that follow the recipe have different module repositories: " +
-                             domain::describe(wanted.of_apps[0]) + " and " +
-                             domain::describe(wanted.of_apps[1]) +
-                             "; name one at the top of the recipe, as module: { repo: …, tag: … }");
+    // Which, is not said: they may be apps that the caller does not see.
+    refuse(first.recipe,
+           "the apps that follow the recipe have different module repositories; name one at "
+           "the top of the recipe, as module: { repo: …, tag: … }");
   return {};
 }
 

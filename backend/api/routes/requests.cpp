@@ -91,7 +91,7 @@ using Contents = std::unordered_map<domain::PlacementKey, protocol::RecipeMetada
 
 protocol::RecipeMetadata plan_of(std::string states, std::string digest, const domain::ModuleSource& module) {
   protocol::RecipeMetadata recipe;
-  if (!module.repo.empty()) recipe.module = module;
+  recipe.module = module;  // also none: else the agent would plan with what its own recipe uses
   recipe.states = protocol::Json{std::move(states)};
   recipe.digest = std::move(digest);
   recipe.plan_only = true;
