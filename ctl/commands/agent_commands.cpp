@@ -60,7 +60,8 @@ Error explained(Error error) {
 void show_line(Session& session, std::string_view name, const Cell& cell) {
   if (cell.text.empty()) return;
   std::string label(name);
-  label.resize(std::max<std::size_t>(label.size() + 2, 12), ' ');
+  constexpr std::size_t kColumn = std::string_view("certificate  ").size();  // the longest
+  label.resize(std::max(label.size() + 2, kColumn), ' ');
   const std::string text = terminal::printable(cell.text);
   session.console.out.line(session.console.paint(Style::dim, label) +
                            (cell.style ? session.console.paint(*cell.style, text) : text));
@@ -109,7 +110,8 @@ void show_machine(Session& session, const Value& instance) {
   show_line(session, "agent",
             {text_field(instance, "agent_version") + "  protocol " + text_field(instance, "protocol") + "  " +
              text_field(instance, "agent_uid")});
-  show_line(session, "system", {text_field(instance, "os") + " " + text_field(instance, "arch")});
+  const std::string os = text_field(instance, "os");  // a machine may not know
+  show_line(session, "system", {os + (os.empty() ? "" : " ") + text_field(instance, "arch")});
   show_line(session, "tags", {pairs_text(field(instance, "tags"))});
   show_tag_scopes(session, field(instance, "tag_scopes"));
   show_line(session, "says", {pairs_text(field(instance, "self_tags")), Style::dim});

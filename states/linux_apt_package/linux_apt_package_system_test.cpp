@@ -3,9 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include "base/unique_fd.hpp"
 #include "states/linux_apt_package/apt_package.hpp"
 #include "states/state.hpp"
 #include "tests/support/apt_machine.hpp"
+#include "tests/support/old_kernel.hpp"
 
 namespace states::linux_apt_package {
 extern const StateType& kState;
@@ -33,6 +35,25 @@ class Machine : public tests::AptMachine {
  public:
   Outcome have(const std::string& name) { return converge(kState, R"({"name": )" + name + "}"); }
   Plan plan_of(const std::string& name) { return plan(kState, R"({"name": )" + name + "}"); }
+
+  // "change: what the plan says", as of a process that may have a read-only view of the machine, or may not.
+  std::string told_in_plan(const std::string& name, bool has_view) {
+    constexpr auto kAnswer = "/srv/told";
+    const pid_t child = ::fork();
+    if (child == 0) {
+      if (!has_view && !tests::refuse_read_only_views()) ::_exit(1);
+      const Plan plan = plan_of(name);
+      put(kAnswer, (plan.verdict == Verdict::change ? "change: "
+                    : plan.verdict == Verdict::fail ? "fail: "
+                                                    : "other: ") +
+                       plan.message);
+      ::_exit(0);
+    }
+    int status = -1;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    REQUIRE(status == 0);
+    return shell(std::string("cat ") + kAnswer + "; rm " + kAnswer);
+  }
 };
 
 // The module with less patience.
@@ -85,6 +106,66 @@ TEST_SUITE("system") {
     const Plan plan = machine.plan_of(R"("t-app")");
     CHECK(plan.changes.at(0).after == "1.0");
     CHECK_FALSE(fs::exists("/var/cache/apt/pkgcache.bin"));
+    // Asked for the versions of a package, apt says nothing of sources that it may not read.
+    machine.offer({{"t-old", "1.0"}});
+    CHECK(machine.have(R"({"t-old": "1.0"})").ok);
+    machine.offer({{"t-app", "2.0", "Conflicts: t-old\n"}});
+    shell("apt-get update -q; rm -f /var/cache/apt/*.bin");
+    const Plan refused = machine.plan_of(R"({"t-app": "2.0"})");
+    CHECK(refused.verdict == Verdict::fail);
+    CHECK(contains(refused.message, "t-old"));
+  }
+
+  TEST_CASE(
+      "apt: a plan finds what apply will find, in sources that only root can reach, with and without the "
+      "view") {
+    Machine machine;
+    machine.offer({{"t-app", "1.0"}});
+    shell("apt-get update -q");
+    const std::string closed = "/srv/closed";
+    fs::create_directories(closed);
+    fs::permissions(closed, fs::perms(0700));
+    put(closed + "/t-broken.list", "nonsense\n");
+    fs::create_symlink(closed + "/t-broken.list", "/etc/apt/sources.list.d/t-broken.list");
+    for (const bool has_view : {true, false}) {
+      CAPTURE(has_view);
+      const std::string told = machine.told_in_plan(R"("t-app")", has_view);
+      CHECK(contains(told, "fail: "));
+      CHECK(contains(told, "t-broken.list"));
+    }
+    shell("rm /etc/apt/sources.list.d/t-broken.list");
+    for (const bool has_view : {true, false}) {
+      CAPTURE(has_view);
+      CHECK(contains(machine.told_in_plan(R"("t-app")", has_view), "change: "));
+    }
+    const Outcome outcome = machine.have(R"("t-app")");
+    CHECK(outcome.message == "Installed: t-app (1.0)");
+  }
+
+  TEST_CASE("apt: a plan runs no hook of apt's, with and without the view") {
+    Machine machine;
+    machine.offer({{"t-app", "1.0"}});
+    shell("apt-get update -q");
+    // One that only root may read, which runs what can be seen to have run where nothing can be written.
+    const std::string settings = "/etc/apt/apt.conf.d/99t-hook";
+    const std::string pipe = "/var/tmp/t-hook";
+    shell("mkfifo " + pipe);
+    const base::UniqueFd said(::open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+    const auto has_run = [&] {
+      char text[64];
+      return ::read(said.get(), text, sizeof text) > 0;
+    };
+    put(settings, "AptCli::Hooks::Install {\"echo ran >" + pipe + "\"; };\n", fs::perms(0600));
+    for (const bool has_view : {true, false}) {
+      CAPTURE(has_view);
+      CHECK(contains(machine.told_in_plan(R"("t-app")", has_view), "change: "));
+      CHECK_FALSE(has_run());
+    }
+    // apt runs it for a simulation, too.
+    shell("apt-get --simulate install t-app");
+    CHECK(has_run());
+    fs::remove(pipe);
+    fs::remove(settings);
   }
 
   TEST_CASE("apt: a plan promises nothing where apt cannot read its sources") {

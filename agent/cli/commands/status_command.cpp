@@ -37,13 +37,15 @@ void print(const Value& status, terminal::Console& console) {
   };
   row("daemon", "process " + text_at(status, "pid") + ", version " + text_at(status, "version") + ", since " +
                     text_at(status, "started"));
-  row("machine", text_at(status, "instance_id") + " of app " + text_at(status, "app_id"));
+  // Without a backend the machine has no name, and the recipe is a file.
+  const bool has_backend = status.find("instance_id") != nullptr;
+  if (has_backend) row("machine", text_at(status, "instance_id") + " of app " + text_at(status, "app_id"));
   if (const Value* connection = status.find("connection")) row("backend", text_at(*connection, "text"));
   if (const Value* certificate = status.find("certificate"))
     row("certificate", text_at(*certificate, "name") + ", ends " + text_at(*certificate, "ends"));
   if (const Value* recipe = status.find("recipe"); recipe && !recipe->is_null())
     row("recipe", "version " + text_at(*recipe, "version") + ", " + text_at(*recipe, "states") + " states");
-  else
+  else if (has_backend)
     row("recipe", "none yet");
   if (const Value* modules = status.find("modules")) {
     if (modules->find("commit"))
