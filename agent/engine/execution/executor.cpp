@@ -143,6 +143,10 @@ struct Executor::Attempt {
     if (!applying) return;
     if (auto synced = parts.journal.sync(); !synced)
       parts.committer.submit(Notice{Notice::Level::warning, synced.error().message()});
+    // What was written before is on disk before a program runs that may end us; and none of it is held open
+    // any more, so that it can be unmounted.
+    parts.machine.tree().forget();
+    parts.committer.let_go();
     announce(parts);
   }
   void announce(Parts& parts) {
