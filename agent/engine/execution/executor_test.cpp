@@ -126,6 +126,29 @@ TEST_CASE("a sensitive command that fails does not quote what it printed") {
   CHECK(results[0].output == "(sensitive output)");
 }
 
+TEST_CASE("a look that is stopped half-way is cancelled, and no failure of the machine's") {
+  static const states::Registry known{std::span(kEntry)};
+  plans = applies = 0;
+  Bench bench;
+  bench.use_modules(known);
+  const auto stop = [&] {
+    bench.send(Stop{Stop::When::now});
+    return Plan::fail("cancelled while going through /srv");
+  };
+  script_apply = [](int) { return Applied::done("all"); };
+  SUBCASE("before anything was done") {
+    script_plan = [&](int) { return stop(); };
+  }
+  SUBCASE("after it") {
+    script_plan = [&](int call) { return call == 1 ? change({"one"}) : stop(); };
+  }
+  bench.run("states: [{ id: s, module: test.scripted }]");
+  const auto result = bench.next<StateResult>();
+  REQUIRE(result);
+  CHECK_MESSAGE(result->outcome == Outcome::cancelled, result->comment);
+  bench.stop();
+}
+
 TEST_CASE("what was written before is not held open while a program runs, so that it can be unmounted") {
   std::string folder = "/dev/shm/opsagent-held-XXXXXX";  // on a file system of its own
   REQUIRE(::mkdtemp(folder.data()));
