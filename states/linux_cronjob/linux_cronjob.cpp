@@ -95,9 +95,19 @@ std::string times_of(const Params& params) {
   return times;
 }
 
-std::string crontab_path(const std::string& user, const Context& context) {
-  const bool debian = context.host.os.family == base::OsRelease::Family::debian;
-  return (debian ? "/var/spool/cron/crontabs/" : "/var/spool/cron/") + user;
+// Where crontab(1) keeps them: Debian and Alpine, SUSE, Red Hat and Arch.
+constexpr const char* kSpools[] = {"/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron"};
+
+// One that is looked for in the wrong place would seem to be empty, and what is in it would be lost.
+std::string crontab_path(const std::string& user, Context& context) {
+  using Family = base::OsRelease::Family;
+  const Family family = context.host.os.family;
+  const char* spool = family == Family::debian ? kSpools[0] : kSpools[2];
+  if (family == Family::other)
+    spool = *std::ranges::find_if(std::begin(kSpools), std::end(kSpools) - 1, [&](const char* folder) {
+      return static_cast<bool>(context.tree.folder(folder));
+    });
+  return std::string(spool) + "/" + user;
 }
 
 // The user's crontab as crontab(1) would list it; empty when there is none.
@@ -115,8 +125,9 @@ base::Result<std::string> read_crontab(const std::string& user, Context& context
 
 std::vector<Effect> Cronjob::touched(const Params& params) const {
   std::vector<Effect> touched = prerequisites::possible_packages(kNeeded);
-  for (const char* folder : {"/var/spool/cron/crontabs/", "/var/spool/cron/"})
-    touched.push_back({.kind = EffectKind::file, .name = folder + std::string(params.user)});
+  for (const char* spool : kSpools)
+    touched.push_back(
+        {.kind = EffectKind::file, .name = std::string(spool) + "/" + std::string(params.user)});
   return touched;
 }
 

@@ -115,6 +115,24 @@ TEST_CASE("linux.cronjob plans what is missing, without writing") {
   CHECK(machine.snapshot() == before);
 }
 
+TEST_CASE("linux.cronjob finds the crontab of other distributions: what is in it would be lost") {
+  const char* spool = "";
+  SUBCASE("Alpine's") {
+    spool = "/var/spool/cron/crontabs/root";
+  }
+  SUBCASE("SUSE's") {
+    spool = "/var/spool/cron/tabs/root";
+  }
+  SUBCASE("Arch's") {
+    spool = "/var/spool/cron/root";
+  }
+  StateHarness machine;
+  machine.host().os.family = base::OsRelease::Family::other;
+  machine.write(spool, "0 2 * * * a\n");
+  const auto plan = machine.plan(kState, R"({"user": "root", "cmd": "a", "minute": 0, "hour": 2})");
+  CHECK_MESSAGE(plan.verdict == Verdict::kept, plan.message);
+}
+
 TEST_CASE("linux.cronjob keeps jobs that are there, above or below the marker") {
   Debian machine;
   machine.write(kSpool, "0 2 * * * above\n" + kMarker + "0 2 * * * below\n");

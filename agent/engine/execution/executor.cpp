@@ -143,6 +143,10 @@ struct Executor::Attempt {
     if (!applying) return;
     if (auto synced = parts.journal.sync(); !synced)
       parts.committer.submit(Notice{Notice::Level::warning, synced.error().message()});
+    // What was written before is on disk before a program runs that may end us; and none of it is held open
+    // any more, so that it can be unmounted.
+    parts.machine.tree().forget();
+    parts.committer.let_go();
     announce(parts);
   }
   void announce(Parts& parts) {
@@ -263,7 +267,7 @@ void Executor::run(Attempt& attempt) {
       return;
     case states::Verdict::fail:
     case states::Verdict::unknown:
-      result.outcome = Outcome::failed;
+      result.outcome = is_cut_short(plan) ? Outcome::cancelled : Outcome::failed;
       if (!attempt.begun.empty()) result.changes = attempt.begun;
       return;
     case states::Verdict::change:
@@ -330,10 +334,20 @@ void Executor::apply(Attempt& attempt, const states::Plan& plan) {
 
   const states::Plan again = attempt.session.plan_again();
   if (again.verdict == states::Verdict::kept) return;
+  if (is_cut_short(again)) {
+    result.outcome = Outcome::cancelled;
+    result.comment += "\nNot looked at again: " + again.message;
+    return;
+  }
   std::vector<states::Change> shown = again.changes;
   hide(state, parts_.redactor, shown);
   result.outcome = Outcome::failed;
   result.comment = still_different(again, shown);
+}
+
+// A look at a large folder that somebody has stopped says nothing of the machine.
+bool Executor::is_cut_short(const states::Plan& plan) {
+  return plan.verdict == states::Verdict::fail && parts_.interrupt.requested();
 }
 
 // What has to be on disk before anything is changed: who watches what is written now has to react, and so has

@@ -54,6 +54,7 @@ class Executor {
   struct Attempt;
   void run(Attempt& attempt);
   void apply(Attempt& attempt, const states::Plan& plan);
+  bool is_cut_short(const states::Plan& plan);
   base::Result<void> note_watches(Attempt& attempt, const states::Plan& plan);
 
   Parts parts_;

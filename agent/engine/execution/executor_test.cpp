@@ -1,4 +1,7 @@
 // What becomes of a state, with modules that misbehave as told.
+#include <unistd.h>
+
+#include <filesystem>
 #include <functional>
 
 #include <doctest/doctest.h>
@@ -121,4 +124,43 @@ TEST_CASE("a sensitive command that fails does not quote what it printed") {
   REQUIRE(results.size() == 1);
   CHECK(results[0].comment == "Command failed (exit 3)");
   CHECK(results[0].output == "(sensitive output)");
+}
+
+TEST_CASE("a look that is stopped half-way is cancelled, and no failure of the machine's") {
+  static const states::Registry known{std::span(kEntry)};
+  plans = applies = 0;
+  Bench bench;
+  bench.use_modules(known);
+  const auto stop = [&] {
+    bench.send(Stop{Stop::When::now});
+    return Plan::fail("cancelled while going through /srv");
+  };
+  script_apply = [](int) { return Applied::done("all"); };
+  SUBCASE("before anything was done") {
+    script_plan = [&](int) { return stop(); };
+  }
+  SUBCASE("after it") {
+    script_plan = [&](int call) { return call == 1 ? change({"one"}) : stop(); };
+  }
+  bench.run("states: [{ id: s, module: test.scripted }]");
+  const auto result = bench.next<StateResult>();
+  REQUIRE(result);
+  CHECK_MESSAGE(result->outcome == Outcome::cancelled, result->comment);
+  bench.stop();
+}
+
+TEST_CASE("what was written before is not held open while a program runs, so that it can be unmounted") {
+  std::string folder = "/dev/shm/opsagent-held-XXXXXX";  // on a file system of its own
+  REQUIRE(::mkdtemp(folder.data()));
+  Bench bench;
+  bench.use_running_system();
+  const auto results =
+      bench.apply("states: [{ id: f, module: linux.file, parameter: { path: " + folder +
+                  "/f, content: x } }, { id: c, module: linux.cmd, parameter: { cmd: 'ls -l /proc/" +
+                  std::to_string(::getpid()) + "/fd | grep " + folder + "; true' } }]");
+  std::filesystem::remove_all(folder);
+  REQUIRE(results.size() == 2);
+  CHECK(results[0].outcome == Outcome::changed);
+  CHECK(results[1].outcome == Outcome::changed);
+  CHECK(results[1].output == "");
 }

@@ -249,9 +249,9 @@ PlanResult plan_recipe(const recipe::Recipe& recipe, const states::Host& host, c
   Planner planner(host, redactor, interrupt, options);
   PlanResult result{.by_root = ::geteuid() == 0};
   for (const recipe::State& state : recipe.states()) {
-    if (interrupt.requested()) break;
-    std::optional<states::Plan> plan = planner.plan(state);
     PlannedState planned{.id = std::string(state.id), .module = std::string(state.type->name())};
+    std::optional<states::Plan> plan =
+        interrupt.requested() ? states::Plan::unknown({}, "Not planned: cancelled") : planner.plan(state);
     if (!plan) {
       planned.skipped = true;
       planned.message = "Skipped: its condition does not hold";

@@ -68,6 +68,15 @@ bool Committer::flush() {
   return all_heard_ && !is_held_up_;
 }
 
+void Committer::let_go() {
+  if (sync_.pending()) {
+    flush();
+    return;
+  }
+  std::unique_lock lock(mutex_);
+  left_.wait(lock, [&] { return is_held_up_ || !busy_; });
+}
+
 std::vector<StateResult> Committer::take_unsynced() {
   const std::lock_guard lock(mutex_);
   has_unsynced_ = false;

@@ -41,6 +41,9 @@ class Committer {
   // Returns when all that was submitted has left. False: not all of it is safe. The reader is gone, or the
   // spool takes nothing at the moment; in that case it does not wait.
   bool flush();
+  // Returns when what earlier results have written is on disk and no longer held open for that: from then on
+  // its file system can be unmounted. As flush(), it does not wait for a spool that takes nothing.
+  void let_go();
 
   // Whether results have left as failed that were submitted as changed, because they could not be synced.
   bool has_unsynced() const { return has_unsynced_.load(std::memory_order_relaxed); }

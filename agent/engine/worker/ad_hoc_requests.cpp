@@ -18,10 +18,12 @@ void WorkerLoop::serve_ad_hoc_requests() {
 void WorkerLoop::serve(const PlanRecipe& request) {
   for (std::string& warning : follow_secrets("plan", *request.recipe, redactor_))
     notice(Notice::Level::warning, std::move(warning));
+  inbox_.begin_run(request.request);  // a new recipe that waits does not end it
   PlanResult planned = plan_recipe(*request.recipe, settings_.host, redactor_, inbox_,
                                    {.state_dir = settings_.state_dir,
                                     .done_waits = waits_.done_in(request.version),
                                     .has_backend = settings_.has_backend});
+  inbox_.end_run();
   planned.request = request.request;
   planned.version = request.version;
   committer_.submit(std::move(planned));

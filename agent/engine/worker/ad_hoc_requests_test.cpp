@@ -76,6 +76,22 @@ TEST_CASE("a single state is cancelled by its name, and only it") {
   CHECK(bench.next<StateResult>()->run_id == "s");
 }
 
+TEST_CASE("a plan is whole though a recipe waits that is to end what runs") {
+  tests::WorkerBench bench;
+  bench.use_running_system();
+  bench.start();
+  bench.send(
+      RunState{.run_id = "r",
+               .recipe = load(R"([{"id":"busy","module":"linux.cmd","parameter":{"cmd":"sleep 1"}}])")});
+  const auto nothing = load(R"([{"id":"c","module":"meta.comment","parameter":{}}])");
+  bench.send(RunRecipe{.recipe = nothing, .version = 2, .on_change = OnChange::kill});
+  bench.send(PlanRecipe{.request = "p", .recipe = load("[" + file("a") + "," + file("b") + "]")});
+  const auto plan = bench.next<PlanResult>();
+  REQUIRE(plan);
+  REQUIRE(plan->states.size() == 2);
+  CHECK(plan->states[1].verdict == states::Verdict::change);
+}
+
 TEST_CASE("the delay between rounds may come with the recipe, or be set") {
   tests::WorkerBench bench;
   bench.settings().round_delay = 1h;

@@ -17,6 +17,12 @@ std::chrono::microseconds since(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start);
 }
 
+// What a program says may name the time or a process, and so differ each time; how it ended tells more.
+bool fails_the_same_way(const StateResult& one, const StateResult& other) {
+  if (one.id != other.id || one.outcome != other.outcome) return false;
+  return one.exit_code || other.exit_code ? one.exit_code == other.exit_code : one.comment == other.comment;
+}
+
 // While no state runs there is nothing to let finish: every stop but `end`, and every new recipe, counts at
 // once.
 class BetweenStates final : public base::Interrupt {
@@ -374,8 +380,7 @@ std::string WorkerLoop::rest_between_attempts() {
 
 // Doubles while the same state fails in the same way.
 std::chrono::milliseconds WorkerLoop::back_off(const StateResult& failed) {
-  const bool same =
-      back_off_.count() > 0 && failed.id == last_failure_.id && failed.comment == last_failure_.comment;
+  const bool same = back_off_.count() > 0 && fails_the_same_way(failed, last_failure_);
   back_off_ = same ? std::min(back_off_ * 2, settings_.longest_back_off) : settings_.first_back_off;
   return back_off_;
 }

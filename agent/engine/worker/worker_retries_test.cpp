@@ -107,3 +107,14 @@ TEST_CASE("another run does not wait for the attempts that are left") {
     }
   CHECK(has_run);
 }
+
+TEST_CASE("a command that fails is run less and less often, though what it says is new each time") {
+  Bench bench;
+  bench.use_running_system();
+  bench.run("states: [{ id: s, module: linux.cmd, parameter: { cmd: 'date +%s.%N; exit 3' } }]");
+  for (const auto pause : {10ms, 20ms, 40ms, 40ms}) {  // from the first to the longest
+    const auto end = bench.next<RoundEnd>(30s);
+    REQUIRE(end);
+    CHECK(end->next == pause);
+  }
+}
