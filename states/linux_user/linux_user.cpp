@@ -85,7 +85,8 @@ base::Result<std::string> home_path(const Params& params) {
   const std::string name(params.username);
   std::string home(params.home.value_or("/home/" + name));
   for (const std::string_view variable : {std::string_view("${username}"), std::string_view("$username")})
-    if (const std::size_t at = home.find(variable); at != std::string::npos)
+    for (std::size_t at = home.find(variable); at != std::string::npos;
+         at = home.find(variable, at + name.size()))
       home.replace(at, variable.size(), name);
   auto clean = base::clean_path(home);
   if (!clean || !accounts::is_passwd_field(home)) return accounts::illegal_value("home", home);

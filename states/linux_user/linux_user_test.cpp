@@ -87,6 +87,14 @@ TEST_CASE("linux.user plans a new account with its home, and tells later states 
   CHECK_FALSE(fs::exists("/opsagent-none"));
 }
 
+TEST_CASE("linux.user replaces the name in the home wherever it stands") {
+  StateHarness machine{StateHarness::RunningSystem{}};
+  const auto plan = machine.plan(kState, R"({"username": "opsagent-none", "password": "",
+                                             "home": "/opsagent-none/${username}/$username/$username"})");
+  REQUIRE(plan.changes.size() == 1);
+  CHECK(plan.changes[0].after == "home /opsagent-none/opsagent-none/opsagent-none/opsagent-none");
+}
+
 TEST_CASE("linux.user does not promise an account whose home is a link that leads nowhere") {
   StateHarness machine{StateHarness::RunningSystem{}};
   std::string folder = (fs::temp_directory_path() / "opsagent-user-XXXXXX").string();
