@@ -134,7 +134,8 @@ base::Result<void> WorkerLoop::take_over() {
       doubtful_files_.emplace(entry.root, path);
   }
   write_again();
-  std::erase_if(*unfinished, [&](const Journal::Entry& entry) { return is_answered(entry); });
+  std::erase_if(*unfinished,
+                [&](const Journal::Entry& entry) { return entry.id.empty() || is_answered(entry); });
   Recovery recovery = recover(std::move(*unfinished), *recipe_, settings_.host.root);
   for (StateResult& leftover : recovery.others)
     report_leftover(std::move(leftover));
@@ -165,7 +166,11 @@ void WorkerLoop::write_again() {
   for (auto file = doubtful_files_.begin(); file != doubtful_files_.end();) {
     base::Tree tree(file->first);
     base::TreeWriter writer(tree, sync_);
-    const auto written = writer.write_again(file->second);
+    // Of no state: only so that the temporary goes if we are killed now.
+    const Journal::Entry rewriting{.root = file->first, .scratch = {writer.scratch_path(file->second)}};
+    auto written = journal_->begin(rewriting);
+    if (written) written = writer.write_again(file->second);
+    if (written) written = journal_->done(rewriting.begun_in, rewriting.index);
     if (!written) notice(Notice::Level::warning, written.error().message());
     file = written ? doubtful_files_.erase(file) : std::next(file);
   }
