@@ -147,6 +147,30 @@ TEST_CASE("what a killed run had made after a state that now fails is still repo
   CHECK(unfinished(bench).empty());
 }
 
+TEST_CASE("a kill while what was in doubt is written anew leaves no temporary, and is no state's") {
+  Bench bench;
+  const std::string name = "/dir/.opsagent-0123456789abcdef0123456789abcdef.tmp";
+  write(bench.path(name), "half");
+  fs::create_directories(bench.state_path(""));
+  {
+    auto journal = Journal::open(bench.state_path(bench.settings().journal_name + ".journal"));
+    REQUIRE(journal);
+    // As it is noted before the temporary is made; what was in doubt has a record of its own.
+    REQUIRE((*journal)->begin({.root = bench.path(""), .scratch = {name}}));
+  }
+  bench.run(kTwoFiles);
+  std::vector<std::string> told;
+  while (auto event = bench.next_event()) {
+    if (std::holds_alternative<RoundEnd>(*event)) break;
+    if (const auto* result = std::get_if<StateResult>(&*event)) told.push_back(result->id);
+    if (const auto* notice = std::get_if<Notice>(&*event)) told.push_back(notice->text);
+  }
+  CHECK(told == std::vector<std::string>{"a", "b"});
+  CHECK_FALSE(fs::exists(bench.path(name)));
+  bench.stop();
+  CHECK(unfinished(bench).empty());
+}
+
 TEST_CASE("the whole of a change that was cut in two is reported, not only its second half") {
   Bench bench;
   write(bench.path("/dir/b"), "b?");
