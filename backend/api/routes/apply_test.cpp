@@ -176,7 +176,8 @@ TEST_CASE("any refusal leaves nothing changed, and all that is wrong is said wit
   CHECK(refused.status == 422);
   const JsonView problem(refused.body);
   std::set<std::string> sources;
-  for (const base::Value& each : problem.at("errors").items())
+  const base::Value errors = problem.at("errors");
+  for (const base::Value& each : errors.items())
     sources.emplace(each.find("source") ? each.find("source")->text() : "-");
   CHECK(sources == std::set<std::string>{"bad.yaml:1:1", "recipes/worse.json", "assign.yaml:1:1"});
   CHECK(problem.text("detail").starts_with("nothing was changed: "));
@@ -257,7 +258,8 @@ TEST_CASE("pruning removes what the set has made and does not describe any more,
   CHECK(moved.number("affected") == 1);  // it is the last one now
   const JsonView left(backend.call("GET", "/assignments").body);
   std::string recipes;
-  for (const base::Value& each : left.at("items").items())
+  const base::Value items = left.at("items");
+  for (const base::Value& each : items.items())
     recipes += std::string(each.find("recipe")->text()) + " ";
   CHECK(recipes == "c d a ");
   CHECK(backend.call("GET", "/audit").body.find("assignment.remove") != std::string::npos);
