@@ -118,16 +118,9 @@ std::vector<StateResult> Committer::take_unsynced() {
   return std::exchange(unsynced_, {});
 }
 
-std::vector<std::string> Committer::take_doubtful_files(
-    const std::function<bool(const std::string& path)>& note) {
+void Committer::take_doubtful_files(const std::function<bool(const std::string& path)>& note) {
   const std::lock_guard lock(mutex_);
-  std::vector<std::string> taken;
-  std::erase_if(doubtful_files_, [&](const std::string& path) {
-    const bool is_noted = note(path);
-    if (is_noted) taken.push_back(path);
-    return is_noted;
-  });
-  return taken;
+  std::erase_if(doubtful_files_, note);
 }
 
 void Committer::run() {

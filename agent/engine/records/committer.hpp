@@ -57,10 +57,10 @@ class Committer {
   bool has_unsynced() const { return has_unsynced_.load(std::memory_order_relaxed); }
   // Those results.
   std::vector<StateResult> take_unsynced();
-  // The files that any result was to write and of which no sync has said that they are on disk: all that
-  // `note` takes, which puts each on record. Until the worker has taken these, and the results, the journal
-  // lets go of nothing.
-  std::vector<std::string> take_doubtful_files(const std::function<bool(const std::string& path)>& note);
+  // Hands over the files that any result was to write and of which no sync has said that they are on disk:
+  // `note` puts one on record. Until it has, and the results above were taken, the journal lets go of
+  // nothing.
+  void take_doubtful_files(const std::function<bool(const std::string& path)>& note);
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -10,7 +10,8 @@
 
 namespace agent::engine {
 
-base::Result<void> RunLock::acquire(base::Interrupt& interrupt, const OnWait& on_wait) {
+base::Result<void> RunLock::acquire(base::Interrupt& interrupt, const OnWait& on_wait,
+                                    std::chrono::milliseconds long_wait) {
   using Clock = std::chrono::steady_clock;
   constexpr int kPollMs = 100;
   base::UniqueFd fd(::open(path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -21,7 +22,7 @@ base::Result<void> RunLock::acquire(base::Interrupt& interrupt, const OnWait& on
     if (errno != EWOULDBLOCK && errno != EINTR) return base::os_error(errno, "cannot lock " + path_);
     if (interrupt.requested())
       return base::Error(base::ErrorCode::cancelled, "cancelled while waiting for " + path_);
-    const bool becomes_long = !is_long && Clock::now() - start >= kLong;
+    const bool becomes_long = !is_long && Clock::now() - start >= long_wait;
     is_long = is_long || becomes_long;
     if (on_wait && (tries == 1 || becomes_long)) on_wait(base::read_pid(path_), is_long);
     pollfd wake{interrupt.wait_fd(), POLLIN, 0};

@@ -23,7 +23,8 @@ class RunLock {
   // taken long. `holder`: its process, where that is known.
   using OnWait = std::function<void(std::optional<pid_t> holder, bool is_long)>;
   static constexpr std::chrono::minutes kLong{5};
-  base::Result<void> acquire(base::Interrupt& interrupt, const OnWait& on_wait);
+  base::Result<void> acquire(base::Interrupt& interrupt, const OnWait& on_wait,
+                             std::chrono::milliseconds long_wait = kLong);
   // Whether nobody else had it.
   bool try_acquire();
   void release() { fd_.reset(); }

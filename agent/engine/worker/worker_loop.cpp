@@ -304,10 +304,13 @@ WorkerLoop::RoundExit WorkerLoop::run_round() {
 // Without the lock (stopped before a wait got it back) it may be another's.
 void WorkerLoop::let_go_of_journal() {
   const bool is_all_safe = committer_.flush();
-  const std::string& root = settings_.host.root;
-  for (const std::string& path :
-       committer_.take_doubtful_files([&](const std::string& path) { return note_doubtful(root, path); }))
-    doubtful_files_[{root, path}].is_noted = true;
+  // One that cannot be put on record keeps the journal as it is, here and in the committer.
+  committer_.take_doubtful_files([&](const std::string& path) {
+    const bool is_noted = note_doubtful(settings_.host.root, path);
+    Doubt& doubt = doubtful_files_[{settings_.host.root, path}];
+    doubt.is_noted = doubt.is_noted || is_noted;
+    return is_noted;
+  });
   if (!lock_.is_held()) return;
   base::Result<void> done;
   if (is_all_safe && begun_.empty() && doubtful_files_.empty()) {
