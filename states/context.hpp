@@ -40,6 +40,9 @@ struct Host {
   DownloadSettings downloads{};
 
   bool is_running_system() const { return root.empty(); }
+  // Where a program finds content that it is to look at: for root only, and empty but while it looks. What a
+  // killed run has left there the engine removes before anything else.
+  std::string copies_dir() const { return state_dir + "/validate"; }
 };
 
 // Things that are read once and used by many states: one object per type, made when first asked for.

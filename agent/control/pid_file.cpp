@@ -7,22 +7,13 @@
 
 #include <cerrno>
 
-#include "base/files/file_read.hpp"
-#include "base/text.hpp"
+#include "base/files/pid_record.hpp"
 
 namespace agent::control {
 
 namespace {
 
 constexpr mode_t kPrivate = 0600;
-
-std::optional<pid_t> pid_in(const std::string& path) {
-  constexpr std::size_t kLongest = 64;
-  const auto text = base::read_file(path, kLongest);
-  const auto pid = text ? base::parse_integer(base::trim(*text)) : std::nullopt;
-  if (!pid || *pid <= 0) return std::nullopt;
-  return static_cast<pid_t>(*pid);
-}
 
 }  // namespace
 
@@ -33,14 +24,12 @@ base::Result<PidFile> PidFile::acquire(const std::string& path) {
   if (!fd || ::fchmod(fd.get(), kPrivate) != 0) return base::os_error(errno, "cannot open " + path);
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return base::os_error(errno, "cannot lock " + path);
-    const auto pid = pid_in(path);
+    const auto pid = base::read_pid(path);
     return base::Error(base::ErrorCode::exists, "a daemon runs on this state folder already" +
                                                     (pid ? " (process " + std::to_string(*pid) + ")" : "") +
                                                     "; see 'opsagent status'");
   }
-  const std::string pid = std::to_string(::getpid()) + "\n";
-  if (::ftruncate(fd.get(), 0) != 0 || ::pwrite(fd.get(), pid.data(), pid.size(), 0) < 0)
-    return base::os_error(errno, "cannot write " + path);
+  base::write_own_pid(fd.get());
   return PidFile(std::move(fd));
 }
 
@@ -48,7 +37,7 @@ std::optional<pid_t> PidFile::holder(const std::string& path) {
   const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd) return std::nullopt;
   if (::flock(fd.get(), LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK) return std::nullopt;
-  return pid_in(path);
+  return base::read_pid(path);
 }
 
 }  // namespace agent::control

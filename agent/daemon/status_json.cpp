@@ -88,6 +88,7 @@ void add_progress(JsonText& json, const runtime::Progress& progress) {
         .member("text", runtime::counts_text(last->end))
         .end_object();
   }
+  json.optional("held_up_by", progress.held_up_by());
   if (const auto next = progress.next_round()) json.member("next_round", base::utc_text(*next));
 }
 

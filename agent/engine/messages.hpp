@@ -174,6 +174,9 @@ struct RoundEnd {
   std::chrono::microseconds duration{};
   std::vector<std::string> drift;                 // changed, and that was the cause
   std::optional<std::chrono::milliseconds> next;  // when the next round starts; none when the worker stops
+  // Why the round could not begin, and what to do: the lock or the journal cannot be had. Nothing was looked
+  // at then, and there was no RoundStarted.
+  std::string problem = {};
 };
 
 struct PlannedState {
@@ -199,6 +202,8 @@ struct PlanResult {
 struct Notice {
   enum class Level { info, warning } level = Level::warning;
   std::string text;
+  // The round, or what is left of it, is held up by this until the next event of a round.
+  enum class HoldsUp { no, for_a_while, for_long } holds_up = HoldsUp::no;
 };
 
 struct Stopped {};  // the last event

@@ -171,7 +171,9 @@ std::optional<Spool::Entry> Reports::encode(const engine::Event& event) const {
   }
   if (const auto* started = std::get_if<engine::RoundStarted>(&event))
     if (auto status = status_at_start_(*started)) return to_entry(std::move(*status));
-  if (const auto* end = std::get_if<engine::RoundEnd>(&event)) return to_entry(to_protocol(*end));
+  // Of a round that could not begin the status of the recipe tells.
+  if (const auto* end = std::get_if<engine::RoundEnd>(&event); end && end->problem.empty())
+    return to_entry(to_protocol(*end));
   return std::nullopt;
 }
 

@@ -65,25 +65,41 @@ std::vector<Progress::Status> Progress::on_worker_event(const engine::Event& eve
                                                         std::optional<std::int64_t> version) {
   if (const auto* started = std::get_if<engine::RoundStarted>(&event)) {
     next_round_.reset();
+    held_up_by_.clear();
     // The committer has told it.
     if (auto status = status_at_start(*started); status && started->run_id == run_id_)
       told_ = std::move(status);
+  } else if (const auto* notice = std::get_if<engine::Notice>(&event)) {
+    using HoldsUp = engine::Notice::HoldsUp;
+    if (notice->holds_up == HoldsUp::no) return {};
+    held_up_by_ = notice->text;
+    // Before anything was told of the recipe: that it is there, at least.
+    if (notice->holds_up == HoldsUp::for_long && version)
+      return tell(*version, told_ ? told_->status : RecipeProgress::accepted, held_up_by_);
   } else if (const auto* state = std::get_if<engine::StateStarted>(&event)) {
+    held_up_by_.clear();
     running_ = {state->id, base::utc_text(now)};
   } else if (const auto* result = std::get_if<engine::StateResult>(&event)) {
+    held_up_by_.clear();
     if (running_ && running_->id == result->id) running_.reset();
   } else if (const auto* end = std::get_if<engine::RoundEnd>(&event)) {
     running_.reset();
-    last_round_ = {*end, now};
+    held_up_by_ = end->problem;
     if (end->next) next_round_ = now + *end->next;
+    if (!end->problem.empty())
+      return version && end->run_id == run_id_ ? tell(*version, RecipeProgress::failed, end->problem)
+                                               : std::vector<Status>();
+    last_round_ = {*end, now};
     const auto progress = result_of(*end);
     if (progress && version && end->run_id == run_id_) return tell(*version, *progress);
   }
   return {};
 }
 
-std::vector<Progress::Status> Progress::tell(std::int64_t version, RecipeProgress progress) {
+std::vector<Progress::Status> Progress::tell(std::int64_t version, RecipeProgress progress,
+                                             const std::string& problem) {
   Status status{.recipe_version = version, .status = progress, .errors = errors_};
+  if (!problem.empty()) status.errors.push_back(problem);
   if (told_ == status) return {};
   told_ = status;
   return {std::move(status)};

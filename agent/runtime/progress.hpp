@@ -9,6 +9,8 @@
 //  * accepted is told first, before the worker has the recipe; superseded of the one before, before that.
 //  * running is told when the first round starts, converged or failed when a round ends with another result
 //    than the one before. A round that was stopped before its end, and has not failed, tells nothing.
+//  * A round that cannot begin (the lock, the journal) has failed, with the reason among the errors. One that
+//    waits for another run says so among the errors when that takes long. Both go with the next round.
 //  * A version that moves tells nothing but what held for the old one: converged or failed. While a first
 //    round is under way there is no such thing, and its end is told under the new version.
 //  * Of a recipe that was replaced nothing more is decided, though its last events may come after that. Only
@@ -57,9 +59,12 @@ class Progress {
   const std::optional<protocol::RunningState>& running() const { return running_; }
   const std::optional<LastRound>& last_round() const { return last_round_; }
   std::optional<Instant> next_round() const { return next_round_; }
+  // What keeps the round from beginning, or going on, right now; "" for nothing.
+  const std::string& held_up_by() const { return held_up_by_; }
 
  private:
-  std::vector<Status> tell(std::int64_t version, protocol::RecipeProgress progress);
+  std::vector<Status> tell(std::int64_t version, protocol::RecipeProgress progress,
+                           const std::string& problem = {});
 
   std::string run_id_;          // of the recipe in force
   std::optional<Status> told_;  // of it, last
@@ -68,6 +73,7 @@ class Progress {
   std::optional<protocol::RunningState> running_;
   std::optional<LastRound> last_round_;
   std::optional<Instant> next_round_;
+  std::string held_up_by_;
 };
 
 // "12 kept, 1 changed"

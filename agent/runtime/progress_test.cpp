@@ -87,6 +87,50 @@ TEST_CASE(
   CHECK(!progress.next_round());
 }
 
+TEST_CASE("a round that cannot begin has failed, and says why until one has begun") {
+  Progress progress;
+  progress.resume("r");
+  engine::RoundEnd none{.run_id = "r", .version = 1, .not_reached = 2, .next = std::chrono::seconds(5)};
+  none.problem = "cannot lock";
+  const RecipeStatus failed{.recipe_version = 1, .status = RecipeProgress::failed, .errors = {"cannot lock"}};
+  CHECK(after_event(progress, none, 1) == Statuses{failed});
+  CHECK(after_event(progress, none, 1).empty());  // once
+  CHECK(progress.held_up_by() == "cannot lock");
+  CHECK(progress.next_round());
+  CHECK(!progress.last_round());  // there was none
+  after_event(progress, first_round(1), 1);
+  CHECK(progress.held_up_by().empty());
+  CHECK(after_event(progress, kept(1), 1) == Statuses{converged(1)});
+  // Of a recipe that is not in force any more nobody is told.
+  none.run_id = "before";
+  CHECK(after_event(progress, none, 1).empty());
+}
+
+TEST_CASE("a round that waits for another run says so to the backend when that takes long") {
+  using HoldsUp = engine::Notice::HoldsUp;
+  Progress progress;
+  progress.resume("r");
+  engine::Notice notice{.level = engine::Notice::Level::info, .text = "waiting for 7"};
+  CHECK(after_event(progress, notice, 1).empty());
+  CHECK(progress.held_up_by().empty());
+  notice.holds_up = HoldsUp::for_a_while;
+  CHECK(after_event(progress, notice, 1).empty());
+  CHECK(progress.held_up_by() == "waiting for 7");
+  notice.holds_up = HoldsUp::for_long;
+  const RecipeStatus waits{
+      .recipe_version = 1, .status = RecipeProgress::accepted, .errors = {"waiting for 7"}};
+  CHECK(after_event(progress, notice, 1) == Statuses{waits});
+  after_event(progress, first_round(1), 1);
+  CHECK(after_event(progress, kept(1), 1) == Statuses{converged(1)});
+  // In a later round it is what it was, with the reason.
+  const Statuses later = after_event(progress, notice, 1);
+  REQUIRE(later.size() == 1);
+  CHECK(later[0].status == RecipeProgress::converged);
+  CHECK(later[0].errors == std::vector<std::string>{"waiting for 7"});
+  CHECK(after_event(progress, kept(1), 1) == Statuses{converged(1)});
+  CHECK(progress.held_up_by().empty());
+}
+
 // ---- all orders that can happen
 
 namespace {

@@ -1,17 +1,30 @@
 #include "base/files/write_again.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <string>
+
+#include "base/unique_fd.hpp"
 
 namespace base {
 
-Result<void> write_again(int fd) {
+Result<void> write_again(int file) {
   struct stat st {};
-  if (::fstat(fd, &st) != 0) return os_error(errno, "cannot look at a file");
+  if (::fstat(file, &st) != 0) return os_error(errno, "cannot look at a file");
   if (!S_ISREG(st.st_mode)) return {};
+  // What is open for appending is appended to by pwrite(), too, wherever that is told to write.
+  UniqueFd opened;
+  const int flags = ::fcntl(file, F_GETFL);
+  if (flags < 0) return os_error(errno, "cannot look at a file");
+  if ((flags & O_APPEND) != 0) {
+    opened.reset(::open(("/proc/self/fd/" + std::to_string(file)).c_str(), O_RDWR | O_CLOEXEC));
+    if (!opened) return os_error(errno, "cannot open what is to be written again");
+  }
+  const int fd = opened ? opened.get() : file;
   std::array<char, 16 * 1024> block;
   for (off_t at = 0; at < st.st_size;) {
     const ssize_t got = ::pread(fd, block.data(), block.size(), at);

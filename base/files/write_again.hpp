@@ -11,6 +11,6 @@ namespace base {
 
 // Puts the bytes of a regular file, open for reading and writing, in their own place: to be synced by the
 // caller. A file that others write to meanwhile may lose what they write in that moment.
-Result<void> write_again(int fd);
+Result<void> write_again(int file);
 
 }  // namespace base

@@ -45,6 +45,10 @@ Error not_known(std::string_view path) {
   return {ErrorCode::unsupported, std::string(path) + " depends on what an earlier state does"};
 }
 
+Error not_read_to_its_end(std::string_view path) {
+  return {ErrorCode::cancelled, "stopped while reading " + std::string(path)};
+}
+
 }  // namespace
 
 SplitPath split_path(std::string_view clean_path) {
@@ -292,6 +296,7 @@ Result<bool> Tree::has_content(std::string_view path, std::string_view content) 
     content.remove_prefix(size);
     // Less than was asked for is the end of a regular file; network file systems may give less before it.
     if (size == 0 || (size < kBuffer && content.empty())) return content.empty();
+    if (is_to_stop()) return not_read_to_its_end(path);
   }
 }
 
@@ -314,6 +319,7 @@ Result<void> Tree::read_pieces(std::string_view path, const std::function<void(s
     if (got < 0) return os_error(errno, std::string(path));
     if (got == 0) return {};
     each({buffer_.data(), static_cast<std::size_t>(got)});
+    if (static_cast<std::size_t>(got) == kBuffer && is_to_stop()) return not_read_to_its_end(path);
   }
 }
 

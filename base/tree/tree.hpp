@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/files/way.hpp"
+#include "base/interrupt.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 
@@ -65,6 +66,12 @@ class Tree {
   // From now on, paths are seen as they will be: what will be gone is not found, and what cannot be told yet
   // is ErrorCode::unsupported. Null: as they are. It must outlive its use.
   void foresee(PlannedPaths* planned);
+
+  // Whom to ask, from now on, whether to go on in the middle of a file that is large: when not, reading it
+  // (but by read(), which has a limit) and writing it (TreeWriter) end with ErrorCode::cancelled. Null: on
+  // to the end. It must outlive its use.
+  void heed(Interrupt* interrupt) { interrupt_ = interrupt; }
+  bool is_to_stop() const { return interrupt_ && interrupt_->requested(); }
 
   // All paths below are as clean_path() makes them, as seen from the root.
 
@@ -121,6 +128,7 @@ class Tree {
   UniqueFd root_fd_;
   Error no_root_;  // why there is no root_fd_
   PlannedPaths* planned_ = nullptr;
+  Interrupt* interrupt_ = nullptr;
   std::vector<Known> known_;  // most recently used last
   std::vector<char> buffer_;  // for has_content and read_pieces
 };

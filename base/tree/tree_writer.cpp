@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
+#include <vector>
 
 #include "base/files/file_read.hpp"
 #include "base/files/folder_walk.hpp"
@@ -21,16 +23,33 @@ namespace base {
 
 namespace {
 
-constexpr std::size_t kLargestWrittenAgain = 256 * 1024 * 1024;
+// Between pieces somebody may ask to stop; what is small is always written whole.
+constexpr std::size_t kPiece = 1024 * 1024;
 
-Result<void> write_all(int fd, std::string_view content) {
-  while (!content.empty()) {
-    const ssize_t written = ::write(fd, content.data(), content.size());
+Result<void> write_all(int fd, std::string_view content, const Tree& tree) {
+  for (bool is_first = true; !content.empty(); is_first = false) {
+    if (!is_first && tree.is_to_stop())
+      return Error(ErrorCode::cancelled, "stopped before the whole file was written");
+    const ssize_t written = ::write(fd, content.data(), std::min(content.size(), kPiece));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return os_error(errno, "cannot write");
     content.remove_prefix(static_cast<std::size_t>(written));
   }
   return {};
+}
+
+// All that is in one file into another one.
+Result<void> copy_all(int from, int to, const Tree& tree) {
+  std::vector<char> buffer(kPiece);
+  while (true) {
+    const ssize_t got = ::read(from, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return os_error(errno, "cannot read");
+    if (got == 0) return {};
+    if (auto written = write_all(to, {buffer.data(), static_cast<std::size_t>(got)}, tree); !written)
+      return written;
+    if (tree.is_to_stop()) return Error(ErrorCode::cancelled, "stopped before the whole file was written");
+  }
 }
 
 // Whether users can make hard links to files that are not theirs. Then a file in a user's folder may just as
@@ -101,13 +120,14 @@ Result<void> TreeWriter::note_change(int folder, bool link_is_gone) {
 
 Result<void> TreeWriter::write_file(std::string_view path, const Seen& seen, std::string_view content,
                                     const Attributes& attributes) {
-  auto written = put_file(path, seen, content, attributes);
+  const auto fill = [&](int fd) { return write_all(fd, content, tree_); };
+  auto written = put_file(path, seen, fill, attributes);
   if (written) return written;
   return explained(std::move(written).error(), path, Changing::name)
       .with_context("writing " + std::string(path));
 }
 
-Result<void> TreeWriter::put_file(std::string_view path, const Seen& seen, std::string_view content,
+Result<void> TreeWriter::put_file(std::string_view path, const Seen& seen, const Fill& fill,
                                   const Attributes& attributes) {
   const SplitPath parts = split_path(path);
   auto folder = tree_.folder(parts.folder);
@@ -115,7 +135,7 @@ Result<void> TreeWriter::put_file(std::string_view path, const Seen& seen, std::
   const std::string name(parts.name);
   IncomingFile file(*folder, scratch_name());
   if (auto opened = file.open(attributes.mode); !opened) return opened;
-  if (auto written = write_all(file.fd(), content); !written) return written;
+  if (auto filled = fill(file.fd()); !filled) return filled;
   auto device = set_attributes_of_new(file.fd(), attributes);
   if (!device) return std::move(device).error();
   // What is new has no old content that a power cut could take: it is synced with its group. What replaces a
@@ -308,10 +328,14 @@ Result<void> TreeWriter::write_again(std::string_view path) {
     return errno == ENOENT ? Result<void>() : os_error(errno, context);
   if (!S_ISREG(st.st_mode)) return note_change(*folder);
   // A new file has new blocks: those of the old one may be lost, and what says where they are.
-  auto content = tree_.read(path, kLargestWrittenAgain);
-  if (!content) return std::move(content).error().with_context(context);
+  const UniqueFd old(::openat(*folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat opened {};
+  if (!old || ::fstat(old.get(), &opened) != 0) return os_error(errno, context);
+  if (auto is_same = Seen(st).check(&opened, path); !is_same)
+    return std::move(is_same).error().with_context(context);
   const Attributes same{.uid = st.st_uid, .gid = st.st_gid, .mode = st.st_mode & 07777};
-  auto written = put_file(path, Seen(st), *content, same);
+  const auto fill = [&](int fd) { return copy_all(old.get(), fd, tree_); };
+  auto written = put_file(path, Seen(st), fill, same);
   if (written) return written;
   return explained(std::move(written).error(), path, Changing::name).with_context(context);
 }

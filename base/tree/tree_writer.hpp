@@ -6,7 +6,8 @@
 //
 // Users who own folders are taken for attackers who rename things between any two of our calls. Symlinks on
 // the way are treated as Tree does; what is new is made where only we can touch it (ScratchPlace); owner and
-// mode are set by descriptor, on the inode that the plan has seen. One thread.
+// mode are set by descriptor, on the inode that the plan has seen. Writing of what is large stops when
+// Tree::heed says so: the old file stays. One thread.
 #pragma once
 
 #include <sys/stat.h>
@@ -74,7 +75,8 @@ class TreeWriter {
   Result<void> remove_scratch(std::string_view scratch);
 
  private:
-  Result<void> put_file(std::string_view path, const Seen& seen, std::string_view content,
+  using Fill = std::function<Result<void>(int fd)>;
+  Result<void> put_file(std::string_view path, const Seen& seen, const Fill& fill,
                         const Attributes& attributes);
   Result<void> put_link(std::string_view path, const Seen& seen, const std::string& destination,
                         const Attributes& attributes);

@@ -579,4 +579,37 @@ TEST_CASE("whoever swaps a folder for a link all the time never makes us touch w
   CHECK(refused > 100);  // … or nothing was swapped
 }
 
+TEST_CASE("what is large is read and written only for as long as nobody asks to stop") {
+  Written at;
+  const std::string large(8 * 1024 * 1024, 'x');
+  at.write("f", large);
+  struct stat before = at.look("f");
+  InterruptAfter few(3);
+  at.tree.heed(&few);
+  const auto written = at.writer.write_file("/f", Seen::anything(), large + "y", {});
+  REQUIRE_FALSE(written);
+  CHECK(written.error().code() == ErrorCode::cancelled);
+  CHECK(at.look("f").st_ino == before.st_ino);
+  CHECK(at.read("f").size() == large.size());
+  CHECK(at.count("") == 1);
+  const auto compared = at.tree.has_content("/f", large);
+  REQUIRE_FALSE(compared);
+  CHECK(compared.error().code() == ErrorCode::cancelled);
+  std::size_t read = 0;
+  const auto pieces = at.tree.read_pieces("/f", [&](std::string_view piece) { read += piece.size(); });
+  CHECK_FALSE(pieces);
+  CHECK(read < large.size());
+  const auto again = at.writer.write_again("/f");
+  REQUIRE_FALSE(again);
+  CHECK(again.error().code() == ErrorCode::cancelled);
+  CHECK(at.look("f").st_ino == before.st_ino);
+  // What is small is whole before anybody is asked: whoever tidies up after a stop can write it.
+  CHECK(at.writer.write_file("/small", Seen::anything(), "x", {}));
+  CHECK(at.tree.has_content("/small", "x"));
+  at.tree.heed(nullptr);
+  CHECK(at.writer.write_again("/f"));
+  CHECK(at.look("f").st_ino != before.st_ino);
+  CHECK(at.tree.has_content("/f", large));
+}
+
 }  // namespace base

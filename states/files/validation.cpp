@@ -56,8 +56,7 @@ std::string plain_name(std::string_view path) {
 // A folder for root only, with one file. Whatever a killed run has left there goes first.
 class PrivateCopy {
  public:
-  explicit PrivateCopy(ApplyContext& context)
-      : context_(context), folder_(context.host.state_dir + "/validate") {}
+  explicit PrivateCopy(ApplyContext& context) : context_(context), folder_(context.host.copies_dir()) {}
   PrivateCopy(const PrivateCopy&) = delete;
   PrivateCopy& operator=(const PrivateCopy&) = delete;
   ~PrivateCopy() { (void)remove(); }

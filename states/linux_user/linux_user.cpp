@@ -59,9 +59,11 @@ struct Steps {
   std::vector<std::string> argv;     // useradd or usermod; empty when only the password differs
   std::vector<std::string> folders;  // to be made before, outermost first, for root
   bool is_new = false;
-  bool make_home = false;  // usermod does not
-  bool own_home = false;   // useradd leaves a folder that is there alone
-  base::Seen seen_home;    // that folder
+  bool make_home = false;                         // usermod does not
+  bool own_home = false;                          // useradd leaves a folder that is there alone
+  base::Seen seen_home;                           // that folder
+  std::optional<NewHome> new_home;                // of a new account, or of one that was left half-way
+  std::vector<std::vector<std::string>> repairs;  // of such an account: programs to be run first
   bool set_password = false;
   std::vector<std::string> attributes;  // that are changed: "shell", "password"
   std::string home;
@@ -219,6 +221,10 @@ PlanWith<Steps> plan_new(const Params& params, const WantedGroups& groups,
   steps.folders = place->missing_parents;
   steps.own_home = place->is_folder && !is_system_folder(home);
   steps.seen_home = place->seen;
+  // What useradd was killed in before has nobody yet who could have put anything there.
+  const auto left = noted_home(name, context);
+  const bool was_made = left && left->is_made && left->path == home;
+  if (!place->exists || steps.own_home) steps.new_home = NewHome{!place->exists || was_made, home};
   steps.set_password = !params.password.empty();
   std::string described = "home " + home;
   const auto option = [&](const char* flag, const std::string& value, const char* word) {
@@ -263,6 +269,57 @@ base::Result<bool> password_differs(const Params& params) {
   return is_hash(params.password) ? **stored != params.password : !is_password_of(params.password, **stored);
 }
 
+// What an account lacks that a killed or failed run of this state has created: useradd puts its files in
+// place one after another, and the home last. Nothing is done to a home that the account has no more.
+base::Result<void> finish_new(const base::User& user, bool with_home, Context& context, Plan& plan,
+                              Steps& steps) {
+  const auto left = noted_home(user.name, context);
+  if (!left) return {};
+  steps.new_home = left;
+  const auto add = [&](std::string what, std::string before, std::string after) {
+    plan.changes.push_back({.what = std::move(what), .before = std::move(before), .after = std::move(after)});
+  };
+  const auto hash = stored_hash(user.name);
+  if (!hash) return hash.error();
+  if (!*hash) {
+    steps.repairs.push_back({"pwconv"});
+    add("entry of " + user.name + " in /etc/shadow", "missing", "made by pwconv");
+  }
+  if (!context.accounts.group_by_id(user.gid)) {
+    steps.repairs.push_back({"groupadd", "--gid=" + std::to_string(user.gid), "--", user.name});
+    add("group " + user.name, "missing", "gid " + std::to_string(user.gid));
+  }
+  const auto home = base::clean_path(user.home);
+  if (!with_home || !home || *home != left->path || is_system_folder(*home)) return {};
+  auto place = look_at_home(*home, context);
+  if (!place) return std::move(place).error();
+  if (place->exists && !place->is_folder) return {};
+  steps.home = *home;
+  steps.folders = place->missing_parents;
+  steps.seen_home = place->seen;
+  steps.home_attributes = {.uid = user.uid, .gid = user.gid, .mode = kNewHomeMode};
+  steps.make_home = !place->exists;
+  const std::string owner = files::owner_text(user.uid, user.gid, context);
+  if (steps.make_home) {
+    add("home of " + user.name, "missing", *home);
+    plan.effects.push_back(
+        {.kind = EffectKind::directory, .name = *home, .owner = user.name, .is_open = false});
+  } else if (place->owner != owner || place->mode == 0) {
+    steps.own_home = true;
+    if (place->mode != 0) steps.home_attributes.mode.reset();
+    add("owner of " + *home, place->owner, owner);
+    plan.effects.push_back({.kind = EffectKind::directory, .name = *home, .attributes_only = true});
+  }
+  if (!left->is_made) return {};
+  auto missing = missing_first_files(*home, context);
+  if (!missing) return std::move(missing).error();
+  if (missing->empty()) return {};
+  add("first files in " + *home, "incomplete", base::join(*missing, ", "));
+  for (const std::string& name : *missing)
+    plan.effects.push_back({.kind = EffectKind::file, .name = *home + "/" + name});
+  return {};
+}
+
 PlanWith<Steps> plan_existing(const Params& params, const base::User& user, const WantedGroups& groups,
                               const std::optional<std::string>& shell, Context& context) {
   Plan plan{.verdict = Verdict::change};
@@ -293,7 +350,12 @@ PlanWith<Steps> plan_existing(const Params& params, const base::User& user, cons
   }
   const std::string home = *home_path(params);
   const auto present_home = base::clean_path(user.home);
-  if (params.home && (present_home ? *present_home : user.home) != home) {
+  const bool moves_home = params.home && (present_home ? *present_home : user.home) != home;
+  const std::size_t asked = plan.changes.size();
+  if (auto finished = finish_new(user, !moves_home, context, plan, steps); !finished)
+    return Plan::fail(finished.error());
+  if (plan.changes.size() > asked) steps.attributes.emplace_back("what was missing of a new account");
+  if (moves_home) {
     auto place = look_at_home(home, context);
     if (!place) return Plan::fail(place.error());
     change("--home", "home", user.home, home);
@@ -309,7 +371,7 @@ PlanWith<Steps> plan_existing(const Params& params, const base::User& user, cons
       plan.effects.push_back(
           {.kind = EffectKind::directory, .name = home, .owner = user.name, .is_open = false});
   }
-  if (plan.changes.empty()) steps.argv.clear();
+  if (steps.argv.size() == 1) steps.argv.clear();
   auto differs = password_differs(params);
   if (!differs) return Plan::fail(differs.error());
   steps.set_password = *differs;
@@ -317,6 +379,11 @@ PlanWith<Steps> plan_existing(const Params& params, const base::User& user, cons
     steps.attributes.emplace_back("password");
     plan.changes.push_back(
         {.what = "password of " + user.name, .before = std::string(kHidden), .after = std::string(kHidden)});
+  }
+  if (plan.changes.empty() && steps.new_home) {
+    plan.message = "User " + user.name + " is as wanted; forget that it was about to be made";
+    plan.is_refresh = true;
+    return {std::move(plan), std::move(steps)};
   }
   if (plan.changes.empty()) return Plan::kept("User " + user.name + " is as wanted");
   if (!steps.argv.empty()) steps.argv.insert(steps.argv.end(), {"--", user.name});
@@ -376,6 +443,10 @@ base::Result<void> set_password(const Params& params, programs::ToolSequence& to
 
 base::Result<void> execute(const Params& params, const Steps& steps, ApplyContext& context,
                            programs::ToolSequence& tools) {
+  if (steps.is_new && steps.new_home)
+    if (auto noted = note_home(params.username, *steps.new_home, context); !noted) return noted;
+  for (const std::vector<std::string>& repair : steps.repairs)
+    if (auto ran = tools.run(repair); !ran) return ran;
   // Folders first: were we killed in between, the next plan would still find the home to be changed.
   if (auto made = make_parents(steps.folders, context); !made) return made;
   if (steps.make_home)
@@ -383,6 +454,9 @@ base::Result<void> execute(const Params& params, const Steps& steps, ApplyContex
   if (!steps.argv.empty()) {
     auto ran = tools.run(steps.argv);
     context.accounts.forget();
+    // Whoever makes such an account by hand some day has it as he wants it.
+    const bool is_refused = !ran && steps.is_new && !context.accounts.user(params.username);
+    if (is_refused) (void)forget_home(params.username, context);
     if (!ran) return ran;
   }
   const base::User* user = context.accounts.user(params.username);
@@ -390,11 +464,16 @@ base::Result<void> execute(const Params& params, const Steps& steps, ApplyContex
     return base::Error(base::ErrorCode::not_found,
                        "There is no user " + std::string(params.username) + " after useradd");
   if (steps.own_home)
-    if (auto owned =
-            context.files.set_attributes(steps.home, steps.seen_home, {.uid = user->uid, .gid = user->gid});
+    if (auto owned = context.files.set_attributes(
+            steps.home, steps.seen_home,
+            {.uid = user->uid, .gid = user->gid, .mode = steps.home_attributes.mode});
         !owned)
       return owned;
-  return steps.set_password ? set_password(params, tools) : base::Result<void>();
+  if (steps.new_home && steps.new_home->is_made && steps.new_home->path == steps.home)
+    if (auto copied = copy_first_files(steps.home, *user, context); !copied) return copied;
+  if (steps.set_password)
+    if (auto set = set_password(params, tools); !set) return set;
+  return steps.new_home ? forget_home(params.username, context) : base::Result<void>();
 }
 
 Applied User::apply(const Params& params, const Plan&, const Steps& steps, ApplyContext& context) const {
@@ -406,6 +485,7 @@ Applied User::apply(const Params& params, const Plan&, const Steps& steps, Apply
     return Applied::done(
         "User " + name + " created (uid " + std::to_string(context.accounts.user(name)->uid) + ")",
         tools.output());
+  if (steps.attributes.empty()) return Applied::done("User " + name + " is as wanted", tools.output());
   return Applied::done("User " + name + " updated: " + base::join(steps.attributes, ", "), tools.output());
 }
 

@@ -1,12 +1,15 @@
+#include <grp.h>
 #include <pwd.h>
 #include <shadow.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include <doctest/doctest.h>
@@ -404,6 +407,109 @@ TEST_SUITE("system") {
     CHECK(machine.converge(kState, user("u-link")).ok);
     REQUIRE(::lstat("/home/u-link", &st) == 0);
     CHECK(st.st_uid == 0);
+  }
+
+  TEST_CASE("linux.user gives a new account all of its home, also where the disk was full at first") {
+    StateHarness machine{StateHarness::RunningSystem{}};
+    fs::create_directories("/srv/full");
+    REQUIRE(::mount("none", "/srv/full", "tmpfs", 0, "size=16k,mode=755") == 0);
+    {
+      std::ofstream filler("/srv/full/filler");
+      filler << std::string(64 * 1024, 'x');
+    }
+    const std::string json = user("u-fullhome", R"("home": "/srv/full/u-fullhome")");
+    const auto failed = machine.converge(kState, json);
+    CHECK_FALSE(failed.ok);
+    CHECK_MESSAGE(failed.message.find("No space left") != std::string::npos, failed.message);
+    REQUIRE(::getpwnam("u-fullhome"));  // useradd has succeeded
+    const auto plan = machine.plan(kState, json);
+    CHECK(plan.verdict == Verdict::change);
+    CHECK_MESSAGE(shown(plan).find("first files in /srv/full/u-fullhome") != std::string::npos, shown(plan));
+    fs::remove("/srv/full/filler");
+    CHECK(machine.converge(kState, json).message ==
+          "User u-fullhome updated: what was missing of a new account");
+    for (const fs::directory_entry& entry : fs::directory_iterator("/etc/skel")) {
+      const std::string made = "/srv/full/u-fullhome/" + entry.path().filename().string();
+      struct stat st {};
+      REQUIRE(::lstat(made.c_str(), &st) == 0);
+      CHECK(st.st_uid == ::getpwnam("u-fullhome")->pw_uid);
+      if (entry.is_regular_file()) CHECK(fs::file_size(made) == entry.file_size());
+    }
+    CHECK(machine.converge(kState, json).first == Verdict::kept);
+    CHECK_FALSE(machine.exists("/state/new-homes/u-fullhome"));
+    REQUIRE(::umount("/srv/full") == 0);
+  }
+
+  TEST_CASE("linux.user finishes an account that it was killed over, and no other") {
+    StateHarness machine{StateHarness::RunningSystem{}};
+    const auto run = [](const std::string& command) { REQUIRE(std::system(command.c_str()) == 0); };
+    const auto leave = [&](const std::string& name, const std::string& kind) {
+      machine.write("/state/new-homes/" + name, kind + "\n/home/" + name + "\n");
+    };
+    const auto finish = [&](const std::string& name) {
+      machine.accounts().forget();
+      const auto outcome = machine.converge(kState, user(name));
+      CHECK_MESSAGE(outcome.ok, outcome.message);
+      CHECK(outcome.first == Verdict::change);
+      CHECK(machine.converge(kState, user(name)).first == Verdict::kept);
+      CHECK_FALSE(machine.exists("/state/new-homes/" + name));
+      return outcome.message;
+    };
+    struct stat st {};
+
+    // Before its home was made.
+    run("useradd --no-create-home --home-dir=/home/u-cut u-cut");
+    CHECK(machine.converge(kState, user("u-cut")).first ==
+          Verdict::kept);  // without a note it is like any other
+    leave("u-cut", "made");
+    finish("u-cut");
+    REQUIRE(::stat("/home/u-cut", &st) == 0);
+    CHECK(st.st_uid == ::getpwnam("u-cut")->pw_uid);
+    CHECK(st.st_gid == ::getpwnam("u-cut")->pw_gid);
+    CHECK(fs::exists("/home/u-cut/.profile"));
+
+    // When useradd had just made it: nobody's, with no mode, and with half a file.
+    run("useradd --no-create-home --home-dir=/home/u-half u-half");
+    fs::create_directory("/home/u-half");
+    std::ofstream("/home/u-half/.profile") << "#";
+    std::ofstream("/home/u-half/.bashrc") << "# of somebody's own\n";
+    ::chmod("/home/u-half", 0);
+    leave("u-half", "made");
+    finish("u-half");
+    REQUIRE(::stat("/home/u-half", &st) == 0);
+    CHECK(st.st_uid == ::getpwnam("u-half")->pw_uid);
+    CHECK((st.st_mode & 07777) == 0700);
+    CHECK(fs::file_size("/home/u-half/.profile") == fs::file_size("/etc/skel/.profile"));
+    CHECK(fs::file_size("/home/u-half/.bashrc") == 20);
+
+    // Before a home that was there was given away: nothing is copied into it.
+    fs::create_directory("/home/u-given");
+    run("useradd --no-create-home --home-dir=/home/u-given u-given");
+    leave("u-given", "given");
+    finish("u-given");
+    REQUIRE(::stat("/home/u-given", &st) == 0);
+    CHECK(st.st_uid == ::getpwnam("u-given")->pw_uid);
+    CHECK(fs::is_empty("/home/u-given"));
+
+    // Between /etc/passwd and the other files.
+    run("useradd --create-home u-torn && sed -i '/^u-torn:/d' /etc/shadow /etc/group");
+    leave("u-torn", "made");
+    finish("u-torn");
+    REQUIRE(::getspnam("u-torn"));
+    CHECK(std::string(::getspnam("u-torn")->sp_pwdp) != "");
+    CHECK(::getgrgid(::getpwnam("u-torn")->pw_gid));
+
+    // What useradd refuses is nothing to go on with.
+    run("mount --bind /etc/passwd /etc/passwd");
+    CHECK_FALSE(machine.converge(kState, user("u-none")).ok);
+    run("umount /etc/passwd");
+    REQUIRE_FALSE(::getpwnam("u-none"));
+    CHECK_FALSE(machine.exists("/state/new-homes/u-none"));
+
+    // When all was done but the note: nothing is changed any more.
+    run("useradd --create-home u-done");
+    leave("u-done", "made");
+    CHECK(finish("u-done") == "User u-done is as wanted");
   }
 
   TEST_CASE("linux.user creates a changed home that is missing, and moves nothing") {

@@ -62,6 +62,8 @@ class EventLog {
     }
   }
   void on(const engine::RoundEnd& end) {
+    if (!end.problem.empty())
+      return log_.error(end.problem + (end.next ? "; next try in " + duration_text(*end.next) : ""));
     if (!end.drift.empty()) log_.warning("repaired what had drifted: " + base::join(end.drift, ", "));
     std::string text = "round " + std::to_string(end.round) + ": " + round_summary(end);
     if (end.next) text += "; next in " + duration_text(*end.next);

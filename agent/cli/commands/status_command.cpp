@@ -57,6 +57,7 @@ void print(const Value& status, terminal::Console& console) {
     row("running", "'" + text_at(*running, "id") + "' since " + text_at(*running, "since"));
   if (const Value* last = status.find("last_round"); last && !last->is_null())
     row("last round", text_at(*last, "text") + ", ended " + text_at(*last, "ended"));
+  if (const std::string why = text_at(status, "held_up_by"); !why.empty()) row("held up by", why);
   if (const std::string next = text_at(status, "next_round"); !next.empty()) row("next round", next);
   if (const Value* spool = status.find("spool")) {
     std::string text =

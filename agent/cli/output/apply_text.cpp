@@ -123,6 +123,10 @@ class TextView final : public ApplyView {
 
   void on(const engine::RoundEnd& end) {
     total_ = 0;  // no live line any more
+    if (!end.problem.empty()) {
+      erase();
+      return console_.warn(terminal::printable(end.problem));
+    }
     if (options_.quiet) return;
     const bool stopped = end.counts[static_cast<std::size_t>(engine::Outcome::failed)] == 0 &&
                          end.counts[static_cast<std::size_t>(engine::Outcome::timed_out)] == 0;

@@ -16,6 +16,9 @@ class JsonView final : public ApplyView {
 
   void show(const engine::Event& event) override {
     note(event);
+    const auto* end = std::get_if<engine::RoundEnd>(&event);
+    if (end && !end->problem.empty())
+      return show(engine::Notice{engine::Notice::Level::warning, end->problem});
     if (std::holds_alternative<engine::Stopped>(event) && !had_round())
       show(engine::Notice{engine::Notice::Level::warning, std::string(kNothingDone)});
     console_.out.json(event_json(event));
@@ -35,7 +38,7 @@ class JsonView final : public ApplyView {
 
 void ApplyView::note(const engine::Event& event) {
   const auto* end = std::get_if<engine::RoundEnd>(&event);
-  if (!end) return;
+  if (!end || !end->problem.empty()) return;
   had_round_ = true;
   converged_ = end->not_reached == 0;
   for (std::size_t i = 0; i < engine::kOutcomes; ++i)

@@ -194,8 +194,8 @@ StateResult Executor::execute(const Job& job) {
     return std::move(result);
   };
 
-  Prepared prepared =
-      prepare(state, kNothingPlanned, parts_.machine, parts_.watches, parts_.interrupt, !can_resume);
+  LimitedTime time(parts_.interrupt, time_limit(state));
+  Prepared prepared = prepare(state, kNothingPlanned, parts_.machine, parts_.watches, time, !can_resume);
   if (prepared.next == Prepared::Next::skip) {
     // Nobody can tell what became of what was begun: it is not this result that speaks of it.
     result.begun_in.reset();
@@ -204,11 +204,18 @@ StateResult Executor::execute(const Job& job) {
       return finish(Outcome::skipped, "Skipped: its condition does not hold");
     return finish(Outcome::failed, not_as_planned("the condition of the state does not hold any more"));
   }
-  if (prepared.next == Prepared::Next::cancelled) return finish(Outcome::cancelled, prepared.problem);
+  if (prepared.next == Prepared::Next::cancelled)
+    return time.is_over() ? finish(Outcome::timed_out, time.timed_out(prepared.problem))
+                          : finish(Outcome::cancelled, prepared.problem);
   // Nothing is only planned here, so there is nothing to wait for.
   if (prepared.next != Prepared::Next::plan) return finish(Outcome::failed, prepared.problem);
 
+  const auto not_again = [&](unsigned attempt, const std::string& why) {
+    return "\nNot tried again after attempt " + std::to_string(attempt) + " of " +
+           std::to_string(state.retries + 1) + ": " + why;
+  };
   std::vector<states::Change> begun = job.begun ? job.begun->changes : std::vector<states::Change>();
+  bool has_begun = job.begun != nullptr;
   for (unsigned attempt = 1;; ++attempt) {
     result.attempt = attempt;
     result.changes.clear();
@@ -221,13 +228,26 @@ StateResult Executor::execute(const Job& job) {
     if (is_success(result.outcome) || result.outcome == Outcome::cancelled) break;
     if (attempt > state.retries) break;
     if (const std::string why = parts_.rest_between_attempts(); !why.empty()) {
-      result.comment += "\nNot tried again after attempt " + std::to_string(attempt) + " of " +
-                        std::to_string(state.retries + 1) + ": " + why;
+      result.comment += not_again(attempt, why);
       break;
     }
     // What was looked up before may be what has come into being meanwhile.
     parts_.machine.invalidate_caches();
     if (current.has_begun) begun = std::move(result.changes);
+    has_begun = has_begun || current.has_begun;
+    // So may what it depends on; but what was begun and can be read again is finished, as after a kill.
+    if (!state.when || (has_begun && state.type->rereadable())) continue;
+    const ManagedHost::Condition condition = parts_.machine.check(*state.when, kNothingPlanned);
+    if (condition.problem.empty() && condition.holds) continue;
+    const std::string now =
+        condition.problem.empty() ? "its condition does not hold any more" : condition.problem;
+    if (!has_begun && condition.problem.empty()) {
+      result.changes.clear();
+      return finish(Outcome::skipped, "Skipped: " + now + ". Before that it failed: " + result.comment);
+    }
+    if (has_begun) result.changes = std::move(begun);
+    result.comment += not_again(attempt, now);
+    break;
   }
   if (prepared.watch.triggered && result.outcome != Outcome::kept) result.cause = Cause::trigger;
   if (is_success(result.outcome) && state.type->watches_files()) {
@@ -268,6 +288,10 @@ void Executor::run(Attempt& attempt) {
     case states::Verdict::fail:
     case states::Verdict::unknown:
       result.outcome = is_cut_short(plan) ? Outcome::cancelled : Outcome::failed;
+      if (plan.verdict == states::Verdict::fail && attempt.session.time().is_over()) {
+        result.outcome = Outcome::timed_out;
+        result.comment = attempt.session.time().timed_out(plan.message);
+      }
       if (!attempt.begun.empty()) result.changes = attempt.begun;
       return;
     case states::Verdict::change:
@@ -322,6 +346,11 @@ void Executor::apply(Attempt& attempt, const states::Plan& plan) {
   attempt.reacted = std::move(applied.reacted);
   result.outcome = outcome_of(applied.end);
   result.comment = std::move(applied.comment);
+  // Native work that the end of its time has stopped says only that it was stopped.
+  if (!applied.ok() && applied.end != states::AppliedEnd::timed_out && attempt.session.time().is_over()) {
+    result.outcome = Outcome::timed_out;
+    result.comment = attempt.session.time().timed_out(result.comment);
+  }
   result.output = applied.output.empty() && !applied.ok() ? commands.interrupted_output() : applied.output;
   // Of programs only: a diff is shown as it is.
   if (usage.programs > 0) result.output = base::clean_output(result.output);
@@ -334,8 +363,9 @@ void Executor::apply(Attempt& attempt, const states::Plan& plan) {
 
   const states::Plan again = attempt.session.plan_again();
   if (again.verdict == states::Verdict::kept) return;
-  if (is_cut_short(again)) {
-    result.outcome = Outcome::cancelled;
+  const bool is_timed_out = again.verdict == states::Verdict::fail && attempt.session.time().is_over();
+  if (is_timed_out || is_cut_short(again)) {
+    result.outcome = is_timed_out ? Outcome::timed_out : Outcome::cancelled;
     result.comment += "\nNot looked at again: " + again.message;
     return;
   }

@@ -144,6 +144,8 @@ class Planner {
                           .plan_salt = salt_,
                           .redactor = &redactor_});
     states::Plan planned = session.plan();
+    if (planned.verdict == states::Verdict::fail && session.time().is_over())
+      planned.message = session.time().timed_out(planned.message);
     if (waits_.take_open() && !has_backend_ && planned.verdict == states::Verdict::change)
       planned.message += ". Without a backend nobody can say so: --assume-done " + std::string(state.id) +
                          " goes on as if it were done";

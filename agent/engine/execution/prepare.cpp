@@ -122,15 +122,27 @@ std::chrono::seconds time_limit(const recipe::State& state) {
   return state.type->own_time_limit(*state.params).value_or(state.type->timeout());
 }
 
+bool LimitedTime::requested() {
+  if (other_.requested()) return true;
+  is_over_ = is_over_ || std::chrono::steady_clock::now() >= end_;
+  return is_over_;
+}
+
+std::string LimitedTime::timed_out(std::string_view what) const {
+  return "Timed out after " + std::to_string(limit_.count()) + " s: " + std::string(what);
+}
+
 StateSession::StateSession(Parts parts)
     : state_(parts.state),
+      time_(parts.interrupt, time_limit(parts.state)),
+      tree_(parts.machine.tree()),
       watch_(parts.watch),
       commands_(states::Commands::Clock::now() + time_limit(parts.state), parts.interrupt,
                 std::move(parts.live), std::move(parts.before_program), parts.redactor),
       context_(parts.machine.context({.state_id = parts.state.id,
                                       .overlay = parts.overlay,
                                       .commands = commands_,
-                                      .interrupt = parts.interrupt,
+                                      .interrupt = time_,
                                       .waits = parts.waits,
                                       .watch_triggered = parts.watch.triggered,
                                       .watch_changed = parts.watch.changed,
@@ -139,7 +151,9 @@ StateSession::StateSession(Parts parts)
                                       .wants_diffs = parts.wants_diffs && !parts.state.sensitive,
                                       .plan_salt = parts.plan_salt,
                                       .redactor = parts.redactor,
-                                      .recipe = parts.state.recipe})) {}
+                                      .recipe = parts.state.recipe})) {
+  tree_.heed(&time_);
+}
 
 states::Plan StateSession::plan() {
   context_.accounts.take_problem();

@@ -42,6 +42,31 @@ Prepared prepare(const recipe::State& state, const states::Overlay& overlay, Man
 // How long a state may take: what the recipe says, else its own parameters, else its type.
 std::chrono::seconds time_limit(const recipe::State& state);
 
+// Ends native work (hashing, copying, going through a tree) when a state's time is over, or when somebody
+// asks to stop. Programs, servers and services have the same deadline, and clocks of their own: they are left
+// a moment more, to say so in their own words.
+class LimitedTime final : public base::Interrupt {
+ public:
+  LimitedTime(base::Interrupt& other, std::chrono::seconds limit)
+      : other_(other), limit_(limit), end_(std::chrono::steady_clock::now() + limit + kMoment) {}
+
+  bool requested() override;
+  int wait_fd() const override { return other_.wait_fd(); }
+  void defer(bool on) override { other_.defer(on); }
+
+  // Whether it was the time that has ended the work, and no request.
+  bool is_over() const { return is_over_ && !other_.requested(); }
+  // "Timed out after 5 s: <what was going on>"
+  std::string timed_out(std::string_view what) const;
+
+ private:
+  static constexpr std::chrono::milliseconds kMoment{500};
+  base::Interrupt& other_;
+  const std::chrono::seconds limit_;
+  const std::chrono::steady_clock::time_point end_;
+  bool is_over_ = false;
+};
+
 // One try at a prepared state. Its time starts now. What it is made with must outlive it.
 class StateSession {
  public:
@@ -60,6 +85,7 @@ class StateSession {
     const base::Redactor* redactor = nullptr;  // null: there are no secrets
   };
   explicit StateSession(Parts parts);
+  ~StateSession() { tree_.heed(nullptr); }
   StateSession(const StateSession&) = delete;
   StateSession& operator=(const StateSession&) = delete;
 
@@ -71,9 +97,12 @@ class StateSession {
   states::Plan plan_again();
 
   const states::Commands& commands() const { return commands_; }
+  const LimitedTime& time() const { return time_; }
 
  private:
   const recipe::State& state_;
+  LimitedTime time_;
+  base::Tree& tree_;
   const WatchState& watch_;
   states::Commands commands_;
   states::ApplyContext context_;

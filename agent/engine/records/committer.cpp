@@ -1,6 +1,7 @@
 #include "agent/engine/records/committer.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace agent::engine {
 
@@ -26,10 +27,44 @@ Committer::~Committer() {
 }
 
 void Committer::submit(Event event) {
+  submit(std::move(event), std::nullopt);
+}
+
+void Committer::submit(StateResult result, std::uint64_t failed_syncs) {
+  submit(Event(std::move(result)), failed_syncs);
+}
+
+std::uint64_t Committer::failed_syncs() const {
+  const std::lock_guard lock(mutex_);
+  return failed_syncs_;
+}
+
+bool Committer::has_room() const {
+  return waiting_.size() < kMostWaiting && waiting_bytes_ < kMostWaitingBytes;
+}
+
+// As a full spool does: the worker must not stand still, deaf to all who want it to stop, for as long as a
+// disk is full.
+void Committer::drop_kept() {
+  dropped_ += std::erase_if(waiting_, [&](const Event& event) {
+    const auto* result = std::get_if<StateResult>(&event);
+    const bool is_dropped = result && result->outcome == Outcome::kept;
+    if (is_dropped) waiting_bytes_ -= weight(event);
+    return is_dropped;
+  });
+}
+
+void Committer::submit(Event event, std::optional<std::uint64_t> failed_syncs) {
   const bool urgent = is_urgent(event);
   const std::size_t bytes = weight(event);
   std::unique_lock lock(mutex_);
-  left_.wait(lock, [&] { return waiting_.size() < kMostWaiting && waiting_bytes_ < kMostWaitingBytes; });
+  left_.wait(lock, [&] {
+    if (!has_room() && is_held_up_) drop_kept();
+    return has_room();
+  });
+  if (auto* result = std::get_if<StateResult>(&event);
+      result && failed_syncs && *failed_syncs != failed_syncs_)
+    doubt(*result);
   waiting_.push_back(std::move(event));
   waiting_bytes_ += bytes;
   const bool full = waiting_.size() >= kLargestBatch || waiting_bytes_ >= kLargestBatchBytes;
@@ -83,9 +118,9 @@ std::vector<StateResult> Committer::take_unsynced() {
   return std::exchange(unsynced_, {});
 }
 
-std::vector<std::string> Committer::take_doubtful_files() {
+void Committer::take_doubtful_files(const std::function<bool(const std::string& path)>& note) {
   const std::lock_guard lock(mutex_);
-  return std::exchange(doubtful_files_, {});
+  std::erase_if(doubtful_files_, note);
 }
 
 void Committer::run() {
@@ -158,21 +193,22 @@ void Committer::sync(std::vector<Event>& batch) {
   if (synced && journal_) synced = journal_->sync();
   retry_sync_ = !synced;
   if (synced) return;
-  // What is not on disk must not be reported as changed.
-  std::vector<StateResult> unsynced;
-  std::vector<std::string> files;
-  for (Event& event : batch)
-    if (auto* result = std::get_if<StateResult>(&event)) {
-      files.insert(files.end(), result->written.begin(), result->written.end());
-      if (result->outcome != Outcome::changed) continue;
-      result->outcome = Outcome::failed;
-      result->comment += "\nChanged, but could not be synced to disk: " + synced.error().message();
-      unsynced.push_back(*result);
-    }
   const std::lock_guard lock(mutex_);
-  std::ranges::move(unsynced, std::back_inserter(unsynced_));
-  std::ranges::move(files, std::back_inserter(doubtful_files_));
-  has_unsynced_ = !unsynced_.empty();
+  ++failed_syncs_;
+  why_unsynced_ = synced.error().message();
+  for (std::vector<Event>* events : {&batch, &waiting_})
+    for (Event& event : *events)
+      if (auto* result = std::get_if<StateResult>(&event)) doubt(*result);
+}
+
+// What is not on disk must not be reported as changed.
+void Committer::doubt(StateResult& result) {
+  doubtful_files_.insert(doubtful_files_.end(), result.written.begin(), result.written.end());
+  if (result.outcome != Outcome::changed) return;
+  result.outcome = Outcome::failed;
+  result.comment += "\nChanged, but could not be synced to disk: " + why_unsynced_;
+  unsynced_.push_back(result);
+  has_unsynced_ = true;
 }
 
 // Holds the results back for as long as the spool does not take them. False: until the end.
@@ -186,7 +222,15 @@ bool Committer::store(const std::vector<Event>& batch) {
                            (can_never_be ? ". It is not reported" : ". Reports are held back meanwhile")});
     std::unique_lock lock(mutex_);
     is_held_up_ = !stored && !can_never_be;
-    if (!is_held_up_) return true;
+    if (!is_held_up_) {
+      const std::size_t dropped = std::exchange(dropped_, 0);
+      lock.unlock();
+      if (dropped > 0)
+        out_.push(Notice{Notice::Level::warning, "while reports could not be stored, " +
+                                                     std::to_string(dropped) +
+                                                     " results of states that were kept were dropped"});
+      return true;
+    }
     left_.notify_all();
     if (closing_ || out_.is_closed()) {
       is_held_up_ = false;

@@ -11,8 +11,11 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -32,8 +35,13 @@ class Committer {
             ReportSink* reports = nullptr);
   ~Committer();  // after everything has left; what the spool does not take stays in the journal
 
-  // Called by the worker. Waits when far too much has piled up.
+  // Called by the worker. Waits when far too much has piled up; while the spool takes nothing, results of
+  // states that were kept go first.
   void submit(Event event);
+  // For the result of a state. `failed_syncs`: how many there were when the state began. A sync that fails
+  // speaks for all that was written before it, and only once: the next one succeeds and has written nothing.
+  void submit(StateResult result, std::uint64_t failed_syncs);
+  std::uint64_t failed_syncs() const;
   // Live output, in pieces of up to 64 KiB: dropped when the reader is slow.
   void submit_output(StateOutput output);
   // A record was written to the journal: it will be on disk in kLongestDelay.
@@ -49,9 +57,10 @@ class Committer {
   bool has_unsynced() const { return has_unsynced_.load(std::memory_order_relaxed); }
   // Those results.
   std::vector<StateResult> take_unsynced();
-  // The files that any result was to write and of which no sync has said that they are on disk. Until the
-  // worker has taken these, and the results, the journal lets go of nothing.
-  std::vector<std::string> take_doubtful_files();
+  // Hands over the files that any result was to write and of which no sync has said that they are on disk:
+  // `note` puts one on record. Until it has, and the results above were taken, the journal lets go of
+  // nothing.
+  void take_doubtful_files(const std::function<bool(const std::string& path)>& note);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -71,6 +80,10 @@ class Committer {
   };
 
   void run();
+  void submit(Event event, std::optional<std::uint64_t> failed_syncs);
+  bool has_room() const;
+  void drop_kept();
+  void doubt(StateResult& result);
   std::vector<Event> take_batch();
   bool commit(std::vector<Event> batch);
   void sync(std::vector<Event>& batch);
@@ -83,7 +96,7 @@ class Committer {
   ReportSink* const reports_;
   bool retry_sync_ = false;  // of the committer's thread
   std::atomic<bool> has_unsynced_ = false;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable work_;
   std::condition_variable left_;
   std::vector<Event> waiting_;  // guarded by mutex_, as all below
@@ -93,6 +106,9 @@ class Committer {
   bool is_held_up_ = false;  // the spool takes nothing
   bool all_heard_ = true;
   bool closing_ = false;
+  std::uint64_t failed_syncs_ = 0;
+  std::string why_unsynced_;  // of the last of them
+  std::size_t dropped_ = 0;   // results of kept states, and not told yet
   std::vector<StateResult> unsynced_;
   std::vector<std::string> doubtful_files_;
   std::thread thread_;

@@ -1,10 +1,13 @@
 #include "agent/engine/records/journal.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
+#include "base/files/durable_file.hpp"
 #include "base/files/file_read.hpp"
 #include "base/files/write_again.hpp"
 #include "base/fnv.hpp"
@@ -25,6 +28,10 @@ constexpr std::size_t kLargestJournal = 256 * 1024 * 1024;
 // Enough to tell a torn or damaged line from a whole one.
 std::string checksum(std::string_view text) {
   return base::fnv1a_hex(text);
+}
+
+std::string line_of(const std::string& json) {
+  return checksum(json) + " " + json + "\n";
 }
 
 void place(base::JsonText& json, const RunRound& begun_in) {
@@ -120,15 +127,37 @@ std::vector<Journal::Entry> replay(std::string_view text) {
 }  // namespace
 
 Result<std::unique_ptr<Journal>> Journal::open(const std::string& path) {
-  base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd) return base::os_error(errno, "cannot open the journal " + path);
-  return std::unique_ptr<Journal>(new Journal(path, std::move(fd)));
+  auto journal = std::make_unique<Journal>(path);
+  const std::scoped_lock lock(journal->sync_mutex_, journal->mutex_);
+  if (auto opened = journal->open_file(); !opened) return std::move(opened).error();
+  return journal;
+}
+
+// Whoever had the lock before may have put another file in its place, and a person may have removed it.
+Result<void> Journal::open_file() {
+  struct stat ours {};
+  struct stat there {};
+  if (fd_ && ::fstat(fd_.get(), &ours) == 0 && ::lstat(path_.c_str(), &there) == 0 &&
+      ours.st_dev == there.st_dev && ours.st_ino == there.st_ino)
+    return {};
+  base::UniqueFd fd(::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const int why = errno;
+  fd_ = std::move(fd);  // nothing is written to a file that nobody will read
+  is_lost_ = false;
+  dirty_ = false;
+  if (!fd_) return base::os_error(why, "cannot open the journal " + path_);
+  return {};
+}
+
+Result<std::string> Journal::read() {
+  if (::lseek(fd_.get(), 0, SEEK_SET) < 0) return base::os_error(errno, "cannot read the journal " + path_);
+  return base::read_all(fd_.get(), kLargestJournal, path_);
 }
 
 Result<std::vector<Journal::Entry>> Journal::unfinished() {
-  const std::lock_guard lock(mutex_);
-  if (::lseek(fd_.get(), 0, SEEK_SET) < 0) return base::os_error(errno, "cannot read the journal " + path_);
-  auto text = base::read_all(fd_.get(), kLargestJournal, path_);
+  const std::scoped_lock lock(sync_mutex_, mutex_);
+  if (auto opened = open_file(); !opened) return std::move(opened).error();
+  auto text = read();
   if (!text) return std::move(text).error();
   const std::size_t whole = text->rfind('\n') + 1;  // 0 when there is no line at all
   if (whole != text->size()) {
@@ -146,8 +175,9 @@ Result<void> Journal::cut_to(off_t size) {
 }
 
 Result<void> Journal::append(const std::string& json) {
-  const std::string line = checksum(json) + " " + json + "\n";
+  const std::string line = line_of(json);
   const std::lock_guard lock(mutex_);
+  if (!fd_) return base::Error(base::ErrorCode::io, "the journal " + path_ + " is not open");
   const ssize_t written = ::write(fd_.get(), line.data(), line.size());
   if (written < 0) return base::os_error(errno, "cannot write the journal " + path_);
   is_empty_ = false;
@@ -191,12 +221,31 @@ Result<void> Journal::sync() {
 Result<void> Journal::clear() {
   {
     const std::lock_guard lock(mutex_);
-    if (is_empty_) return {};
+    compact_from_ = kCompactFrom;
+    if (is_empty_ || !fd_) return {};
     if (auto cut = cut_to(0); !cut) return cut;
     is_empty_ = true;
     dirty_ = true;
   }
   return sync();  // else a power cut could bring back what has been reported
+}
+
+Result<void> Journal::compact() {
+  const std::scoped_lock lock(sync_mutex_, mutex_);
+  struct stat st {};
+  if (!fd_ || ::fstat(fd_.get(), &st) != 0 || st.st_size < compact_from_) return {};
+  auto text = read();
+  if (!text) return std::move(text).error();
+  std::string rest;
+  for (const Entry& entry : replay(*text))
+    rest += line_of(to_json(entry));
+  // What is left may be large: the next time there must be something to be gained.
+  compact_from_ = std::max(kCompactFrom, 2 * static_cast<off_t>(rest.size()));
+  auto written = base::write_durable_file(path_, rest);
+  // Also after an error: the new file may be there.
+  if (auto opened = open_file(); !opened) return opened;
+  if (!written) return std::move(written).error().with_context("cannot shorten the journal " + path_);
+  return {};
 }
 
 }  // namespace agent::engine

@@ -4,8 +4,8 @@
 // power cut from the next sync() on. After a restart unfinished() tells which changes were begun and never
 // confirmed. Format: see docs/formats.md.
 //
-// Several processes may have it open; whoever holds the RunLock reads and writes it. unfinished(), begin()
-// and clear() belong to the worker, done() to the committer, sync() to both.
+// Several processes may have it open; whoever holds the RunLock reads and writes it. unfinished(), begin(),
+// clear() and compact() belong to the worker, done() to the committer, sync() to both.
 #pragma once
 
 #include <sys/types.h>
@@ -38,11 +38,14 @@ class Journal {
     std::vector<std::string> written;     // files whose content is not known to be on disk before `done`
   };
 
+  // Opened by unfinished(), which may be tried again.
+  explicit Journal(std::string path) : path_(std::move(path)) {}
   // Opens the file, made 0600 when missing.
   static base::Result<std::unique_ptr<Journal>> open(const std::string& path);
 
-  // Begun by whoever wrote it last and not confirmed, in order. A torn last line, as a power cut leaves it,
-  // is taken off, so call this before the first begin().
+  // Begun by whoever wrote it last and not confirmed, in order. Opens the file if it is not open, or if
+  // another one has the name by now. A torn last line, as a power cut leaves it, is taken off, so call this
+  // before the first begin().
   base::Result<std::vector<Entry>> unfinished();
 
   base::Result<void> begin(const Entry& entry);
@@ -52,19 +55,26 @@ class Journal {
   base::Result<void> sync();
   // The round is over and has been told: nothing is unfinished, not even after a power cut.
   base::Result<void> clear();
+  // For a journal that cannot be cleared for long: when it has become large, another file with what is
+  // unfinished takes its place.
+  base::Result<void> compact();
 
  private:
-  Journal(std::string path, base::UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  base::Result<void> open_file();    // with both mutexes held
+  base::Result<std::string> read();  // with one of them
   base::Result<void> append(const std::string& json);
   base::Result<void> cut_to(off_t size);
 
+  static constexpr off_t kCompactFrom = 1024 * 1024;
+
   const std::string path_;
-  const base::UniqueFd fd_;
   std::mutex sync_mutex_;  // held while syncing, and taken before mutex_
   bool is_lost_ = false;   // guarded by sync_mutex_: a sync has failed
   std::mutex mutex_;
-  bool dirty_ = false;     // guarded by mutex_: written since the last sync
-  bool is_empty_ = false;  // guarded by mutex_
+  base::UniqueFd fd_;                  // read with either, changed with both held
+  bool dirty_ = false;                 // guarded by mutex_: written since the last sync
+  bool is_empty_ = false;              // guarded by mutex_
+  off_t compact_from_ = kCompactFrom;  // guarded by mutex_: the size that is too large
 };
 
 }  // namespace agent::engine

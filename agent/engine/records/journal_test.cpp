@@ -79,3 +79,38 @@ TEST_CASE("on a full disk a record is refused, and half of it does not spoil the
           return disk.unfinished() == "small " ? "" : "unfinished: " + disk.unfinished();
         }) == "");
 }
+
+TEST_CASE("a journal that has grown keeps what is unfinished, for whoever has it open") {
+  const OnDisk disk;
+  const auto journal = disk.open();
+  const auto other = disk.open();  // a run that waits for the lock
+  REQUIRE(journal->begin({.root = "", .begun_in = {.run_id = "r", .round = 1}, .index = 7, .id = "begun"}));
+  std::size_t written = 0;
+  for (std::uint64_t round = 2; written < 2'000'000; ++round, written += 20'000) {
+    Journal::Entry entry{.begun_in = {.run_id = "r", .round = round}, .id = std::string(20'000, 'x')};
+    REQUIRE(journal->begin(entry));
+    REQUIRE(journal->done(entry.begun_in, 0));
+    REQUIRE(journal->compact());
+    CHECK(disk.look("journal").st_size < 1'100'000);
+  }
+  CHECK(disk.look("journal").st_size < 1'000'000);
+  CHECK(disk.mode("journal") == 0600);
+  REQUIRE(journal->begin(entry(8, "later")));
+  const auto seen = other->unfinished();
+  REQUIRE(seen);
+  REQUIRE(seen->size() == 2);
+  CHECK(seen->front().id == "begun");
+  CHECK(seen->back().id == "later");
+  REQUIRE(other->begin(entry(9, "other")));
+  CHECK(disk.unfinished() == "begun later other ");
+}
+
+TEST_CASE("a journal that is removed while it is open is made anew, and not written to in vain") {
+  const OnDisk disk;
+  const auto journal = disk.open();
+  REQUIRE(journal->begin(entry(0, "a")));
+  std::filesystem::remove(disk / "journal");
+  REQUIRE(journal->unfinished());
+  REQUIRE(journal->begin(entry(1, "b")));
+  CHECK(disk.unfinished() == "b ");
+}

@@ -54,15 +54,15 @@ StateResult as_uncertain(const Journal::Entry& entry, std::string_view why) {
                        ": the change may have been made, in part or in whole");
 }
 
-Recovery recover(Entries unfinished, const recipe::Recipe& recipe, const std::string& root) {
+Recovery recover(Entries unfinished, const recipe::Recipe* recipe, const std::string& root) {
   const Entries entries = last_of_each(std::move(unfinished));
   Recovery recovery;
   for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
     const auto is_for_state = [&](const Journal::Entry& other) {
-      return other.digest == recipe.digest() && other.root == root && other.index == entry->index;
+      return recipe && other.digest == recipe->digest() && other.root == root && other.index == entry->index;
     };
     // Only the last one of a state is what the state's plan will find.
-    const bool is_looked_at = is_for_state(*entry) && entry->index < recipe.states().size() &&
+    const bool is_looked_at = is_for_state(*entry) && entry->index < recipe->states().size() &&
                               std::none_of(entry + 1, entries.end(), is_for_state);
     if (is_looked_at)
       recovery.begun.push_back(*entry);

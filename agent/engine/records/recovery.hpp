@@ -20,8 +20,8 @@ struct Recovery {
 // What is reported of a change that nobody will look at again, of whose end nothing is known.
 StateResult as_uncertain(const Journal::Entry& entry, std::string_view why);
 
-// `unfinished`: in the order in which it was begun.
-Recovery recover(std::vector<Journal::Entry> unfinished, const recipe::Recipe& recipe,
+// `unfinished`: in the order in which it was begun. `recipe` null: there is none.
+Recovery recover(std::vector<Journal::Entry> unfinished, const recipe::Recipe* recipe,
                  const std::string& root);
 
 }  // namespace agent::engine

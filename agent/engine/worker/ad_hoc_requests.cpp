@@ -33,12 +33,17 @@ void WorkerLoop::serve(const RunState& request) {
   for (std::string& warning : follow_secrets("run", *request.recipe, redactor_))
     notice(Notice::Level::warning, std::move(warning));
   inbox_.begin_run(request.run_id);
+  const std::uint64_t failed_syncs = committer_.failed_syncs();
   StateResult result = run_ad_hoc(request);
   inbox_.end_run();
   // Whatever it changed, the recipe's states must not rely on what they saw before.
   machine_.invalidate_caches();
   if (settings_.reports) answered_.insert(report_key(journalled_in(result), result.index));
-  committer_.submit(std::move(result));
+  committer_.submit(std::move(result), failed_syncs);
+  if (in_round_) return;
+  // Where there is no recipe there is no round whose end would do it.
+  let_go_of_journal();
+  lock_.release();
 }
 
 StateResult WorkerLoop::run_ad_hoc(const RunState& request) {
@@ -56,11 +61,8 @@ StateResult WorkerLoop::run_ad_hoc(const RunState& request) {
   if (request.is_cancelled) return ended(Outcome::cancelled, "Cancelled before it started");
   if (!in_round_) {
     auto locked = lock_.acquire(inbox_, {});
-    // What a killed run has left must be read before the journal is written.
-    if (locked) {
-      auto unfinished = journal_->unfinished();
-      if (!unfinished) locked = std::move(unfinished).error();
-    }
+    // What a killed run has left comes before anything is written, as in a round.
+    if (locked) locked = take_over();
     if (!locked) {
       lock_.release();
       return ended(inbox_.requested() ? Outcome::cancelled : Outcome::failed, locked.error().message());
@@ -70,7 +72,7 @@ StateResult WorkerLoop::run_ad_hoc(const RunState& request) {
   const RunRound place{.run_id = request.run_id, .round = 1};
   StateResult result = executor_.execute(
       {.recipe = *request.recipe, .state = state, .place = place, .version = 0, .in_force = recipe_.get()});
-  if (!in_round_) lock_.release();
+  settle_written(result);
   return result;
 }
 

@@ -1,6 +1,10 @@
 // What the worker is asked besides its recipe.
+#include <filesystem>
+#include <fstream>
+
 #include <doctest/doctest.h>
 
+#include "agent/engine/records/journal.hpp"
 #include "tests/support/worker_bench.hpp"
 
 using namespace agent;
@@ -119,4 +123,64 @@ TEST_CASE("the same version again is ignored unless it is meant") {
   bench.send(RunRecipe{.recipe = load("[" + file("b") + "]"), .version = 1, .replaces_same_version = true});
   REQUIRE(bench.next<RoundEnd>());
   CHECK(std::filesystem::exists(bench.path("/dir/b")));
+}
+
+namespace {
+
+// Takes everything, and knows nothing.
+class AllTaken final : public ReportSink {
+ public:
+  base::Result<void> append(std::span<const Event> events) override {
+    for (const Event& event : events)
+      if (const auto* result = std::get_if<StateResult>(&event)) told.push_back(*result);
+    return {};
+  }
+  bool knows(const std::string&) const override { return false; }
+  std::vector<StateResult> told;
+};
+
+}  // namespace
+
+TEST_CASE("single states leave nothing in the journal of a machine that has no recipe") {
+  tests::WorkerBench bench;
+  bench.settings().reports = std::make_shared<AllTaken>();
+  bench.start();
+  for (const char* id : {"a", "b", "c"}) {
+    bench.send(RunState{.run_id = id, .recipe = load("[" + file(id) + "]")});
+    REQUIRE(bench.next<StateResult>());
+  }
+  bench.stop();
+  CHECK(std::filesystem::file_size(bench.state_path("run.journal")) == 0);
+}
+
+TEST_CASE("what a killed agent had begun for a single state is told, and tidied, by the next single state") {
+  tests::WorkerBench bench;
+  const auto reports = std::make_shared<AllTaken>();
+  bench.settings().reports = reports;
+  std::filesystem::create_directories(bench.state_path(""));
+  const std::string scratch = "/dir/.opsagent-0123456789abcdef0123456789abcdef.tmp";
+  std::ofstream(bench.path(scratch)) << "half";
+  {
+    auto journal = Journal::open(bench.state_path("run.journal"));
+    REQUIRE(journal);
+    REQUIRE((*journal)->begin({.digest = "other",
+                               .root = bench.path(""),
+                               .version = 0,
+                               .begun_in = {.run_id = "killed", .round = 1},
+                               .id = "k",
+                               .module = "linux.file",
+                               .scratch = {scratch}}));
+  }
+  bench.start();
+  bench.send(RunState{.run_id = "r", .recipe = load("[" + file("a") + "]")});
+  const auto first = bench.next<StateResult>();
+  REQUIRE(first);
+  CHECK(first->run_id == "killed");
+  CHECK(first->outcome == Outcome::cancelled);
+  const auto second = bench.next<StateResult>();
+  REQUIRE(second);
+  CHECK(second->run_id == "r");
+  bench.stop();
+  CHECK_FALSE(std::filesystem::exists(bench.path(scratch)));
+  CHECK(std::filesystem::file_size(bench.state_path("run.journal")) == 0);
 }

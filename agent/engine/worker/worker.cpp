@@ -14,7 +14,8 @@ namespace {
 // working folder in it.
 constexpr mode_t kStateFolderMode = 0711;
 
-// A worker that cannot keep a journal does not touch the machine: it says why and ends.
+// A worker without a folder of its own does not touch the machine: it says why and ends. Nor does one that
+// cannot keep a journal or have the lock: it says so in place of each round.
 void work(const WorkerSettings& settings, base::Redactor& redactor, base::Channel<Command>& commands,
           base::Channel<Event>& events, std::atomic<bool>& must_finish) {
   const auto give_up = [&](const base::Error& error) {
@@ -22,9 +23,7 @@ void work(const WorkerSettings& settings, base::Redactor& redactor, base::Channe
   };
   if (auto made = base::make_private_folder(settings.state_dir, kStateFolderMode); !made)
     return give_up(made.error());
-  auto journal = Journal::open(settings.state_dir + "/" + settings.journal_name + ".journal");
-  if (!journal) return give_up(journal.error());
-  WorkerLoop(settings, redactor, commands, events, must_finish, std::move(*journal)).run();
+  WorkerLoop(settings, redactor, commands, events, must_finish).run();
 }
 
 }  // namespace

@@ -23,6 +23,25 @@ bool fails_the_same_way(const StateResult& one, const StateResult& other) {
   return one.exit_code || other.exit_code ? one.exit_code == other.exit_code : one.comment == other.comment;
 }
 
+// Why an agent cannot lock or write in its own folder is nearly always the disk.
+std::string what_to_do(const base::Error& why, const std::string& state_dir) {
+  switch (why.code()) {
+    case base::ErrorCode::permission:
+      return "Who applies a recipe must be able to write to " + state_dir + ": mostly that is root";
+    case base::ErrorCode::exists:
+    case base::ErrorCode::limit:
+      return "Move what is there away, after a look at it";
+    case base::ErrorCode::no_space:
+      return "Make room on the disk with " + state_dir;
+    case base::ErrorCode::read_only:
+      return "Mount the disk with " + state_dir +
+             " so that it can be written to; the kernel makes it read-only "
+             "when it fails";
+    default:
+      return "See whether the disk with " + state_dir + " is failing";
+  }
+}
+
 // While no state runs there is nothing to let finish: every stop but `end`, and every new recipe, counts at
 // once.
 class BetweenStates final : public base::Interrupt {
@@ -42,10 +61,10 @@ class BetweenStates final : public base::Interrupt {
 
 WorkerLoop::WorkerLoop(const WorkerSettings& settings, base::Redactor& redactor,
                        base::Channel<Command>& commands, base::Channel<Event>& events,
-                       std::atomic<bool>& must_finish, std::unique_ptr<Journal> journal)
+                       std::atomic<bool>& must_finish)
     : settings_(settings),
       redactor_(redactor),
-      journal_(std::move(journal)),
+      journal_(std::make_unique<Journal>(settings.state_dir + "/" + settings.journal_name + ".journal")),
       inbox_(commands, waits_, must_finish),
       machine_(settings.host, sync_),
       watches_(settings.state_dir + "/watch"),
@@ -69,6 +88,11 @@ void WorkerLoop::notice(Notice::Level level, const std::string& text) {
 }
 
 void WorkerLoop::run() {
+  // Also where no round may ever begin.
+  if (lock_.try_acquire()) {
+    remove_private_copies();
+    lock_.release();
+  }
   while (true) {
     inbox_.drain();
     if (inbox_.stops_before_next_state()) break;
@@ -125,21 +149,28 @@ void WorkerLoop::follow_version() {
 base::Result<void> WorkerLoop::take_over() {
   first_ = 0;
   begun_.clear();
+  remove_private_copies();
   auto unfinished = journal_->unfinished();
   if (!unfinished) return std::move(unfinished).error();
+  std::set<std::string> keys;
   for (const Journal::Entry& entry : *unfinished) {
+    keys.insert(report_key(entry.begun_in, entry.index));
     sweep(entry);
     // Nobody knows whether what a killed run had written is on disk; what a sync had refused is not.
-    for (const std::string& path : entry.written)
-      doubtful_files_.emplace(entry.root, path);
+    for (const std::string& path : entry.written) {
+      Doubt& doubt = doubtful_files_[{entry.root, path}];
+      doubt.is_noted = doubt.is_noted || entry.id.empty();
+    }
   }
-  write_again();
+  std::erase_if(answered_, [&](const std::string& key) { return !keys.contains(key); });
+  if (auto written = write_again(); !written) return written;
   std::erase_if(*unfinished,
                 [&](const Journal::Entry& entry) { return entry.id.empty() || is_answered(entry); });
-  Recovery recovery = recover(std::move(*unfinished), *recipe_, settings_.host.root);
+  Recovery recovery = recover(std::move(*unfinished), recipe_.get(), settings_.host.root);
   for (StateResult& leftover : recovery.others)
     report_leftover(std::move(leftover));
   begun_ = std::move(recovery.begun);
+  if (!recipe_) return {};
   const auto kept = cursor_.find(recipe_->digest());
   has_cursor_ = kept.has_value();
   if (resume_ && place_.round == 0 && !begun_.empty())
@@ -147,6 +178,25 @@ base::Result<void> WorkerLoop::take_over() {
   else if (resume_ && place_.round == 0)
     first_ = std::min(kept.value_or(0), recipe_->states().size());
   return {};
+}
+
+// What a program was to look at before it was written, of a run that was killed meanwhile: it may be secret.
+void WorkerLoop::remove_private_copies() {
+  base::Tree tree;
+  base::TreeWriter writer(tree, sync_);
+  const auto remove = [&]() -> base::Result<void> {
+    const auto folder = base::clean_path(settings_.host.copies_dir());
+    if (!folder) return folder.error();
+    const auto found = tree.look(*folder);
+    if (!found) return found.error();
+    if (!*found) return {};
+    base::NoInterrupt never;
+    return S_ISDIR((*found)->st_mode) ? writer.remove_tree(*folder, base::Seen(*found), never)
+                                      : writer.remove(*folder, base::Seen(*found));
+  };
+  if (auto removed = remove(); !removed)
+    notice(Notice::Level::warning,
+           removed.error().message() + ": remove it, as it may hold secrets of a run that was killed");
 }
 
 void WorkerLoop::sweep(const Journal::Entry& leftover) {
@@ -159,27 +209,6 @@ void WorkerLoop::sweep(const Journal::Entry& leftover) {
     // Folders and links that it has made there are synced before they are reported.
     if (const auto folder = tree.folder(base::split_path(path).folder)) (void)sync_.note(*folder);
   }
-}
-
-// What cannot be written stays in doubt, and in the journal, and is tried again in the next round.
-void WorkerLoop::write_again() {
-  for (auto file = doubtful_files_.begin(); file != doubtful_files_.end();) {
-    base::Tree tree(file->first);
-    base::TreeWriter writer(tree, sync_);
-    // Of no state: only so that the temporary goes if we are killed now.
-    const Journal::Entry rewriting{.root = file->first, .scratch = {writer.scratch_path(file->second)}};
-    auto written = journal_->begin(rewriting);
-    if (written) written = writer.write_again(file->second);
-    if (written) written = journal_->done(rewriting.begun_in, rewriting.index);
-    if (!written) notice(Notice::Level::warning, written.error().message());
-    file = written ? doubtful_files_.erase(file) : std::next(file);
-  }
-}
-
-bool WorkerLoop::is_in_doubt(const Journal::Entry& entry) const {
-  return std::ranges::any_of(entry.written, [&](const std::string& path) {
-    return doubtful_files_.contains({entry.root, path});
-  });
 }
 
 // Reported, or about to be, though the journal does not say so: we were killed before it could, or the spool
@@ -205,9 +234,26 @@ void WorkerLoop::report_leftover(StateResult leftover) {
 
 base::Result<void> WorkerLoop::take_lock() {
   BetweenStates between(inbox_);
-  return lock_.acquire(between, [&](const std::string& pid) {
-    notice(Notice::Level::info, "waiting for another run to end (process " + pid + ")");
+  return lock_.acquire(between, [&](std::optional<pid_t> holder, bool is_long) {
+    std::string text = "waiting for another run to end";
+    if (holder) text += " (process " + std::to_string(*holder) + ")";
+    if (is_long)
+      text += ", for " + std::to_string(RunLock::kLong.count()) +
+              " minutes and more: let it finish, or end it; it has locked " + settings_.state_dir + "/lock";
+    committer_.submit(Notice{is_long ? Notice::Level::warning : Notice::Level::info, std::move(text),
+                             is_long ? Notice::HoldsUp::for_long : Notice::HoldsUp::for_a_while});
   });
+}
+
+// Everybody is told: the log, whoever asks for the status, the backend, and the exit status of an `apply`.
+WorkerLoop::RoundExit WorkerLoop::cannot_begin(const base::Error& why) {
+  next_round_in_ = settings_.longest_back_off;
+  RoundEnd end{.run_id = place_.run_id, .version = version_, .not_reached = recipe_->states().size()};
+  if (!inbox_.stop()) end.next = next_round_in_;
+  end.problem = "no state was looked at: " + redactor_.redact(why.message()) + ". " +
+                what_to_do(why, settings_.state_dir);
+  committer_.submit(std::move(end));
+  return RoundExit::failed;
 }
 
 WorkerLoop::RoundExit WorkerLoop::run_round() {
@@ -217,9 +263,7 @@ WorkerLoop::RoundExit WorkerLoop::run_round() {
     lock_.release();
     if (inbox_.stops_before_next_state()) return RoundExit::stopped;
     if (inbox_.has_next()) return RoundExit::replaced;
-    notice(Notice::Level::warning, ready.error().message());
-    next_round_in_ = settings_.longest_back_off;
-    return RoundExit::failed;
+    return cannot_begin(ready.error());
   }
 
   in_round_ = true;
@@ -244,15 +288,7 @@ WorkerLoop::RoundExit WorkerLoop::run_round() {
   end.duration = since(started);
   if (exit != RoundExit::stopped && exit != RoundExit::replaced && !inbox_.stop()) end.next = next_round_in_;
   committer_.submit(std::move(end));
-  // What nobody has heard, and what a killed run had begun and this round did not reach, stays in the
-  // journal. Without the lock (stopped before a wait got it back) it may be another's.
-  const bool is_all_safe = committer_.flush();
-  for (std::string& path : committer_.take_doubtful_files())
-    doubtful_files_.emplace(settings_.host.root, std::move(path));
-  if (is_all_safe && begun_.empty() && doubtful_files_.empty() && lock_.is_held()) {
-    answered_.clear();
-    if (auto cleared = journal_->clear(); !cleared) notice(Notice::Level::warning, cleared.error().message());
-  }
+  let_go_of_journal();
   if (exit == RoundExit::converged && Clock::now() >= next_cleaning_) {
     watches_.remove_unused();
     next_cleaning_ = Clock::now() + kCleaningEvery;
@@ -262,6 +298,28 @@ WorkerLoop::RoundExit WorkerLoop::run_round() {
   lock_.release();
   in_round_ = false;
   return exit;
+}
+
+// What nobody has heard, and what a killed run had begun and this round did not reach, stays in the journal.
+// Without the lock (stopped before a wait got it back) it may be another's.
+void WorkerLoop::let_go_of_journal() {
+  const bool is_all_safe = committer_.flush();
+  // One that cannot be put on record keeps the journal as it is, here and in the committer.
+  committer_.take_doubtful_files([&](const std::string& path) {
+    const bool is_noted = note_doubtful(settings_.host.root, path);
+    Doubt& doubt = doubtful_files_[{settings_.host.root, path}];
+    doubt.is_noted = doubt.is_noted || is_noted;
+    return is_noted;
+  });
+  if (!lock_.is_held()) return;
+  base::Result<void> done;
+  if (is_all_safe && begun_.empty() && doubtful_files_.empty()) {
+    answered_.clear();
+    done = journal_->clear();
+  } else {
+    done = journal_->compact();
+  }
+  if (!done) notice(Notice::Level::warning, done.error().message());
 }
 
 // For a worker that is stopped to go on in another process. A round that was not stopped needs no cursor; one
@@ -295,6 +353,7 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
     if (committer_.has_unsynced()) return RoundExit::failed;
     follow_version();
     const auto begun = std::ranges::find(begun_, index, &Journal::Entry::index);
+    const std::uint64_t failed_syncs = committer_.failed_syncs();
     StateResult result = executor_.execute({.recipe = *recipe_,
                                             .state = states[index],
                                             .index = index,
@@ -306,9 +365,11 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
                                                                  : std::string_view(),
                                             .plan_salt = settings_.plan_salt});
     result.version = version_;  // a wait may have seen it move
-    if (begun != begun_.end() && is_success(result.outcome) && is_in_doubt(*begun)) {
+    settle_written(result);
+    if (std::string doubt = doubt_about(states[index], begun == begun_.end() ? nullptr : &*begun);
+        is_success(result.outcome) && !doubt.empty()) {
       result.outcome = Outcome::failed;
-      result.comment += "\nWhat an earlier run has written is still not on disk";
+      result.comment += doubt;
     }
     if (begun != begun_.end() && !result.begun_in)
       report_leftover(as_uncertain(*begun, "what it was for does not hold any more"));
@@ -321,7 +382,7 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
       next_round_in_ = back_off(result);
       last_failure_ = result;
     }
-    committer_.submit(std::move(result));
+    committer_.submit(std::move(result), failed_syncs);
     if (success) move_place(index + 1);
     if (!success) {
       --end.not_reached;

@@ -2,6 +2,7 @@
 // it.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -26,7 +27,7 @@ namespace agent::engine {
 class WorkerLoop final : private states::Waits {
  public:
   WorkerLoop(const WorkerSettings& settings, base::Redactor& redactor, base::Channel<Command>& commands,
-             base::Channel<Event>& events, std::atomic<bool>& must_finish, std::unique_ptr<Journal> journal);
+             base::Channel<Event>& events, std::atomic<bool>& must_finish);
 
   // Returns when it was told to stop; all events but `Stopped` have left then.
   void run();
@@ -45,8 +46,12 @@ class WorkerLoop final : private states::Waits {
   StateResult run_ad_hoc(const RunState& request);
   base::Result<void> take_over();
   void sweep(const Journal::Entry& leftover);
-  void write_again();
-  bool is_in_doubt(const Journal::Entry& entry) const;
+  void remove_private_copies();
+  // doubtful_files.cpp: what a failed sync, or a kill, has left of which nobody knows whether it is on disk.
+  base::Result<void> write_again();
+  bool note_doubtful(const std::string& root, const std::string& path);
+  void settle_written(const StateResult& result);
+  std::string doubt_about(const recipe::State& state, const Journal::Entry* begun) const;
   bool is_answered(const Journal::Entry& entry) const;
   void report_leftover(StateResult leftover);
   RoundExit run_round();
@@ -58,6 +63,8 @@ class WorkerLoop final : private states::Waits {
   std::chrono::milliseconds back_off(const StateResult& failed);
   std::string rest_between_attempts();
   void notice(Notice::Level level, const std::string& text);
+  RoundExit cannot_begin(const base::Error& why);
+  void let_go_of_journal();
 
   // Waits, for meta.wait.
   bool is_done(std::string_view state_id) override;
@@ -86,9 +93,12 @@ class WorkerLoop final : private states::Waits {
   std::size_t first_ = 0;       // where the round starts
   bool has_cursor_ = false;     // a place in this recipe is on disk
   std::size_t stopped_at_ = 0;  // the state that a stopped round did not get to, or not through
-  // Root and path of files of which nobody knows whether they are on disk.
-  std::set<std::pair<std::string, std::string>> doubtful_files_;
-  Inbox::Clock::time_point next_cleaning_{};  // of watch records
+  struct Doubt {
+    bool is_noted = false;  // in the journal, by a record of its own
+    std::string why{};      // it could not be written again
+  };
+  std::map<std::pair<std::string, std::string>, Doubt> doubtful_files_;  // by root and path
+  Inbox::Clock::time_point next_cleaning_{};                             // of watch records
   std::vector<Journal::Entry> begun_;  // of this recipe, by a run that was killed, and not reached since
   bool in_round_ = false;              // the lock is ours
   // Keys of reports that are on their way to the spool, while the journal has them too.

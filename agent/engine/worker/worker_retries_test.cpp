@@ -118,3 +118,41 @@ TEST_CASE("a command that fails is run less and less often, though what it says 
     CHECK(end->next == pause);
   }
 }
+
+TEST_CASE("a command that has made its own condition untrue is not tried again") {
+  Bench bench;
+  bench.use_running_system();
+  bench.settings().round_delay = 1h;
+  bench.settings().first_back_off = bench.settings().longest_back_off = 10ms;
+  bench.run("states: [{ id: s, retries: 5, when: { path_absent: " + bench.path("/dir/made") +
+            " }, module: linux.cmd, parameter: { cmd: 'echo x >> " + bench.path("/dir/made") +
+            "; exit 1' } }]");
+  const auto result = bench.next<StateResult>(30s);
+  REQUIRE(result);
+  CHECK(result->outcome == Outcome::failed);
+  CHECK(result->attempt == 1);
+  CHECK_MESSAGE(says(*result, "Not tried again after attempt 1 of 6: its condition does not hold any more"),
+                result->comment);
+  CHECK(std::filesystem::file_size(bench.path("/dir/made")) == 2);
+  const auto next = bench.next<StateResult>(30s);
+  REQUIRE(next);
+  CHECK(next->outcome == Outcome::skipped);
+}
+
+TEST_CASE("a state that has changed nothing yet is skipped when its condition ends between two attempts") {
+  Bench bench;
+  bench.settings().retry_delay = 100ms;
+  std::ofstream(bench.path("/dir/flag")) << "x";
+  bench.run(
+      "states: [{ id: s, retries: 100, when: { path_exists: /dir/flag }, module: linux.symlink, "
+      "parameter: { target: /nowhere/l, source: x } }]");
+  REQUIRE(bench.next<RoundStarted>());
+  REQUIRE_FALSE(bench.next<StateResult>(200ms));
+  std::filesystem::remove(bench.path("/dir/flag"));
+  const auto result = bench.next<StateResult>(30s);
+  REQUIRE(result);
+  CHECK(result->outcome == Outcome::skipped);
+  CHECK_MESSAGE(says(*result, "its condition does not hold any more. Before that it failed: "),
+                result->comment);
+  CHECK(result->changes.empty());
+}
