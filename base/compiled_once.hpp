@@ -8,6 +8,8 @@
 //   BASE_COMPILED_HERE(Body)                  // in one source
 #pragma once
 
+// A name of a type, where it is declared or defined, cannot stand in parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define BASE_COMPILED_ONCE(Type)          \
   Type();                                 \
   Type(const Type& other);                \
@@ -23,3 +25,4 @@
   Type& Type::operator=(const Type& other) = default;     \
   Type& Type::operator=(Type&& other) noexcept = default; \
   Type::~Type() = default;
+// NOLINTEND(bugprone-macro-parentheses)

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <git2.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -201,6 +202,15 @@ void write_known_hosts(const Request& request) {
   write_file(".ssh/known_hosts", text);
 }
 
+// libgit2 has a whole file in memory, and what it is packed with.
+std::string needs_too_much_memory() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_AS, &limit);
+  return "a file in the repository is too large for the memory that the fetcher may have (" +
+         std::to_string(limit.rlim_cur >> 20) +
+         " MiB): keep modules in a repository without such files, also in its history";
+}
+
 class Fetch {
  public:
   explicit Fetch(const Request& request) : request_(request), progress_{request, {}, false, {}} {}
@@ -244,9 +254,11 @@ void Fetch::check(int result, std::string_view what) {
   // libgit2 has no code for it, and calls it a network error. The server was reached, and sends us elsewhere.
   if (error != nullptr && std::string_view(error->message).find("cannot redirect") != std::string_view::npos)
     throw Failure{"redirect", std::string(what) +
-                                  ": the server sends us to another host, which is not followed "
-                                  "where credentials are sent: " +
-                                  last_error()};
+                                  ": the server sends us to another host, which is not followed " +
+                                  (request_.stay ? "by the backend" : "where credentials are sent") +
+                                  ": name the address that it sends to instead: " + last_error()};
+  if (error != nullptr && error->klass == GIT_ERROR_NOMEMORY)
+    throw Failure{"limit", std::string(what) + ": " + needs_too_much_memory()};
   if (error != nullptr && by_network && (error->klass == GIT_ERROR_OS || error->klass == GIT_ERROR_NET))
     kind = "network";
   throw Failure{kind, std::string(what) + ": " + last_error()};
@@ -428,7 +440,7 @@ int fetch(const Request& request) {
       if (c == '\n' || c == '\r') c = ' ';
     std::fprintf(stderr, "error %s %s\n", failure.kind.c_str(), text.c_str());
   } catch (const std::bad_alloc&) {
-    std::fputs("error limit the fetcher needs more memory than it may have\n", stderr);
+    std::fprintf(stderr, "error limit %s\n", needs_too_much_memory().c_str());
   }
   return 1;
 }

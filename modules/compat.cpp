@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <compare>
 #include <cstdint>
 #include <utility>
 
@@ -48,17 +49,17 @@ bool holds(const Condition& condition, std::string_view version) {
   const auto order = compare_versions(version, condition.version);
   switch (condition.is) {
     case Condition::Is::less:
-      return order < 0;
+      return std::is_lt(order);
     case Condition::Is::at_most:
-      return order <= 0;
+      return std::is_lteq(order);
     case Condition::Is::more:
-      return order > 0;
+      return std::is_gt(order);
     case Condition::Is::at_least:
-      return order >= 0;
+      return std::is_gteq(order);
     case Condition::Is::equal:
-      return order == 0;
+      return std::is_eq(order);
     case Condition::Is::other:
-      return order != 0;
+      return std::is_neq(order);
   }
   return false;
 }

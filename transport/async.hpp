@@ -33,8 +33,8 @@ Task<> sleep_for(std::chrono::milliseconds time);
 // outlives those that wait.
 class Wake {
  public:
-  explicit Wake(asio::any_io_executor executor)
-      : timer_(std::move(executor), asio::steady_timer::time_point::max()) {}
+  explicit Wake(const asio::any_io_executor& executor)
+      : timer_(executor, asio::steady_timer::time_point::max()) {}
 
   // Resumes all that wait now.
   void notify() { timer_.cancel(); }

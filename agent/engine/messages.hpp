@@ -48,7 +48,7 @@ struct RunRecipe {
   bool resume = true;
   // The version that is running again is taken for a repetition and ignored, unless this is set.
   bool replaces_same_version = false;
-  // Let the round that is under way come to its end: the same recipe, with other modules.
+  // The same recipe with other modules: the round under way comes to its end, or to a wait, before.
   bool after_round = false;
   // Between the rounds of this recipe; absent: what the worker was set to.
   std::optional<std::chrono::milliseconds> round_delay;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/token.hpp"
+#include "builtins/wait_targets.hpp"
 
 namespace agent::runtime {
 
@@ -14,6 +15,7 @@ using base::ErrorCode;
 
 constexpr std::chrono::seconds kFirstRetry{5}, kLastRetry{600};
 constexpr std::chrono::seconds kSoonestRefresh{30};
+constexpr std::chrono::seconds kShortestPause{1};  // between questions, however short rounds are
 
 // Nobody has said no: a server that cannot be reached, a disk that is full. Else waiting does not help, and
 // somebody must do something.
@@ -51,7 +53,10 @@ RecipeTypes types_of(const modules::StateSources& sources) {
 }
 
 RecipeModules::RecipeModules(Parts parts)
-    : parts_(std::move(parts)), retry_(parts_.executor), fetches_(parts_.settings, parts_.local) {}
+    : parts_(std::move(parts)),
+      retry_(parts_.executor),
+      during_wait_(parts_.executor),
+      fetches_(parts_.settings, parts_.local) {}
 
 base::Result<RecipeTypes> RecipeModules::open(const StoredRecipe& recipe) {
   const auto sources = modules::open_noted(
@@ -92,6 +97,7 @@ void RecipeModules::heard(const recipe::ModuleSource& source, const std::string&
 // ---- what a recipe needs
 
 void RecipeModules::recipe_changed() {
+  let_go_of_old_ones();
   const std::optional<recipe::ModuleSource> needed = parts_.recipe.wanted();
   const std::optional<std::int64_t> for_version = std::exchange(waiting_, parts_.recipe.waiting_version());
   if (needed == wanted_) {
@@ -175,10 +181,40 @@ void RecipeModules::ready(const Sources& sources) {
   parts_.carry_out(std::move(decision));
 }
 
+// What the recipe in force does not use. To end their processes takes a while: not on this thread.
+void RecipeModules::let_go_of_old_ones() {
+  if (!in_use_) return;
+  const RecipeTypes& types = parts_.recipe.types();
+  const modules::FetchedSource& fetched = *in_use_->fetched();
+  if (types.source == fetched.named && types.commit == fetched.commit) return;
+  fetches_.let_go(std::exchange(in_use_, nullptr));
+}
+
 // ---- moving tags
 
 void RecipeModules::on_worker_event(const engine::Event& event) {
   if (std::holds_alternative<engine::RoundStarted>(event)) refresh();
+  if (const auto* started = std::get_if<engine::StateStarted>(&event);
+      started && started->module == builtins::kWaitModule) {
+    wait_ = started->id;
+    refresh_during_wait();
+  }
+  const auto* result = std::get_if<engine::StateResult>(&event);
+  const bool is_over =
+      std::holds_alternative<engine::RoundEnd>(event) || (result != nullptr && result->id == wait_);
+  if (!is_over) return;
+  wait_.clear();
+  during_wait_.cancel();
+}
+
+// It may be days before the next round starts: as often as rounds would.
+void RecipeModules::refresh_during_wait() {
+  during_wait_.expires_after(std::max<std::chrono::milliseconds>(parts_.round_delay, kShortestPause));
+  during_wait_.async_wait([this, weak = std::weak_ptr(alive_)](const auto& cancelled) {
+    if (cancelled || !weak.lock() || wait_.empty()) return;
+    refresh();
+    refresh_during_wait();
+  });
 }
 
 void RecipeModules::refresh() {
@@ -210,7 +246,8 @@ void RecipeModules::refresh_ended(const recipe::ModuleSource& source, modules::M
   const std::string& now = (*answer.sources)->fetched()->commit;
   ready(*answer.sources);
   if (before != now && parts_.recipe.types().commit == now)
-    log(Level::info, name_of(source) + " are at commit " + now + " from the next round on");
+    log(Level::info, name_of(source) + " are at commit " + now + " from the next round on" +
+                         (wait_.empty() ? "" : ", which begins now: this one waits for other machines"));
 }
 
 // ---- plans

@@ -1,6 +1,7 @@
 // RecipeModules: sees to it that the modules of recipes are there. It has them fetched on a thread of their
-// own, tries again when that fails, and looks for new commits of moving tags when a round has started. What
-// follows from that is ActiveRecipe's to decide. Belongs to the loop's thread; nothing here blocks.
+// own, tries again when that fails, and looks for new commits of moving tags when a round has started, and
+// while one waits for other machines. Modules that no recipe uses any more are let go of. What follows from
+// that is ActiveRecipe's to decide. Belongs to the loop's thread; nothing here blocks.
 #pragma once
 
 #include <chrono>
@@ -61,7 +62,9 @@ class RecipeModules {
   void attempt_ended(modules::ModuleAnswer answer);
   void attempt_failed(const base::Error& error);
   void try_again_after(std::chrono::milliseconds pause);
+  void let_go_of_old_ones();
   void refresh();
+  void refresh_during_wait();
   void refresh_ended(const recipe::ModuleSource& source, modules::ModuleAnswer answer);
   void ready(const Sources& sources);
   void give_up_plans();
@@ -86,9 +89,11 @@ class RecipeModules {
     std::uint64_t number = 0;
     Ready ready;
   };
+  std::string wait_;  // the state in which the round waits for other machines; "": it does not
   std::vector<Plan> plans_;
   std::uint64_t plan_number_ = 0;
   transport::asio::steady_timer retry_;
+  transport::asio::steady_timer during_wait_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   modules::ModuleFetches fetches_;  // last: it calls the others
 };

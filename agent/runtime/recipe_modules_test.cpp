@@ -1,7 +1,11 @@
 // RecipeModules with a store of modules on disk, and repositories that nobody can reach.
 #include "agent/runtime/recipe_modules.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+
+#include <algorithm>
 
 #include <doctest/doctest.h>
 
@@ -47,6 +51,24 @@ struct Bench {
     CHECK(recipe->start([&](const StoredRecipe& one) { return fetching->open(one); }).problems.size() == 1);
     fetching->recipe_changed();
   }
+  // The recipe in force, with the modules that were fetched before.
+  void runs_with(const recipe::ModuleSource& source) {
+    fetched_before(source);
+    StoredRecipe stored{.version = 1, .digest = {}, .states = kNatives};
+    stored.module = source;
+    stored.module_commit = kCommit;
+    REQUIRE(RecipeStore(state + "/recipe").store(stored));
+    start();
+    REQUIRE(recipe->start([&](const StoredRecipe& one) { return fetching->open(one); }).problems.empty());
+    fetching->recipe_changed();
+  }
+  // As whoever removes old ones would find it.
+  bool is_in_use() const {
+    const base::UniqueFd folder(
+        ::open((state + "/modules/" + kCommit).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    REQUIRE(folder);
+    return ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0;
+  }
   void start() {
     fetching = std::make_unique<RecipeModules>(
         RecipeModules::Parts{.executor = loop.get_executor(),
@@ -54,7 +76,7 @@ struct Bench {
                              .local = local,
                              .recipe = *recipe,
                              .round_delay = std::chrono::seconds(1),
-                             .log = [](Level, const std::string&) {},
+                             .log = [this](Level, const std::string& line) { logged.push_back(line); },
                              .carry_out =
                                  [this](RecipeDecision decision) {
                                    for (protocol::RecipeStatus& status : decision.statuses)
@@ -80,15 +102,18 @@ struct Bench {
 
   const tests::ScratchFolder scratch{tests::folder_in_memory()};
   const std::string state = scratch / "state";
-  const modules::ModuleSettings settings{
-      .folder = {},
-      .winners = {},
-      .agent_version = "1.0.0",
-      .fetch = {.state_dir = state, .program = "/nobody-has/opsagent-fetch", .schemes = {"file"}}};
+  const modules::ModuleSettings settings{.folder = {},
+                                         .winners = {},
+                                         .agent_version = "1.0.0",
+                                         .fetch = {.state_dir = state,
+                                                   .program = "/nobody-has/opsagent-fetch",
+                                                   .schemes = {"file"},
+                                                   .moving_tags = {"main"}}};
   transport::asio::io_context loop;
   std::shared_ptr<const modules::StateSources> local;
   std::optional<ActiveRecipe> recipe;
   std::vector<protocol::RecipeStatus> told;
+  std::vector<std::string> logged;
   std::unique_ptr<RecipeModules> fetching;
 };
 
@@ -127,6 +152,46 @@ TEST_CASE("another recipe for modules that could not be fetched has them fetched
   CHECK(bench.fetching->view().next_attempt.has_value());
   bench.take(2, of_repository("a", "v1"), kNatives);
   CHECK(bench.fetching->view().next_attempt.has_value());
+}
+
+TEST_CASE("modules that no recipe uses any more are let go of") {
+  Bench bench;
+  bench.runs_with(of_repository("a", "v1"));
+  CHECK(bench.is_in_use());
+  protocol::RecipeMetadata natives{.recipe_version = 2};
+  natives.module = protocol::ModuleSource{};
+  natives.states = protocol::Json{kNatives};
+  CHECK(bench.recipe->take(natives).command);
+  bench.fetching->recipe_changed();
+  CHECK(bench.comes_true([&] { return !bench.is_in_use(); }));
+}
+
+TEST_CASE("modules of a recipe that goes on under another version stay") {
+  Bench bench;
+  bench.runs_with(of_repository("a", "v1"));
+  protocol::RecipeMetadata again{.recipe_version = 2};
+  again.states = protocol::Json{kNatives};
+  CHECK(bench.recipe->take(again).command);
+  bench.fetching->recipe_changed();
+  bench.loop.run_for(std::chrono::milliseconds(200));
+  CHECK(bench.is_in_use());
+}
+
+TEST_CASE("a moving tag is asked about while the round waits for other machines, and not after that") {
+  Bench bench;
+  bench.runs_with(of_repository("a", "main"));
+  const auto has_asked = [&] {
+    return std::ranges::any_of(bench.logged, [](const std::string& line) {
+      return line.find("were not brought up to date") != std::string::npos;
+    });
+  };
+  const engine::StateStarted wait{.id = "w", .module = "meta.wait", .index = 0, .message = "Waits"};
+  bench.fetching->on_worker_event(wait);
+  bench.fetching->on_worker_event(engine::StateResult{.id = "w", .module = "meta.wait"});
+  bench.loop.run_for(std::chrono::milliseconds(1500));
+  CHECK_FALSE(has_asked());
+  bench.fetching->on_worker_event(wait);
+  CHECK(bench.comes_true(has_asked));
 }
 
 }  // namespace agent::runtime

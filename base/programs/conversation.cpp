@@ -60,7 +60,10 @@ std::uint64_t peak_kb(pid_t pid) {
 }  // namespace
 
 Conversation::Conversation(Command command, StartedProgram started, std::size_t longest_line)
-    : command_(std::move(command)), program_(std::move(started)), longest_line_(longest_line) {}
+    : command_(std::move(command)),
+      program_(std::move(started)),
+      longest_line_(longest_line),
+      can_write_plainly_(ignores_pipe_signal()) {}
 
 Conversation::~Conversation() {
   program_.supervisor.end_tree();
@@ -118,7 +121,8 @@ void Conversation::read_report() {
 }
 
 void Conversation::write_more(std::string_view& said) {
-  const ssize_t length = write_to_pipe(program_.tell.get(), said);
+  const ssize_t length = can_write_plainly_ ? ::write(program_.tell.get(), said.data(), said.size())
+                                            : write_to_pipe(program_.tell.get(), said);
   if (length > 0) said.remove_prefix(static_cast<std::size_t>(length));
   // It does not want to hear it. Whether it has ended or not, it is not going to answer this.
   if (length < 0 && errno != EINTR && errno != EAGAIN) {
@@ -172,9 +176,9 @@ Conversation::Heard Conversation::exchange(std::string_view said, Clock::time_po
 }
 
 bool Conversation::has_more() {
-  if (start_ < heard_.size()) return true;
+  if (has_more_at_hand()) return true;
   if (!answers_ended_) read_answer();
-  return start_ < heard_.size();
+  return has_more_at_hand();
 }
 
 Conversation::Usage Conversation::usage() const {

@@ -54,6 +54,8 @@ class Conversation {
 
   // Whether it has said more than was heard, complete or not.
   bool has_more();
+  // Whether more of it came together with what was heard: without a look, which is a system call.
+  bool has_more_at_hand() const { return start_ < heard_.size(); }
 
   // "exited with status 3", "was ended by signal 9".
   const std::string& ending() const { return ending_; }
@@ -79,8 +81,9 @@ class Conversation {
   const Command command_;
   StartedProgram program_;
   const std::size_t longest_line_;
-  std::string heard_;      // what was read of descriptor 4
-  std::size_t start_ = 0;  // of what was not taken yet
+  const bool can_write_plainly_;  // two system calls less for each line that is told
+  std::string heard_;             // what was read of descriptor 4
+  std::size_t start_ = 0;         // of what was not taken yet
   bool answers_ended_ = false;
   std::string ending_;  // empty: it runs
   std::optional<Error> start_failure_;

@@ -27,4 +27,10 @@ ssize_t write_to_pipe(int fd, std::string_view bytes) {
   return written;
 }
 
+bool ignores_pipe_signal() {
+  struct sigaction now {};
+  return ::sigaction(SIGPIPE, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 &&
+         now.sa_handler == SIG_IGN;
+}
+
 }  // namespace base

@@ -11,4 +11,7 @@ namespace base {
 // that signal: a library does not change the process's signal handling.
 ssize_t write_to_pipe(int fd, std::string_view bytes);
 
+// Whether this process ignores SIGPIPE, as programs do from their start: then a plain write() does the same.
+bool ignores_pipe_signal();
+
 }  // namespace base

@@ -100,7 +100,7 @@ class Fetching {
   bool is_moving() const {
     return std::ranges::find(settings_.moving_tags, request_.tag) != settings_.moving_tags.end();
   }
-  const TagRecord* known() const { return records_->find(address_.text, request_.tag); }
+  std::optional<TagRecord> known() const { return records_->find(address_.text, request_.tag); }
 
   const FetchSettings& settings_;
   const FetchRequest& request_;
@@ -154,8 +154,8 @@ Result<Fetched> Fetching::look() {
 // Only what this repository's tag was seen to stand for: another repository's code is never used for it,
 // though it may be on disk.
 Result<Fetched> Fetching::what_is_there() {
-  const TagRecord* record = known();
-  if (record == nullptr) return never_fetched();
+  const std::optional<TagRecord> record = known();
+  if (!record) return never_fetched();
   if (!request_.commit.empty() && record->commit != request_.commit)
     return Error(ErrorCode::not_found, "the commit " + request_.commit + " was never fetched; '" +
                                            request_.tag + "' was " + record->commit);
@@ -233,8 +233,9 @@ Result<void> Fetching::accept(const Resolved& resolved) {
     return Error(ErrorCode::permission, "the tag '" + request_.tag + "' of " + address_.text + " is " +
                                             commit + ", and the commit " + request_.commit + " is asked for");
   }
-  const TagRecord* record = known();
-  if (record == nullptr || record->commit == commit || is_moving()) return {};
+  const std::optional<TagRecord> record = known();
+  if (!record) return records_->check_room(address_.text, request_.tag);
+  if (record->commit == commit || is_moving()) return {};
   return Error(ErrorCode::permission,
                "the tag '" + request_.tag + "' of " + address_.text + " has moved: it was " + record->commit +
                    " and is now " + commit +
@@ -258,13 +259,14 @@ Result<Fetched> Fetching::take(const Snapshot& snapshot, CheckoutWriter& writer,
     if (auto finished = writer.finish(snapshot); !finished) return std::move(finished).error();
   auto checkout = store_->use(commit);
   if (!checkout) return std::move(checkout).error();
-  if (auto stored = records_->store({.repository = address_.text,
-                                     .tag = request_.tag,
-                                     .commit = commit,
-                                     .signer = signer,
-                                     .seen = static_cast<std::int64_t>(::time(nullptr))});
-      !stored)
-    return std::move(stored).error();
+  auto stored = records_->store({.repository = address_.text,
+                                 .tag = request_.tag,
+                                 .commit = commit,
+                                 .signer = signer,
+                                 .seen = static_cast<std::int64_t>(::time(nullptr))});
+  // Where the commit is asked for, nobody need remember what its tag was.
+  const bool can_do_without = !request_.commit.empty() && !records_->check_room(address_.text, request_.tag);
+  if (!stored && !can_do_without) return std::move(stored).error();
   if (auto pruned = store_->prune(); !pruned) return std::move(pruned).error();
   return Fetched{
       .checkout = std::move(*checkout), .signer = signer, .is_new = !snapshot.is_present, .warning = {}};

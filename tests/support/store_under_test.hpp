@@ -70,11 +70,14 @@ inline void run_for_each_store(void (*test)()) {
 
 }  // namespace tests
 
-// A test case of the conformance suite: runs once for each implementation.
+// A test case of the conformance suite: runs once for each implementation. The name of a function that is
+// defined cannot stand in parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define STORE_TEST_CASE_AS(function, name) \
   static void function();                  \
   TEST_CASE(name) {                        \
     tests::run_for_each_store(&function);  \
   }                                        \
   static void function()
+// NOLINTEND(bugprone-macro-parentheses)
 #define STORE_TEST_CASE(name) STORE_TEST_CASE_AS(DOCTEST_ANONYMOUS(store_test_), name)

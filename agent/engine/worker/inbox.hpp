@@ -44,6 +44,8 @@ class Inbox final : public base::Interrupt {
 
   // Whether a recipe waits for which the round that is under way is to be ended.
   bool has_next() const { return next_ && !next_->after_round; }
+  // Whether one waits that lets the round come to its end, or to a wait for other machines.
+  bool has_next_after_round() const { return next_ && next_->after_round; }
   std::optional<RunRecipe> take_next() { return std::exchange(next_, std::nullopt); }
   // What is to be done besides the recipe, in the order in which it came.
   using AdHocRequest = std::variant<PlanRecipe, RunState>;

@@ -364,6 +364,8 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
                                                                  ? settings_.expected_plans[index]
                                                                  : std::string_view(),
                                             .plan_salt = settings_.plan_salt});
+    // Nothing has become of this wait: the next round waits on. What a killed run had begun stays begun.
+    if (std::exchange(has_left_wait_, false)) return RoundExit::replaced;
     result.version = version_;  // a wait may have seen it move
     settle_written(result);
     if (std::string doubt = doubt_about(states[index], begun == begun_.end() ? nullptr : &*begun);
@@ -463,6 +465,11 @@ base::Result<void> WorkerLoop::wait(std::string_view state_id, Deadline deadline
     if (is_done(state_id)) return {};
     if (inbox_.stops_before_next_state() || inbox_.has_next())
       return base::Error(base::ErrorCode::cancelled, "Stopped waiting");
+    // A wait may go on for days, and what it waits for may need these modules.
+    if (inbox_.has_next_after_round() && !inbox_.is_in_run()) {
+      has_left_wait_ = true;
+      return base::Error(base::ErrorCode::cancelled, "Stopped waiting: the modules have changed");
+    }
     if (!settings_.has_backend)
       return base::Error(
           base::ErrorCode::unsupported,

@@ -101,6 +101,7 @@ class WorkerLoop final : private states::Waits {
   Inbox::Clock::time_point next_cleaning_{};                             // of watch records
   std::vector<Journal::Entry> begun_;  // of this recipe, by a run that was killed, and not reached since
   bool in_round_ = false;              // the lock is ours
+  bool has_left_wait_ = false;         // so that the same recipe begins anew, with other modules
   // Keys of reports that are on their way to the spool, while the journal has them too.
   std::set<std::string> answered_;
   RightStates right_;  // those that some round, or an agent before this one, had right

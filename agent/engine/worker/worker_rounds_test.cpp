@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "agent/engine/execution/planner.hpp"
+#include "tests/support/scratch_folder.hpp"
 #include "tests/support/worker_bench.hpp"
 
 namespace {
@@ -210,38 +211,82 @@ states:
   CHECK(planned[2].skipped);
 }
 
-TEST_CASE("the same recipe with other modules waits for the end of the round") {
+TEST_CASE("the same recipe with other modules waits for the end of the round, or for a wait") {
   Bench bench(true);
   bench.settings().round_delay = 1h;
-  const auto recipe_of = [](const char* text) {
-    return recipe::load_text("test", text, tests::engine_registry()).recipe;
+  bench.use_running_system();
+  const tests::ScratchFolder scratch;
+  const std::string text = "states: [{ id: slow, module: linux.cmd, parameter: { cmd: 'until [ -e " +
+                           (scratch / "go") + " ]; do sleep 0.02; done' } }, { id: w, module: meta.wait }]";
+  const auto recipe_of = [](const std::string& yaml) {
+    return recipe::load_text("test", yaml, tests::engine_registry()).recipe;
   };
-  bench.run(kWait, 3);
+  bench.run(text, 3);
   REQUIRE(bench.next<RoundStarted>());
-  const RunRecipe later{.recipe = recipe_of(kWait),
+  const RunRecipe later{.recipe = recipe_of(text),
                         .version = 3,
                         .run_id = "later",
                         .replaces_same_version = true,
                         .after_round = true};
-  SUBCASE("the wait that is under way is not ended by it") {
-    bench.send(later);
-    CHECK_FALSE(bench.next<RoundEnd>(200ms));
-    bench.send(WaitDone{3, "w"});
+  const auto has_begun_to_wait = [&] {
+    auto started = bench.next<StateStarted>(5s);
+    while (started && started->id != "w")
+      started = bench.next<StateStarted>(5s);
+    return started.has_value();
+  };
+  // The round of the old modules ends at the wait, which is neither done nor failed.
+  const auto ends_at_the_wait = [&] {
     const auto end = bench.next<RoundEnd>(5s);
     REQUIRE(end);
     CHECK(end->run_id != "later");
-    CHECK(end->counts[static_cast<std::size_t>(Outcome::failed)] == 0);
-    CHECK(end->not_reached == 0);
-    // Then it begins at once, and not after the pause.
-    const auto started = bench.next<RoundStarted>(5s);
+    CHECK(end->not_reached == 1);
+    for (const Outcome outcome : {Outcome::failed, Outcome::cancelled, Outcome::timed_out})
+      CHECK(end->counts[static_cast<std::size_t>(outcome)] == 0);
+    const auto started = bench.next<RoundStarted>(5s);  // at once, and not after the pause
     REQUIRE(started);
     CHECK(started->run_id == "later");
+    CHECK(started->first == 0);
+  };
+  const auto goes_on = [&] {
+    REQUIRE(has_begun_to_wait());
+    bench.send(WaitDone{3, "w"});
+    const auto end = bench.next<RoundEnd>(5s);
+    REQUIRE(end);
+    CHECK(end->run_id == "later");
+    CHECK(end->not_reached == 0);
+    CHECK(end->counts[static_cast<std::size_t>(Outcome::changed)] == 2);
+  };
+  SUBCASE("what is under way comes to its end") {
+    bench.send(later);
+    CHECK_FALSE(bench.next<RoundEnd>(200ms));
+    scratch.write("go", "");
+    ends_at_the_wait();
+    goes_on();
+  }
+  SUBCASE("a wait that is under way begins anew with them") {
+    scratch.write("go", "");
+    REQUIRE(has_begun_to_wait());
+    bench.send(later);
+    ends_at_the_wait();
+    goes_on();
+  }
+  SUBCASE("a wait that is done comes first") {
+    scratch.write("go", "");
+    REQUIRE(has_begun_to_wait());
+    RunRecipe knows = later;
+    knows.done_waits = {"w"};
+    bench.worker().commands().push_all({Command(WaitDone{3, "w"}), Command(knows)});
+    const auto end = bench.next<RoundEnd>(5s);
+    REQUIRE(end);
+    CHECK(end->run_id != "later");
+    CHECK(end->not_reached == 0);
   }
   SUBCASE("when it replaces a recipe that does not wait, it does not wait either") {
     RunRecipe now = later;
     now.run_id = "now";
     now.version = 4;
     now.after_round = false;
+    scratch.write("go", "");
     // Both at once: the worker sees the second before it could take up the first.
     bench.worker().commands().push_all({Command(now), Command(later)});
     const auto started = bench.next<RoundStarted>(5s);

@@ -114,8 +114,8 @@ Request ModuleProcess::next_request(const Call& call) {
 
 namespace {
 
-// A second answer to the same request may be there already; one that comes later is found before the next
-// request.
+// A second answer to the same request may have come with the first; one that comes later is found before the
+// next request.
 template <class Answer>
 Result<Answer> checked(Result<Answer> answer, bool has_more, const std::string& name, bool& is_usable) {
   if (answer && !has_more) return answer;
@@ -130,14 +130,14 @@ Result<Planned> ModuleProcess::plan(const Call& call) {
   auto line = ask(plan_line(next_request(call)), call);
   if (!line) return std::move(line).error();
   auto planned = read_planned(*line, id_);
-  return checked(std::move(planned), conversation_->has_more(), name_, is_usable_);
+  return checked(std::move(planned), conversation_->has_more_at_hand(), name_, is_usable_);
 }
 
 Result<Done> ModuleProcess::apply(const Call& call, const std::vector<states::Change>& changes) {
   auto line = ask(apply_line(next_request(call), changes), call);
   if (!line) return std::move(line).error();
   auto done = read_applied(*line, id_);
-  return checked(std::move(done), conversation_->has_more(), name_, is_usable_);
+  return checked(std::move(done), conversation_->has_more_at_hand(), name_, is_usable_);
 }
 
 }  // namespace agent::modules

@@ -47,6 +47,14 @@ void ModuleFetches::cancel_all() {
   if (running_) running_->request();
 }
 
+void ModuleFetches::let_go(std::shared_ptr<const StateSources> sources) {
+  {
+    const std::lock_guard lock(mutex_);
+    let_go_.push_back(std::move(sources));
+  }
+  changed_.notify_all();
+}
+
 bool ModuleFetches::is_moving(const std::string& tag) const {
   return std::ranges::find(settings_.fetch.moving_tags, tag) != settings_.fetch.moving_tags.end();
 }
@@ -54,8 +62,15 @@ bool ModuleFetches::is_moving(const std::string& tag) const {
 void ModuleFetches::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return is_ending_ || !waiting_.empty(); });
+    changed_.wait(lock, [&] { return is_ending_ || !waiting_.empty() || !let_go_.empty(); });
     if (is_ending_) return;
+    if (!let_go_.empty()) {
+      std::vector<std::shared_ptr<const StateSources>> old = std::exchange(let_go_, {});
+      lock.unlock();
+      old.clear();
+      lock.lock();
+      continue;
+    }
     Waiting next = std::move(waiting_.front());
     waiting_.pop_front();
     running_ = next.cancel;

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "agent/modules/sources/state_sources.hpp"
 #include "base/interrupt.hpp"
@@ -47,6 +48,8 @@ class ModuleFetches {
   bool submit(Job job);
   // What runs and what waits.
   void cancel_all();
+  // Of what is used no more: if nobody else has it, its processes end on the thread of the fetches.
+  void let_go(std::shared_ptr<const StateSources> sources);
 
   bool is_moving(const std::string& tag) const;
 
@@ -79,6 +82,7 @@ class ModuleFetches {
   std::mutex mutex_;  // guards all that follows
   std::condition_variable changed_;
   std::deque<Waiting> waiting_;
+  std::vector<std::shared_ptr<const StateSources>> let_go_;
   std::shared_ptr<Cancel> running_;
   bool is_ending_ = false;
   std::thread thread_;  // last: it uses the others
