@@ -97,6 +97,7 @@ TEST_CASE("native work ends when somebody asks to stop now") {
   make_endless(bench);
   bench.run("states: [{ id: e, module: test.endless }]");
   REQUIRE(bench.next<RoundStarted>());
+  REQUIRE_FALSE(bench.next<StateResult>(300ms));  // it is at work
   bench.send(Stop{Stop::When::now});
   const auto result = bench.next<StateResult>(30s);
   REQUIRE(result);
