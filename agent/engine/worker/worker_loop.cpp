@@ -1,9 +1,12 @@
 #include "agent/engine/worker/worker_loop.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "agent/engine/records/recovery.hpp"
 #include "agent/engine/secrets.hpp"
+#include "base/tree/scratch_place.hpp"
 
 namespace agent::engine {
 
@@ -90,7 +93,7 @@ void WorkerLoop::notice(Notice::Level level, const std::string& text) {
 void WorkerLoop::run() {
   // Also where no round may ever begin.
   if (lock_.try_acquire()) {
-    remove_private_copies();
+    tidy_state_folder();
     lock_.release();
   }
   while (true) {
@@ -149,7 +152,7 @@ void WorkerLoop::follow_version() {
 base::Result<void> WorkerLoop::take_over() {
   first_ = 0;
   begun_.clear();
-  remove_private_copies();
+  tidy_state_folder();
   auto unfinished = journal_->unfinished();
   if (!unfinished) return std::move(unfinished).error();
   std::set<std::string> keys;
@@ -180,11 +183,12 @@ base::Result<void> WorkerLoop::take_over() {
   return {};
 }
 
-// What a program was to look at before it was written, of a run that was killed meanwhile: it may be secret.
-void WorkerLoop::remove_private_copies() {
+// What a killed run has left in our own folder: content that a program was to look at before it was written,
+// which may be secret, and folders of ours that were about to appear, of which no journal tells.
+void WorkerLoop::tidy_state_folder() {
   base::Tree tree;
   base::TreeWriter writer(tree, sync_);
-  const auto remove = [&]() -> base::Result<void> {
+  const auto remove_copies = [&]() -> base::Result<void> {
     const auto folder = base::clean_path(settings_.host.copies_dir());
     if (!folder) return folder.error();
     const auto found = tree.look(*folder);
@@ -194,9 +198,19 @@ void WorkerLoop::remove_private_copies() {
     return S_ISDIR((*found)->st_mode) ? writer.remove_tree(*folder, base::Seen(*found), never)
                                       : writer.remove(*folder, base::Seen(*found));
   };
-  if (auto removed = remove(); !removed)
+  if (auto removed = remove_copies(); !removed)
     notice(Notice::Level::warning,
            removed.error().message() + ": remove it, as it may hold secrets of a run that was killed");
+  const auto folder = base::clean_path(settings_.state_dir);
+  if (!folder) return;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(*folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().native();
+    if (!base::is_scratch_name(name)) continue;
+    if (auto removed = writer.remove_scratch(*folder + "/" + name); !removed)
+      notice(Notice::Level::warning, removed.error().message());
+  }
 }
 
 void WorkerLoop::sweep(const Journal::Entry& leftover) {
