@@ -145,9 +145,7 @@ TEST_CASE("whoever waits for another run says for whom, as what holds up the rou
   CHECK(bench.next<StateResult>());
 }
 
-TEST_CASE(
-    "content that a killed run has left for a validator, and its temporaries there, go before anything "
-    "else") {
+TEST_CASE("what a killed run has left in the state folder goes before anything else") {
   for (const bool can_lock : {true, false}) {
     Bench bench;
     fs::create_directories(bench.state_path("validate"));

@@ -37,9 +37,7 @@ std::string what_to_do(const base::Error& why, const std::string& state_dir) {
     case base::ErrorCode::no_space:
       return "Make room on the disk with " + state_dir;
     case base::ErrorCode::read_only:
-      return "Mount the disk with " + state_dir +
-             " so that it can be written to; the kernel makes it read-only "
-             "when it fails";
+      return "Mount the disk with " + state_dir + " anew; the kernel makes one that fails read-only";
     default:
       return "See whether the disk with " + state_dir + " is failing";
   }
@@ -248,7 +246,7 @@ void WorkerLoop::report_leftover(StateResult leftover) {
 
 base::Result<void> WorkerLoop::take_lock() {
   BetweenStates between(inbox_);
-  return lock_.acquire(between, [&](std::optional<pid_t> holder, bool is_long) {
+  auto locked = lock_.acquire(between, [&](std::optional<pid_t> holder, bool is_long) {
     std::string text = "waiting for another run to end";
     if (holder) text += " (process " + std::to_string(*holder) + ")";
     if (is_long)
@@ -257,6 +255,9 @@ base::Result<void> WorkerLoop::take_lock() {
     committer_.submit(Notice{is_long ? Notice::Level::warning : Notice::Level::info, std::move(text),
                              is_long ? Notice::HoldsUp::for_long : Notice::HoldsUp::for_a_while});
   });
+  // In the middle of a round the journal is open; whoever had the lock meanwhile may have made it anew.
+  if (locked && in_round_) locked = journal_->reopen();
+  return locked;
 }
 
 // Everybody is told: the log, whoever asks for the status, the backend, and the exit status of an `apply`.
