@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "agent/engine/records/advice.hpp"
 #include "agent/engine/records/recovery.hpp"
 #include "agent/engine/secrets.hpp"
 #include "base/tree/scratch_place.hpp"
@@ -24,23 +25,6 @@ std::chrono::microseconds since(Clock::time_point start) {
 bool fails_the_same_way(const StateResult& one, const StateResult& other) {
   if (one.id != other.id || one.outcome != other.outcome) return false;
   return one.exit_code || other.exit_code ? one.exit_code == other.exit_code : one.comment == other.comment;
-}
-
-// Why an agent cannot lock or write in its own folder is nearly always the disk.
-std::string what_to_do(const base::Error& why, const std::string& state_dir) {
-  switch (why.code()) {
-    case base::ErrorCode::permission:
-      return "Who applies a recipe must be able to write to " + state_dir + ": mostly that is root";
-    case base::ErrorCode::exists:
-    case base::ErrorCode::limit:
-      return "Move what is there away, after a look at it";
-    case base::ErrorCode::no_space:
-      return "Make room on the disk with " + state_dir;
-    case base::ErrorCode::read_only:
-      return "Mount the disk with " + state_dir + " anew; the kernel makes one that fails read-only";
-    default:
-      return "See whether the disk with " + state_dir + " is failing";
-  }
 }
 
 // While no state runs there is nothing to let finish: every stop but `end`, and every new recipe, counts at
@@ -265,8 +249,7 @@ WorkerLoop::RoundExit WorkerLoop::cannot_begin(const base::Error& why) {
   next_round_in_ = settings_.longest_back_off;
   RoundEnd end{.run_id = place_.run_id, .version = version_, .not_reached = recipe_->states().size()};
   if (!inbox_.stop()) end.next = next_round_in_;
-  end.problem = "no state was looked at: " + redactor_.redact(why.message()) + ". " +
-                what_to_do(why, settings_.state_dir);
+  end.problem = "no state was looked at: " + redactor_.redact(with_advice(why, settings_.state_dir));
   committer_.submit(std::move(end));
   return RoundExit::failed;
 }
