@@ -16,6 +16,8 @@ namespace {
 
 constexpr mode_t kOwnFolderMode = 0700;
 constexpr std::size_t kRandomBytes = 16;
+constexpr std::string_view kBefore = ".opsagent-";
+constexpr std::string_view kAfter = ".tmp";
 
 // A folder of ours, into which nobody else can put anything. Whoever can write to the folder above can put
 // another one of ours in its place, which will do as well.
@@ -37,7 +39,12 @@ bool remove_one(int folder, const char* name) {
 }  // namespace
 
 std::string new_scratch_name() {
-  return ".opsagent-" + random_hex(kRandomBytes) + ".tmp";
+  return std::string(kBefore) + random_hex(kRandomBytes) + std::string(kAfter);
+}
+
+bool is_scratch_name(std::string_view name) {
+  return name.size() == kBefore.size() + 2 * kRandomBytes + kAfter.size() && name.starts_with(kBefore) &&
+         name.ends_with(kAfter);
 }
 
 bool clear_scratch(int folder, const std::string& name) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
@@ -15,6 +16,7 @@ namespace base {
 
 // ".opsagent-<32 random digits>.tmp": nobody can know it before it is used.
 std::string new_scratch_name();
+bool is_scratch_name(std::string_view name);
 
 // Takes away what a killed run has left under such a name: a file, a link, an empty folder, or a folder of
 // our own with one of these in it. False with errno when it cannot be.

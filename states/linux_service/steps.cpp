@@ -234,13 +234,19 @@ std::string success_text(const Attempt& attempt, const std::string& changed) {
   return text;
 }
 
-// Cancelled or out of time: what was done until then is told too.
+// Cancelled or out of time: what was done until then is told too. Whoever has reacted need not do so once
+// more because another one takes too long; there is no time to see whether he stays.
 Applied stopped(const base::Error& error, const std::vector<Attempt>& attempts, const Context& context) {
   std::string output;
-  for (const Attempt& attempt : attempts)
+  std::vector<std::string> reacted;
+  for (const Attempt& attempt : attempts) {
     add_text(output, attempt.output);
+    if (attempt.has_reacted) reacted.push_back(attempt.step.name);
+  }
   add_text(output, context.commands.interrupted_output());
-  return Applied::failed(error, std::move(output));
+  Applied applied = Applied::failed(error, std::move(output));
+  applied.reacted = std::move(reacted);
+  return applied;
 }
 
 }  // namespace

@@ -342,6 +342,22 @@ TEST_SUITE("system") {
     CHECK(good.noted() == "run run ");
   }
 
+  TEST_CASE("linux.service does not restart who has reacted once more because another one takes too long") {
+    const Unit good("good.service", kPlain);
+    const Unit slow("slow.service", std::string(kPlain) + "ExecStop=/bin/sleep 8\n");
+    good.start();
+    slow.start();
+    StateHarness machine{StateHarness::RunningSystem{}};
+    machine.timeout = std::chrono::seconds(3);
+    machine.watch_triggered = true;
+    machine.watch_changed = {"/etc/a"};
+    constexpr const char* kBoth = R"({"name": ["good", "slow"]})";
+    const auto applied = machine.apply(kState, kBoth, machine.plan(kState, kBoth));
+    CHECK(applied.end == AppliedEnd::timed_out);
+    CHECK(applied.reacted == std::vector<std::string>{"good"});
+    CHECK(good.noted() == "run run ");
+  }
+
   TEST_CASE("linux.service fails when an action fails, or the service does not run after it") {
     const Unit web("web.service", kPlain);
     web.start();

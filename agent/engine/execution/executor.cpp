@@ -5,6 +5,7 @@
 
 #include "agent/engine/execution/planner.hpp"
 #include "agent/engine/execution/prepare.hpp"
+#include "agent/engine/records/advice.hpp"
 #include "agent/engine/secrets.hpp"
 #include "base/fnv.hpp"
 #include "base/output_text.hpp"
@@ -323,7 +324,8 @@ void Executor::apply(Attempt& attempt, const states::Plan& plan) {
   std::ranges::move(entry.written, std::back_inserter(result.written));
   if (!journalled) {
     result.outcome = Outcome::failed;
-    result.comment = "Not changed, because it cannot be journalled: " + journalled.error().message();
+    result.comment = "Not changed, because it cannot be journalled: " +
+                     with_advice(journalled.error(), parts_.machine.host().state_dir);
     return;
   }
   parts_.committer.journal_written();

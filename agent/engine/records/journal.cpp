@@ -133,6 +133,11 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::string& path) {
   return journal;
 }
 
+Result<void> Journal::reopen() {
+  const std::scoped_lock lock(sync_mutex_, mutex_);
+  return open_file();
+}
+
 // Whoever had the lock before may have put another file in its place, and a person may have removed it.
 Result<void> Journal::open_file() {
   struct stat ours {};

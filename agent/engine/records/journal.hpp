@@ -43,9 +43,11 @@ class Journal {
   // Opens the file, made 0600 when missing.
   static base::Result<std::unique_ptr<Journal>> open(const std::string& path);
 
-  // Begun by whoever wrote it last and not confirmed, in order. Opens the file if it is not open, or if
-  // another one has the name by now. A torn last line, as a power cut leaves it, is taken off, so call this
-  // before the first begin().
+  // For whoever has got the lock back: opens the file if it is not open, or if another one has the name by
+  // now.
+  base::Result<void> reopen();
+  // Begun by whoever wrote it last and not confirmed, in order. Reopens it. A torn last line, as a power cut
+  // leaves it, is taken off, so call this before the first begin().
   base::Result<std::vector<Entry>> unfinished();
 
   base::Result<void> begin(const Entry& entry);

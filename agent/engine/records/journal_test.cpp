@@ -84,6 +84,7 @@ TEST_CASE("a journal that has grown keeps what is unfinished, for whoever has it
   const OnDisk disk;
   const auto journal = disk.open();
   const auto other = disk.open();  // a run that waits for the lock
+  const auto third = disk.open();
   REQUIRE(journal->begin({.root = "", .begun_in = {.run_id = "r", .round = 1}, .index = 7, .id = "begun"}));
   std::size_t written = 0;
   for (std::uint64_t round = 2; written < 2'000'000; ++round, written += 20'000) {
@@ -103,6 +104,10 @@ TEST_CASE("a journal that has grown keeps what is unfinished, for whoever has it
   CHECK(seen->back().id == "later");
   REQUIRE(other->begin(entry(9, "other")));
   CHECK(disk.unfinished() == "begun later other ");
+  // A run that has let go of the lock in the middle of a round.
+  REQUIRE(third->reopen());
+  REQUIRE(third->begin(entry(10, "third")));
+  CHECK(disk.unfinished() == "begun later other third ");
 }
 
 TEST_CASE("a journal that is removed while it is open is made anew, and not written to in vain") {

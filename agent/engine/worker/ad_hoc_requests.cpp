@@ -1,5 +1,6 @@
 // What the worker is asked to do besides its recipe: plans, and single states.
 #include "agent/engine/execution/planner.hpp"
+#include "agent/engine/records/advice.hpp"
 #include "agent/engine/secrets.hpp"
 #include "agent/engine/worker/worker_loop.hpp"
 
@@ -65,7 +66,8 @@ StateResult WorkerLoop::run_ad_hoc(const RunState& request) {
     if (locked) locked = take_over();
     if (!locked) {
       lock_.release();
-      return ended(inbox_.requested() ? Outcome::cancelled : Outcome::failed, locked.error().message());
+      return inbox_.requested() ? ended(Outcome::cancelled, locked.error().message())
+                                : ended(Outcome::failed, with_advice(locked.error(), settings_.state_dir));
     }
     machine_.new_round();
   }

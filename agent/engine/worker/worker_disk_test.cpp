@@ -97,6 +97,7 @@ TEST_CASE("native work ends when somebody asks to stop now") {
   make_endless(bench);
   bench.run("states: [{ id: e, module: test.endless }]");
   REQUIRE(bench.next<RoundStarted>());
+  REQUIRE_FALSE(bench.next<StateResult>(300ms));  // it is at work
   bench.send(Stop{Stop::When::now});
   const auto result = bench.next<StateResult>(30s);
   REQUIRE(result);
@@ -144,11 +145,14 @@ TEST_CASE("whoever waits for another run says for whom, as what holds up the rou
   CHECK(bench.next<StateResult>());
 }
 
-TEST_CASE("content that a killed run has left for a validator is gone before anything else") {
+TEST_CASE("what a killed run has left in the state folder goes before anything else") {
   for (const bool can_lock : {true, false}) {
     Bench bench;
     fs::create_directories(bench.state_path("validate"));
     std::ofstream(bench.state_path("validate/shadow")) << "secret";
+    // "tmp", on its way.
+    const std::string scratch = bench.state_path(".opsagent-0123456789abcdef0123456789abcdef.tmp");
+    fs::create_directory(scratch);
     const base::UniqueFd held(::open(bench.state_path("lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (!can_lock) REQUIRE(::flock(held.get(), LOCK_EX) == 0);
     bench.start();  // without any recipe
@@ -161,6 +165,7 @@ TEST_CASE("content that a killed run has left for a validator is gone before any
     bench.run(kOneFile);
     REQUIRE(bench.next<RoundEnd>());
     CHECK_FALSE(fs::exists(bench.state_path("validate")));
+    CHECK_FALSE(fs::exists(scratch));
   }
 }
 

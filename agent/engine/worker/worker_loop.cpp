@@ -1,9 +1,13 @@
 #include "agent/engine/worker/worker_loop.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
+#include "agent/engine/records/advice.hpp"
 #include "agent/engine/records/recovery.hpp"
 #include "agent/engine/secrets.hpp"
+#include "base/tree/scratch_place.hpp"
 
 namespace agent::engine {
 
@@ -21,25 +25,6 @@ std::chrono::microseconds since(Clock::time_point start) {
 bool fails_the_same_way(const StateResult& one, const StateResult& other) {
   if (one.id != other.id || one.outcome != other.outcome) return false;
   return one.exit_code || other.exit_code ? one.exit_code == other.exit_code : one.comment == other.comment;
-}
-
-// Why an agent cannot lock or write in its own folder is nearly always the disk.
-std::string what_to_do(const base::Error& why, const std::string& state_dir) {
-  switch (why.code()) {
-    case base::ErrorCode::permission:
-      return "Who applies a recipe must be able to write to " + state_dir + ": mostly that is root";
-    case base::ErrorCode::exists:
-    case base::ErrorCode::limit:
-      return "Move what is there away, after a look at it";
-    case base::ErrorCode::no_space:
-      return "Make room on the disk with " + state_dir;
-    case base::ErrorCode::read_only:
-      return "Mount the disk with " + state_dir +
-             " so that it can be written to; the kernel makes it read-only "
-             "when it fails";
-    default:
-      return "See whether the disk with " + state_dir + " is failing";
-  }
 }
 
 // While no state runs there is nothing to let finish: every stop but `end`, and every new recipe, counts at
@@ -90,7 +75,7 @@ void WorkerLoop::notice(Notice::Level level, const std::string& text) {
 void WorkerLoop::run() {
   // Also where no round may ever begin.
   if (lock_.try_acquire()) {
-    remove_private_copies();
+    tidy_state_folder();
     lock_.release();
   }
   while (true) {
@@ -149,7 +134,7 @@ void WorkerLoop::follow_version() {
 base::Result<void> WorkerLoop::take_over() {
   first_ = 0;
   begun_.clear();
-  remove_private_copies();
+  tidy_state_folder();
   auto unfinished = journal_->unfinished();
   if (!unfinished) return std::move(unfinished).error();
   std::set<std::string> keys;
@@ -180,11 +165,12 @@ base::Result<void> WorkerLoop::take_over() {
   return {};
 }
 
-// What a program was to look at before it was written, of a run that was killed meanwhile: it may be secret.
-void WorkerLoop::remove_private_copies() {
+// What a killed run has left in our own folder: content that a program was to look at before it was written,
+// which may be secret, and folders of ours that were about to appear, of which no journal tells.
+void WorkerLoop::tidy_state_folder() {
   base::Tree tree;
   base::TreeWriter writer(tree, sync_);
-  const auto remove = [&]() -> base::Result<void> {
+  const auto remove_copies = [&]() -> base::Result<void> {
     const auto folder = base::clean_path(settings_.host.copies_dir());
     if (!folder) return folder.error();
     const auto found = tree.look(*folder);
@@ -194,9 +180,19 @@ void WorkerLoop::remove_private_copies() {
     return S_ISDIR((*found)->st_mode) ? writer.remove_tree(*folder, base::Seen(*found), never)
                                       : writer.remove(*folder, base::Seen(*found));
   };
-  if (auto removed = remove(); !removed)
+  if (auto removed = remove_copies(); !removed)
     notice(Notice::Level::warning,
            removed.error().message() + ": remove it, as it may hold secrets of a run that was killed");
+  const auto folder = base::clean_path(settings_.state_dir);
+  if (!folder) return;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(*folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().native();
+    if (!base::is_scratch_name(name)) continue;
+    if (auto removed = writer.remove_scratch(*folder + "/" + name); !removed)
+      notice(Notice::Level::warning, removed.error().message());
+  }
 }
 
 void WorkerLoop::sweep(const Journal::Entry& leftover) {
@@ -234,7 +230,7 @@ void WorkerLoop::report_leftover(StateResult leftover) {
 
 base::Result<void> WorkerLoop::take_lock() {
   BetweenStates between(inbox_);
-  return lock_.acquire(between, [&](std::optional<pid_t> holder, bool is_long) {
+  auto locked = lock_.acquire(between, [&](std::optional<pid_t> holder, bool is_long) {
     std::string text = "waiting for another run to end";
     if (holder) text += " (process " + std::to_string(*holder) + ")";
     if (is_long)
@@ -243,6 +239,9 @@ base::Result<void> WorkerLoop::take_lock() {
     committer_.submit(Notice{is_long ? Notice::Level::warning : Notice::Level::info, std::move(text),
                              is_long ? Notice::HoldsUp::for_long : Notice::HoldsUp::for_a_while});
   });
+  // In the middle of a round the journal is open; whoever had the lock meanwhile may have made it anew.
+  if (locked && in_round_) locked = journal_->reopen();
+  return locked;
 }
 
 // Everybody is told: the log, whoever asks for the status, the backend, and the exit status of an `apply`.
@@ -250,8 +249,7 @@ WorkerLoop::RoundExit WorkerLoop::cannot_begin(const base::Error& why) {
   next_round_in_ = settings_.longest_back_off;
   RoundEnd end{.run_id = place_.run_id, .version = version_, .not_reached = recipe_->states().size()};
   if (!inbox_.stop()) end.next = next_round_in_;
-  end.problem = "no state was looked at: " + redactor_.redact(why.message()) + ". " +
-                what_to_do(why, settings_.state_dir);
+  end.problem = "no state was looked at: " + redactor_.redact(with_advice(why, settings_.state_dir));
   committer_.submit(std::move(end));
   return RoundExit::failed;
 }

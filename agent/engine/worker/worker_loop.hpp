@@ -46,7 +46,7 @@ class WorkerLoop final : private states::Waits {
   StateResult run_ad_hoc(const RunState& request);
   base::Result<void> take_over();
   void sweep(const Journal::Entry& leftover);
-  void remove_private_copies();
+  void tidy_state_folder();
   // doubtful_files.cpp: what a failed sync, or a kill, has left of which nobody knows whether it is on disk.
   base::Result<void> write_again();
   bool note_doubtful(const std::string& root, const std::string& path);
