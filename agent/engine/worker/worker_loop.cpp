@@ -49,18 +49,24 @@ WorkerLoop::WorkerLoop(const WorkerSettings& settings, base::Redactor& redactor,
       inbox_(commands, waits_, must_finish),
       machine_(settings.host, sync_),
       watches_(settings.state_dir + "/watch"),
+      due_(settings.state_dir + "/reactions", sync_),
+      once_(settings.state_dir),
       lock_(settings.state_dir + "/lock"),
       cursor_(settings.state_dir + "/" + settings.journal_name + ".cursor"),
       committer_(events, sync_, journal_.get(), settings.reports.get()),
       executor_({.machine = machine_,
+                 .sync = sync_,
                  .journal = *journal_,
                  .committer = committer_,
                  .watches = watches_,
+                 .due = due_,
+                 .once = once_,
                  .redactor = redactor_,
                  .interrupt = inbox_,
                  .waits = *this,
                  .rest_between_attempts = [this] { return rest_between_attempts(); },
                  .wants_diffs = settings.wants_diffs}),
+      control_(due_, once_, false),
       right_(settings.state_dir + "/" + settings.journal_name + ".right"),
       default_delay_(settings.round_delay) {}
 
@@ -103,6 +109,7 @@ void WorkerLoop::adopt(RunRecipe next) {
   inbox_.set_current(version_);
   waits_.forget_all_but(version_);
   right_.adopt(*recipe_);
+  told_.assign(recipe_->states().size(), false);
   if (before) forget_other_modules(*before);
 }
 
@@ -146,6 +153,8 @@ base::Result<void> WorkerLoop::take_over() {
     first_ = std::ranges::min(begun_, {}, &Journal::Entry::index).index;
   else if (resume_ && place_.round == 0)
     first_ = std::min(kept.value_or(0), recipe_->states().size());
+  // Which of the earlier ones had failed is not known any more, and what requires them must not run.
+  if (recipe_->continues_after_failures()) first_ = 0;
   return {};
 }
 
@@ -205,9 +214,14 @@ void WorkerLoop::report_leftover(StateResult leftover) {
 
 base::Result<void> WorkerLoop::take_lock() {
   BetweenStates between(inbox_);
-  return lock_.acquire(between, [&](const std::string& pid) {
+  auto locked = lock_.acquire(between, [&](const std::string& pid) {
     notice(Notice::Level::info, "waiting for another run to end (process " + pid + ")");
   });
+  if (!locked) return locked;
+  // That run may have followed what we were to follow.
+  if (auto loaded = due_.load(); !loaded) return loaded;
+  if (recipe_) due_.adopt(settings_.host.root, *recipe_);
+  return {};
 }
 
 WorkerLoop::RoundExit WorkerLoop::run_round() {
@@ -232,6 +246,8 @@ WorkerLoop::RoundExit WorkerLoop::run_round() {
                                  .round = place_.round,
                                  .first = first_,
                                  .states = recipe_->states().size()});
+  has_failed_ = false;
+  control_.begin(*recipe_, settings_.host.root);
   RoundExit exit = run_states(end);
   // What the round's end counts as changed must be on disk.
   if (end.counts[static_cast<std::size_t>(Outcome::changed)] > 0) committer_.flush();
@@ -253,6 +269,9 @@ WorkerLoop::RoundExit WorkerLoop::run_round() {
     answered_.clear();
     if (auto cleared = journal_->clear(); !cleared) notice(Notice::Level::warning, cleared.error().message());
   }
+  if (lock_.is_held())
+    if (auto tidied = due_.tidy(settings_.host.root, *recipe_, is_all_safe && begun_.empty()); !tidied)
+      notice(Notice::Level::warning, tidied.error().message());
   if (exit == RoundExit::converged && Clock::now() >= next_cleaning_) {
     watches_.remove_unused();
     next_cleaning_ = Clock::now() + kCleaningEvery;
@@ -295,6 +314,7 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
     if (committer_.has_unsynced()) return RoundExit::failed;
     follow_version();
     const auto begun = std::ranges::find(begun_, index, &Journal::Entry::index);
+    Gate gate = control_.gate(index);
     StateResult result = executor_.execute({.recipe = *recipe_,
                                             .state = states[index],
                                             .index = index,
@@ -304,7 +324,8 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
                                             .expected_plan = index < settings_.expected_plans.size()
                                                                  ? settings_.expected_plans[index]
                                                                  : std::string_view(),
-                                            .plan_salt = settings_.plan_salt});
+                                            .plan_salt = settings_.plan_salt,
+                                            .gate = &gate});
     result.version = version_;  // a wait may have seen it move
     if (begun != begun_.end() && is_success(result.outcome) && is_in_doubt(*begun)) {
       result.outcome = Outcome::failed;
@@ -313,17 +334,18 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
     if (begun != begun_.end() && !result.begun_in)
       report_leftover(as_uncertain(*begun, "what it was for does not hold any more"));
     std::erase_if(begun_, [&](const Journal::Entry& entry) { return entry.index == index; });
+    follow(result);
     count(result, end);
     if (settings_.reports && result.outcome != Outcome::kept)
       answered_.insert(report_key(journalled_in(result), index));
     const bool success = is_success(result.outcome);
-    if (!success) {
-      next_round_in_ = back_off(result);
-      last_failure_ = result;
-    }
+    if (!success) note_failure(result);
+    const bool ends_round = !success && !goes_on_after(result);
     committer_.submit(std::move(result));
     if (success) move_place(index + 1);
-    if (!success) {
+    // A later record in the journal says that all before it were made: this one must not be among them.
+    const bool is_told = success || ends_round || committer_.flush();
+    if (ends_round || !is_told) {
       --end.not_reached;
       inbox_.drain();
       if (inbox_.stops_before_next_state()) return RoundExit::stopped;
@@ -331,7 +353,31 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
     }
   }
   end.not_reached = 0;
-  return RoundExit::converged;
+  return has_failed_ ? RoundExit::failed : RoundExit::converged;
+}
+
+// What became of a state, for those that follow or require it.
+void WorkerLoop::follow(StateResult& result) {
+  const bool is_good = is_success(result.outcome) && !result.is_blocked;
+  result.is_news = is_good && !told_[result.index];
+  told_[result.index] = is_good;
+  control_.note(result.index, result.is_blocked                    ? Became::blocked
+                              : !is_success(result.outcome)        ? Became::failed
+                              : result.outcome == Outcome::changed ? Became::changed
+                              : result.outcome == Outcome::kept    ? Became::kept
+                                                                   : Became::nothing);
+}
+
+// Whoever was cancelled was asked to stop.
+bool WorkerLoop::goes_on_after(const StateResult& result) {
+  return result.outcome != Outcome::cancelled && control_of(recipe_->states()[result.index]).continues;
+}
+
+// Of those in one round, the first decides when the next one is.
+void WorkerLoop::note_failure(const StateResult& result) {
+  if (std::exchange(has_failed_, true)) return;
+  next_round_in_ = back_off(result);
+  last_failure_ = result;
 }
 
 void WorkerLoop::count(StateResult& result, RoundEnd& end) {
@@ -357,6 +403,7 @@ bool WorkerLoop::take_back_unsynced(RoundEnd& end) {
     ++end.counts[static_cast<std::size_t>(Outcome::failed)];
     std::erase(end.drift, result.id);
     right_.set(result.index, false);
+    told_[result.index] = false;
   }
   if (unsynced.empty()) return false;
   next_round_in_ = back_off(unsynced.front());

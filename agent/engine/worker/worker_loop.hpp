@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/engine/control/round_control.hpp"
 #include "agent/engine/execution/executor.hpp"
 #include "agent/engine/managed_host.hpp"
 #include "agent/engine/records/committer.hpp"
@@ -51,6 +52,9 @@ class WorkerLoop final : private states::Waits {
   void report_leftover(StateResult leftover);
   RoundExit run_round();
   RoundExit run_states(RoundEnd& end);
+  void follow(StateResult& result);
+  bool goes_on_after(const StateResult& result);
+  void note_failure(const StateResult& result);
   void save_cursor(RoundExit exit);
   void move_place(std::size_t next);
   void count(StateResult& result, RoundEnd& end);
@@ -73,10 +77,13 @@ class WorkerLoop final : private states::Waits {
   Inbox inbox_;
   ManagedHost machine_;
   WatchStore watches_;
+  DueReactions due_;
+  OnceStore once_;
   RunLock lock_;
   const Cursor cursor_;
   Committer committer_;
   Executor executor_;
+  RoundControl control_;
 
   // The recipe that is running.
   std::shared_ptr<const recipe::Recipe> recipe_;
@@ -95,6 +102,8 @@ class WorkerLoop final : private states::Waits {
   std::set<std::string> answered_;
   RightStates right_;  // those that some round, or an agent before this one, had right
   StateResult last_failure_;
+  bool has_failed_ = false;  // some state in this round
+  std::vector<bool> told_;   // by state: that it is right was told since the recipe was taken up
   std::chrono::milliseconds default_delay_;  // between rounds, unless the recipe says its own
   std::optional<std::chrono::milliseconds> recipe_delay_;
   std::chrono::milliseconds back_off_{};  // 0: the last round did not fail
