@@ -25,7 +25,11 @@ const std::string& Recipe::digest() const {
 class Loader {
  public:
   Loader(std::unique_ptr<Document> document, const RegistryOf& registry_of)
-      : registry_of_(registry_of), recipe_(std::make_shared<Recipe>()) {
+      : registry_of_(registry_of),
+        recipe_(std::make_shared<Recipe>()),
+        control_([this](std::string message, std::string_view state_id, std::uint32_t offset) {
+          problems_.push_back({std::move(message), std::string(state_id), offset});
+        }) {
     recipe_->document_ = std::move(document);
   }
 
@@ -34,6 +38,7 @@ class Loader {
       problem(wrong->message, wrong->offset);
     } else {
       read_top(document().root);
+      control_.finish(recipe_->states_);
       explain_unknown_keys();
     }
     Loaded loaded;
@@ -57,6 +62,7 @@ class Loader {
       recipe_->parts_.push_back({state.type, state.params});
     for (State& state : recipe_->states_)
       state.recipe = recipe_->parts_;
+    recipe_->followers_ = ControlReader::followers_of(recipe_->states_);
   }
 
   Document& document() { return *recipe_->document_; }
@@ -108,6 +114,7 @@ class Loader {
     static constexpr std::array<std::string_view, 7> kKnown{"recipe", "version",        "states",   "state",
                                                             "module", "recipe_version", "component"};
     if (root.is_list()) {  // a bare list of states
+      is_list_ = true;
       if (find_types(nullptr)) read_states(root);
       return;
     }
@@ -119,7 +126,10 @@ class Loader {
     }
     read_version(root);
     for (const Member& member : root.members())
-      if (std::ranges::find(kKnown, member.key) == kKnown.end()) unknown_key(member, kKnown, "of the recipe");
+      if (version_ >= 2 && member.key == ControlReader::kKeyOfRecipe)
+        control_.read_default(member.value);
+      else if (std::ranges::find(kKnown, member.key) == kKnown.end())
+        unknown_key(member, kKnown, "of the recipe");
     if (const Value* name = root.find("recipe"); name && !name->is_null()) {
       if (const auto text = name->as_line(document().arena))
         recipe_->name_ = *text;
@@ -203,10 +213,12 @@ class Loader {
   void read_state(const Value& value) {
     static constexpr std::array<std::string_view, 9> kKnown{
         "id", "stateid", "state_id", "module", "parameter", "timeout", "retries", "when", "sensitive"};
+    static const std::vector<std::string_view> kKnownIn2 = ControlReader::with_keys(kKnown);
     if (!value.is_object()) return problem("a state must be an object", value.offset());
     State state;
     state.id = read_id(value);
     state_id_ = state.id;
+    control_.begin_state(state.id);
     const std::size_t problems_before = problems_.size();
     for (const Member& member : value.members()) {
       const std::string_view key = member.key;
@@ -220,8 +232,11 @@ class Loader {
         read_when(member.value, state);
       else if (key == "sensitive")
         read_sensitive(member.value, state);
+      else if (version_ >= 2 && ControlReader::is_key(key))
+        control_.read(member, document().arena);
       else if (std::ranges::find(kKnown, key) == kKnown.end())
-        unknown_key(member, kKnown, "of a state");
+        unknown_key(member, version_ >= 2 ? std::span<const std::string_view>(kKnownIn2) : kKnown,
+                    "of a state");
     }
     read_module(value, state);
     if (problems_.size() == problems_before) recipe_->states_.push_back(state);
@@ -300,6 +315,11 @@ class Loader {
       return problem("'when' must be an object such as { path_exists: /etc/nginx }", value.offset());
     When when;
     for (const Member& member : value.members()) {
+      if (is_list_ && member.key == ControlReader::kOnTheWire) {
+        control_.read_wire(member.value, document().arena);
+        if (value.members().size() == 1) return;
+        continue;
+      }
       states::List* field = member.key == "path_exists"   ? &when.path_exists
                             : member.key == "path_absent" ? &when.path_absent
                             : member.key == "os"          ? &when.os
@@ -344,6 +364,8 @@ class Loader {
   std::vector<Found> warnings_;
   std::optional<LineIndex> lines_;  // when there is something to complain about
   int version_ = 1;
+  bool is_list_ = false;  // the wire's form: states, and nothing around them
+  ControlReader control_;
   bool has_unknown_keys_ = false;
   std::string_view state_id_;
   std::unordered_map<std::string_view, std::uint32_t> ids_;  // with the place of each

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "recipe/control.hpp"
 #include "recipe/document.hpp"
 #include "states/registry.hpp"
 
@@ -35,6 +36,7 @@ struct State {
   bool sensitive = false;                        // contents and diffs never leave the host
   base::Value parameter;                         // as written
   std::span<const states::RecipePart> recipe{};  // all states of the recipe that it is in, in order
+  std::shared_ptr<const Control> control{};      // null: it has none of these keys
 };
 
 class Recipe {
@@ -43,6 +45,12 @@ class Recipe {
   const std::vector<State>& states() const { return states_; }
   // SHA-256 of the text, computed when first asked for. One thread.
   const std::string& digest() const;
+  // Whether some state may fail and the round goes on.
+  bool continues_after_failures() const;
+  // The states that follow the one at this place.
+  std::span<const Follower> followers(std::size_t place) const {
+    return followers_.empty() ? std::span<const Follower>() : followers_[place];
+  }
 
   Recipe() = default;
   Recipe(const Recipe&) = delete;
@@ -53,6 +61,7 @@ class Recipe {
   std::string name_;
   std::vector<State> states_;
   std::vector<states::RecipePart> parts_;  // of states_, which look at it
+  Followers followers_;                    // by place; empty: nobody follows anybody
   std::unique_ptr<Document> document_;
   std::shared_ptr<const states::Registry> registry_;  // what types live in; null: whoever loaded it has it
   mutable std::string digest_;

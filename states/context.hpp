@@ -12,6 +12,7 @@
 #include <string_view>
 #include <typeindex>
 #include <unordered_map>
+#include <vector>
 
 #include "base/host/accounts.hpp"
 #include "base/host/os_release.hpp"
@@ -67,6 +68,11 @@ class Cache {
 
 class StateType;
 struct ParamValues;
+struct Context;
+
+// "/etc/a, /etc/b, 'vhost'": the watched files and the states of the recipe that are why services act; "" if
+// nothing is.
+std::string reasons_text(const Context& context);
 
 // A state of a recipe, as its type has read it.
 struct RecipePart {
@@ -86,6 +92,18 @@ class Waits {
   virtual base::Result<void> wait(std::string_view state_id, Deadline deadline) = 0;
 };
 
+// What the services of a state are to do because other states of the recipe have changed something.
+struct Orders {
+  // By ids of those states. A restart is a reload, too.
+  std::vector<std::string> restart_for;
+  std::vector<std::string> reload_for;
+  // The parts of the state (WatchRequest::parts) that have done so already, in a run in which others failed.
+  std::vector<std::string> restarted;
+  std::vector<std::string> reloaded;
+
+  bool empty() const { return restart_for.empty() && reload_for.empty(); }
+};
+
 struct Context {
   std::string_view state_id;
   const Host& host;
@@ -101,6 +119,7 @@ struct Context {
   std::span<const std::string> watch_changed{};  // the files that triggered it
   // The parts of the state (WatchRequest::parts) that have reacted already, in a run in which others failed.
   std::span<const std::string> watch_reacted{};
+  const Orders* orders = nullptr;  // `restart_on` and `reload_on`; null: there are none
   // The recipe calls this state sensitive: the engine hides diffs and output; comments must not quote them.
   bool sensitive = false;
   bool wants_diffs = true;  // false: nobody will see them, so none need be made

@@ -42,6 +42,9 @@ struct WatchRequest {
   std::vector<std::string_view> parts{};
 };
 
+// Which orders the services of a state take from other states of a recipe (Context::orders).
+enum class TakesOrders { none, restart, restart_and_reload };
+
 // For states that may take as long as they like.
 inline constexpr std::chrono::seconds kNoTimeout = std::chrono::hours(24 * 365 * 10);
 
@@ -57,8 +60,9 @@ struct StateFacts {
   Family family = Family::any;
   bool rereadable = true;  // false: planning after applying cannot tell, so "did not converge" is not checked
   bool can_plan = true;    // false: a plan of the recipe says "unknown"; a run applies it in every round
-  bool works_below_root = false;      // honours Host::root; others refuse to run with one
-  bool watches_files = false;         // watch_request() says which
+  bool works_below_root = false;  // honours Host::root; others refuse to run with one
+  bool watches_files = false;     // watch_request() says which
+  TakesOrders takes_orders = TakesOrders::none;
   std::chrono::seconds timeout{600};  // unless the recipe's state says another
 };
 
@@ -76,6 +80,7 @@ class StateType {
   constexpr bool can_plan() const { return facts_.can_plan; }
   constexpr bool works_below_root() const { return facts_.works_below_root; }
   constexpr bool watches_files() const { return facts_.watches_files; }
+  constexpr TakesOrders takes_orders() const { return facts_.takes_orders; }
   constexpr std::chrono::seconds timeout() const { return facts_.timeout; }
   constexpr const Schema& schema() const { return schema_; }
 

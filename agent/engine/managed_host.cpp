@@ -94,6 +94,7 @@ states::ApplyContext ManagedHost::context(const Parts& parts) {
            .watch_triggered = parts.watch_triggered,
            .watch_changed = parts.watch_changed,
            .watch_reacted = parts.watch_reacted,
+           .orders = parts.orders,
            .sensitive = parts.sensitive,
            .wants_diffs = parts.wants_diffs,
            .plan_salt = parts.plan_salt,

@@ -43,6 +43,7 @@ class ManagedHost {
     bool watch_triggered = false;
     std::span<const std::string> watch_changed{};
     std::span<const std::string> watch_reacted{};
+    const states::Orders* orders = nullptr;
     bool sensitive = false;
     bool wants_diffs = true;
     std::string_view plan_salt{};

@@ -158,6 +158,9 @@ struct StateResult {
   std::uint64_t max_rss_kb = 0;
   bool truncated = false;
   std::vector<std::string> written = {};  // files that were to be written, for the worker itself
+  // Skipped, because a state that it requires has failed: this is no success.
+  bool is_blocked = false;
+  bool is_news = false;  // it has succeeded, which was not told before in this run
 };
 
 // Names the report of what was begun there: the same whichever run gets to report it.

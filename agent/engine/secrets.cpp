@@ -89,7 +89,7 @@ void add_words(std::string_view text, base::Redactor::Words& words) {
 // The words that the agent itself uses, in what it says of states and in what it prints for programs.
 std::shared_ptr<const base::Redactor::Words> make_vocabulary() {
   auto words = std::make_shared<base::Redactor::Words>();
-  constexpr std::array<std::string_view, 6> kTexts{
+  constexpr std::array<std::string_view, 8> kTexts{
       // Values that stand for something else than themselves.
       "true false null none yes off enabled disabled default auto always never root nobody admin user "
       "localhost",
@@ -104,14 +104,18 @@ std::shared_ptr<const base::Redactor::Words> make_vocabulary() {
       "event round_started state_started state_output state_result round_end plan notice stopped version "
       "round "
       "first states index message stream stdout stderr data outcome comment output changes what before after "
-      "diff attempt resumed exit_code truncated started duration_us cpu_us max_rss_kb counts not_reached "
+      "diff attempt resumed blocked exit_code truncated started duration_us cpu_us max_rss_kb counts "
+      "not_reached "
       "drift "
       "next_ms recipe digest verdict depends_on level text state result",
       "problems warnings line column name module parameter sensitive timeout retries when path_exists "
       "path_absent host agent backend test this that with from",
       "Skipped its condition does not hold Did not converge is still wanted The machine is not as it was "
       "when "
-      "the plan was made Plan again"};
+      "the plan was made Plan again",
+      "Skipped nothing was changed by would be requires which failed cannot work not run because done once "
+      "on",
+      "on_change_of restart_on reload_on require once continue_on_failure control"};
   for (const std::string_view text : kTexts)
     add_words(text, *words);
   for (const auto& entries : {states::native_states(), builtins::builtin_states()})

@@ -113,7 +113,7 @@ void shorten(protocol::PlanResult& plan) {
 protocol::StateLog to_protocol(const engine::StateResult& result) {
   protocol::StateLog log{.recipe_version = result.version,
                          .id = result.id,
-                         .state_result = engine::is_success(result.outcome),
+                         .state_result = engine::is_success(result.outcome) && !result.is_blocked,
                          .state_comment = result.comment,
                          .run_id = result.run_id,
                          .round = result.round,
@@ -161,11 +161,13 @@ protocol::PlanResult to_protocol(const engine::PlanResult& plan) {
 std::optional<Spool::Entry> Reports::encode(const engine::Event& event) const {
   if (const auto* result = std::get_if<engine::StateResult>(&event)) {
     const bool is_calm =
-        result->outcome == engine::Outcome::kept || result->outcome == engine::Outcome::skipped;
+        (result->outcome == engine::Outcome::kept || result->outcome == engine::Outcome::skipped) &&
+        !result->is_blocked;
     // What was asked for by itself is always answered.
     const bool is_ad_hoc = result->version == 0;
     // The first round of a recipe tells everything: others may wait for what was right already.
-    if (is_calm && !is_ad_hoc && result->round > 1 && changes_only_.load(std::memory_order_relaxed))
+    const bool is_known = result->round > 1 && !result->is_news;
+    if (is_calm && !is_ad_hoc && is_known && changes_only_.load(std::memory_order_relaxed))
       return std::nullopt;
     return to_entry(to_protocol(*result), is_calm && !is_ad_hoc ? Importance::kept : Importance::normal);
   }

@@ -75,6 +75,23 @@ TEST_CASE("kept results are the first to go, and with report: changes only the f
   CHECK(reports.encode(single));  // whoever asked for it waits for it
 }
 
+TEST_CASE(
+    "a state that was skipped because one that it requires has failed is no success, and is always told") {
+  engine::StateResult blocked = result(engine::Outcome::skipped);
+  CHECK(to_protocol(blocked).state_result);
+  blocked.is_blocked = true;
+  CHECK_FALSE(to_protocol(blocked).state_result);
+  CHECK(to_protocol(blocked).outcome == "skipped");
+  Reports reports(at_start);
+  reports.set_changes_only(true);
+  CHECK(reports.encode(blocked));
+  CHECK_FALSE(reports.encode(result(engine::Outcome::skipped)));
+  // Afterwards it is right without a change, and others may wait for that.
+  engine::StateResult kept = result(engine::Outcome::kept);
+  kept.is_news = true;
+  CHECK(reports.encode(kept));
+}
+
 TEST_CASE("a report that would be too large for a message is shortened") {
   engine::StateResult huge = result(engine::Outcome::failed);
   huge.output.assign(3'000'000, 'x');

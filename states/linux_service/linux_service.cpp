@@ -35,7 +35,8 @@ class Service final : public State<Params, Steps> {
       : State(
             {.name = "linux.service",
              .summary = "Services that run or do not, start at boot, and reload or restart when files change",
-             .watches_files = true},
+             .watches_files = true,
+             .takes_orders = TakesOrders::restart_and_reload},
             kParams) {}
 
  private:
@@ -137,6 +138,19 @@ Action watch_action(std::string_view wanted, const ServiceStatus& status) {
   return *status.can_reload ? Action::reload : Action::restart;
 }
 
+// What other states of the recipe order this service to do.
+Action ordered_action(std::string_view name, const ServiceStatus& status, const Context& context) {
+  if (!context.orders) return Action::none;
+  const auto is_due = [&](const std::vector<std::string>& because, const std::vector<std::string>& done) {
+    return !because.empty() && std::ranges::find(done, name) == done.end();
+  };
+  const Orders& orders = *context.orders;
+  const bool restarts = is_due(orders.restart_for, orders.restarted);
+  if (!restarts && !is_due(orders.reload_for, orders.reloaded)) return Action::none;
+  if (!status.is_running()) return Action::start;
+  return restarts ? Action::restart : watch_action({}, status);
+}
+
 std::string activity_text(const ServiceStatus& status) {
   if (status.activity == Activity::running) return "running";
   if (status.activity == Activity::starting) return "starting";
@@ -193,8 +207,14 @@ void plan_running(Planning& planning, const Pair& service, const ServiceStatus& 
   }
   const bool has_reacted =
       std::ranges::find(planning.context.watch_reacted, service.key) != planning.context.watch_reacted.end();
-  if (planning.context.watch_triggered && !has_reacted)
+  const Action ordered = ordered_action(service.key, status, planning.context);
+  const bool is_triggered = planning.context.watch_triggered && !has_reacted;
+  if (ordered == Action::restart)
+    plan_action(planning, service, status, ordered, step);
+  else if (is_triggered)
     plan_action(planning, service, status, watch_action(service.value, status), step);
+  else if (ordered != Action::none)
+    plan_action(planning, service, status, ordered, step);
   else if (!status.is_running())
     plan_action(planning, service, status, Action::start, step);
 }

@@ -26,8 +26,8 @@ std::string problem_of(std::string_view name, const ServiceStatus& status) {
 }
 
 std::string changed_text(const Context& context) {
-  if (context.watch_changed.empty()) return {};
-  return " (changed: " + base::join(context.watch_changed, ", ") + ")";
+  const std::string reasons = reasons_text(context);
+  return reasons.empty() ? std::string() : " (changed: " + reasons + ")";
 }
 
 bool ends_everything(const base::Error& error) {

@@ -42,7 +42,7 @@ std::string problem_of(std::string_view name, const ServiceStatus& status);
 // Cancelled or out of time: no other service is tried after that.
 bool ends_everything(const base::Error& error);
 
-// " (changed: /etc/a, /etc/b)"; empty when no file is the reason.
+// " (changed: /etc/a, 'vhost')": files, and states of the recipe; empty when neither is the reason.
 std::string changed_text(const Context& context);
 
 }  // namespace states::linux_service

@@ -235,4 +235,36 @@ TEST_SUITE("system-sysv") {
           "Service absent does not exist on this host");
     CHECK(good.runs());
   }
+
+  TEST_CASE("linux.service restarts and reloads what runs when other states have changed something") {
+    const InitScript web("web");
+    const InitScript still("still");
+    web.run();
+    StateHarness machine{StateHarness::RunningSystem{}};
+    const std::string json = R"({"name": ["web", "still"]})";
+    machine.orders = {.restart_for = {}, .reload_for = {"vhost"}, .restarted = {}, .reloaded = {}};
+    auto outcome = machine.converge(kState, json);
+    CHECK_MESSAGE(outcome.ok, outcome.message);
+    CHECK(outcome.message.find("web reloaded (changed: 'vhost')") != std::string::npos);
+    CHECK(web.calls() == "reload ");
+    CHECK(still.calls() == "start ");
+    // The stronger of both, once; and whoever has done so is left alone.
+    machine.orders = {
+        .restart_for = {"cert"}, .reload_for = {"vhost"}, .restarted = {"still"}, .reloaded = {"still"}};
+    machine.watch_triggered = true;
+    machine.watch_changed = {"/etc/a"};
+    machine.watch_reacted = {"still"};
+    outcome = machine.converge(kState, json);
+    CHECK(outcome.message.find("web restarted (changed: /etc/a, 'cert', 'vhost')") != std::string::npos);
+    CHECK(web.calls() == "restart ");
+    CHECK(still.calls().empty());
+  }
+
+  TEST_CASE("linux.service does not restart what the recipe wants stopped") {
+    const InitScript web("web");
+    StateHarness machine{StateHarness::RunningSystem{}};
+    machine.orders = {.restart_for = {"cert"}, .reload_for = {}, .restarted = {}, .reloaded = {}};
+    CHECK(machine.converge(kState, R"({"name": "web", "running": false})").first == Verdict::kept);
+    CHECK(web.calls().empty());
+  }
 }

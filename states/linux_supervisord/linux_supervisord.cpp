@@ -34,7 +34,8 @@ class Supervisord final : public State<Params> {
   constexpr Supervisord()
       : State({.name = "linux.supervisord",
                .summary = "Programs that a supervisord keeps running",
-               .watches_files = true},
+               .watches_files = true,
+               .takes_orders = TakesOrders::restart},
               kParams) {}
 
  private:
@@ -123,7 +124,10 @@ Action action_for(const std::vector<Program>& programs, std::string_view name, b
   if (programs.empty()) return Action::add;
   const bool has_reacted = std::ranges::find(context.watch_reacted, name) != context.watch_reacted.end();
   const bool all_run = std::ranges::all_of(programs, &Program::is_running);
-  if (context.watch_triggered && !has_reacted && !just_started)
+  const Orders* orders = context.orders;
+  const bool is_ordered = orders && !orders->restart_for.empty() &&
+                          std::ranges::find(orders->restarted, name) == orders->restarted.end();
+  if (((context.watch_triggered && !has_reacted) || is_ordered) && !just_started)
     return std::ranges::any_of(programs, &Program::is_running) ? Action::restart : Action::start;
   if (all_run) return Action::nothing;
   const bool about_to_run = std::ranges::all_of(
@@ -132,8 +136,8 @@ Action action_for(const std::vector<Program>& programs, std::string_view name, b
 }
 
 std::string changed_text(const Context& context) {
-  const std::string files = base::join(context.watch_changed, ", ");
-  return files.empty() ? std::string(" (watch)") : " (changed: " + files + ")";
+  const std::string reasons = reasons_text(context);
+  return reasons.empty() ? std::string(" (watch)") : " (changed: " + reasons + ")";
 }
 
 std::string state_text(const std::vector<Program>& programs) {

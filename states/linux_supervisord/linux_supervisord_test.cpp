@@ -132,6 +132,20 @@ TEST_CASE("linux.supervisord restarts programs when a watched file has changed" 
   CHECK(machine.converge(kState, json).first == Verdict::kept);
 }
 
+TEST_CASE("linux.supervisord restarts programs when other states have changed something" NEEDS_SUPERVISOR) {
+  Machine machine;
+  const std::string json = machine.json(R"(["web"])");
+  CHECK(machine.converge(kState, json).ok);
+  const std::string pid = machine.pid("web");
+  machine.orders = {.restart_for = {"app"}, .reload_for = {}, .restarted = {}, .reloaded = {}};
+  const auto outcome = machine.converge(kState, json);
+  CHECK_MESSAGE(outcome.ok, outcome.message);
+  CHECK(outcome.message == "web restarted (changed: 'app')");
+  CHECK(machine.pid("web") != pid);
+  machine.orders.restarted = {"web"};
+  CHECK(machine.converge(kState, json).first == Verdict::kept);
+}
+
 TEST_CASE("linux.supervisord says how each program is, and tries all" NEEDS_SUPERVISOR) {
   Machine machine;
   machine.set_programs(

@@ -70,8 +70,10 @@ std::string said(const PlannedState& planned) {
 }
 
 // What the plan promised and what came of it; "" when they agree.
-std::string difference(const PlannedState& planned, const StateResult& result) {
+std::string difference(const PlannedState& planned, const StateResult& result, bool is_after_unknown) {
   if (!planned.skipped && planned.verdict == Verdict::unknown) return {};
+  // What it requires was not known, and has failed.
+  if (result.is_blocked && is_after_unknown) return {};
   const std::string expected = planned.skipped                      ? "skipped"
                                : planned.verdict == Verdict::kept   ? "kept"
                                : planned.verdict == Verdict::change ? "changed"
@@ -133,6 +135,7 @@ class Runner {
     const auto results = apply_recipe(settings_, loaded.recipe, given.waits);
 
     std::string found;
+    bool has_unknown = false;
     for (std::size_t i = 0; i < plan.states.size(); ++i) {
       if (i >= results.size()) {
         ++totals.not_reached;
@@ -140,13 +143,14 @@ class Runner {
       }
       const PlannedState& planned = plan.states[i];
       const bool unknown = !planned.skipped && planned.verdict == Verdict::unknown;
+      has_unknown = has_unknown || unknown;
       ++totals.states;
       ++totals.kinds[said(planned)];
       totals.unknown += unknown;
       auto& [states, unknowns] = totals.modules[planned.module];
       ++states;
       unknowns += unknown;
-      if (const std::string text_of = difference(planned, results[i]); !text_of.empty()) {
+      if (const std::string text_of = difference(planned, results[i], has_unknown); !text_of.empty()) {
         ++totals.differences;
         found += "  " + text_of + "\n";
       }

@@ -290,6 +290,22 @@ std::string condition(Dice& dice) {
   return object.json();
 }
 
+// What a state has to do with earlier ones.
+void add_control(Object& state, Dice& dice, std::size_t index, bool takes_orders) {
+  const auto names = [&] {
+    std::vector<std::string> ids;
+    for (std::size_t i = 1 + dice.below(2); i > 0; --i)
+      ids.push_back("s" + std::to_string(1 + dice.below(index)));
+    return Object::list(ids);
+  };
+  if (index > 0 && dice.percent(12)) state.add("on_change_of", names());
+  if (index > 0 && takes_orders && dice.percent(40)) state.add("restart_on", names());
+  if (index > 0 && takes_orders && dice.percent(25)) state.add("reload_on", names());
+  if (index > 0 && dice.percent(12)) state.add("require", names());
+  if (dice.percent(8)) state.text("once", dice.one_of<std::string>({"v1", "v2"}));
+  if (dice.percent(8)) state.add("continue_on_failure", dice.percent(70) ? "true" : "false");
+}
+
 struct WatcherParams {
   states::Watch watch;
 };
@@ -298,15 +314,20 @@ constexpr auto kWatcherParams = states::param_table(states::param<&WatcherParams
 class Watcher final : public states::State<WatcherParams> {
  public:
   constexpr Watcher()
-      : State({.name = "test.watcher", .works_below_root = true, .watches_files = true}, kWatcherParams) {}
+      : State({.name = "test.watcher",
+               .works_below_root = true,
+               .watches_files = true,
+               .takes_orders = states::TakesOrders::restart_and_reload},
+              kWatcherParams) {}
 
  private:
   states::PlanWith<states::NoSteps> plan(const WatcherParams&, states::Context& context) const override {
-    if (!context.watch_triggered) return states::Plan::kept("runs");
+    const bool is_ordered = context.orders && !context.orders->empty();
+    if (!context.watch_triggered && !is_ordered) return states::Plan::kept("runs");
     return states::Plan{
         .verdict = states::Verdict::change,
         .message = "Restart",
-        .changes = {{.what = "service", .after = "restarted: " + base::join(context.watch_changed, ", ")}}};
+        .changes = {{.what = "service", .after = "restarted: " + states::reasons_text(context)}}};
   }
   states::Applied apply(const WatcherParams&, const states::Plan&, const states::NoSteps&,
                         states::ApplyContext&) const override {
@@ -329,6 +350,8 @@ RandomRecipe random_recipe(Dice& dice, const RandomMachine& machine) {
   recipe.has_packages = machine.has_packages() && dice.percent(kCasesWithPackages);
   recipe.has_services = machine.has_services() && dice.percent(recipe.has_packages ? 40 : kCasesWithServices);
   const std::size_t size = 2 + dice.below(9);
+  const bool has_control = dice.percent(40);
+  const bool goes_on = has_control && dice.percent(30);
   for (std::size_t index = 0; index < size; ++index) {
     const Module& module = choose(dice, !machine.is_running_system(), recipe);
     Object state;
@@ -339,9 +362,12 @@ RandomRecipe random_recipe(Dice& dice, const RandomMachine& machine) {
     state.add("parameter", module.parameter(dice).json());
     if (dice.percent(15)) state.add("when", condition(dice));
     if (dice.percent(3)) state.add("sensitive", "true");
+    if (has_control)
+      add_control(state, dice, index, module.parameter == watcher || module.parameter == service);
     recipe.text += (index == 0 ? "  " : ",\n  ") + state.json();
   }
-  recipe.text = "{\"version\": 2, \"states\": [\n" + recipe.text + "\n]}\n";
+  const std::string top = goes_on ? "\"continue_on_failure\": true, " : "";
+  recipe.text = "{\"version\": 2, " + top + "\"states\": [\n" + recipe.text + "\n]}\n";
   return recipe;
 }
 

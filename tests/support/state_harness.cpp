@@ -54,6 +54,7 @@ struct StateHarness::Session {
                  .watch_triggered = harness.watch_triggered,
                  .watch_changed = harness.watch_changed,
                  .watch_reacted = harness.watch_reacted,
+                 .orders = &harness.orders,
                  .sensitive = harness.sensitive,
                  .redactor = harness.redactor,
                  .recipe = harness.recipe_},
@@ -141,8 +142,10 @@ StateHarness::Outcome StateHarness::converge(const states::StateType& type, std:
   outcome.changed = outcome.ok = applied.ok();
   if (!applied.ok() || !type.rereadable()) return outcome;
   const bool triggered = std::exchange(watch_triggered, false);
+  states::Orders ordered = std::exchange(orders, {});
   const states::Plan again = plan(type, json);
   watch_triggered = triggered;
+  orders = std::move(ordered);
   if (again.verdict != states::Verdict::kept) {
     outcome.ok = false;
     outcome.message = "did not converge: " + again.message;

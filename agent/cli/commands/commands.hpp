@@ -24,6 +24,8 @@ int module_list_command(const Options& options, terminal::Console& console);
 int module_show_command(const Options& options, terminal::Console& console);
 int module_new_command(const Options& options, terminal::Console& console);
 int module_test_command(const Options& options, terminal::Console& console);
+int once_list_command(const Options& options, terminal::Console& console);
+int once_forget_command(const Options& options, terminal::Console& console);
 int status_command(const Options& options, terminal::Console& console);
 // stop, stop-wait, stop-end, restart, restart-wait, restart-end
 int stop_command(const Options& options, terminal::Console& console);

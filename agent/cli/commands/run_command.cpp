@@ -56,9 +56,10 @@ class EventLog {
       log_.error(text);
       log_output(result.output);
     } else {
-      log_.write(
-          result.outcome == engine::Outcome::changed ? terminal::LogLevel::info : terminal::LogLevel::debug,
-          text);
+      log_.write(result.is_blocked                            ? terminal::LogLevel::warning
+                 : result.outcome == engine::Outcome::changed ? terminal::LogLevel::info
+                                                              : terminal::LogLevel::debug,
+                 text);
     }
   }
   void on(const engine::RoundEnd& end) {

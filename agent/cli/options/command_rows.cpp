@@ -168,6 +168,29 @@ constexpr std::array kCommands{
                .examples = "opsagent status\n"
                            "opsagent status --json",
                .run = run_by<status_command>},
+    CommandRow{.name = "once list",
+               .options = "state-dir json color config",
+               .summary = "what states have done once, and when",
+               .description = "Lists the states with a 'once' key that have succeeded on this machine: when, "
+                              "the state's id, and the key.",
+               .examples = "opsagent once list\n"
+                           "opsagent once list --json",
+               .run = run_by<once_list_command>},
+    CommandRow{.name = "once forget",
+               .arguments = "ID [KEY]",
+               .least = 1,
+               .most = 2,
+               .argument_kind = ValueKind::text,
+               .question = "which state? opsagent once forget ID; see 'opsagent once list'",
+               .options = "state-dir color config",
+               .summary = "let a state do once more what it has done once",
+               .description =
+                   "Forgets that the state with this id has succeeded, under all of its keys or under KEY: "
+                   "the next round that has it does it again.\n\n"
+                   "Exit status: 0 it is forgotten, 1 nothing is remembered of it.",
+               .examples = "opsagent once forget schema\n"
+                           "opsagent once forget schema v3",
+               .run = run_by<once_forget_command>},
     CommandRow{.name = "stop",
                .options = "state-dir config",
                .summary = "end the daemon now, and the state that is running with it",

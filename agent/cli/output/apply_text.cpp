@@ -110,7 +110,7 @@ class TextView final : public ApplyView {
     finish_output();
     const bool streamed = std::exchange(streamed_, false);
     running_.reset();
-    const bool success = engine::is_success(result.outcome);
+    const bool success = engine::is_success(result.outcome) && !result.is_blocked;
     if (success && (options_.quiet || (result.outcome != engine::Outcome::changed && !options_.verbose)))
       return;
     const ResultMark mark = mark_of(result);

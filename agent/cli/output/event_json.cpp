@@ -58,6 +58,7 @@ class EventWriter {
     if (!event.changes.empty()) add_changes(json_, event.changes);
     if (event.attempt > 1) json_.member("attempt", event.attempt);
     if (event.resumed) json_.member("resumed", true);
+    if (event.is_blocked) json_.member("blocked", true);
     if (event.exit_code) json_.member("exit_code", *event.exit_code);
     if (event.truncated) json_.member("truncated", true);
     json_.member("started", base::utc_text(event.started)).member("duration_us", event.duration.count());

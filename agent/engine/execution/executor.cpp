@@ -94,6 +94,7 @@ struct Executor::Attempt {
         session({.state = attempted.state,
                  .overlay = kNothingPlanned,
                  .watch = watched,
+                 .orders = attempted.gate ? &attempted.gate->orders : nullptr,
                  .machine = parts.machine,
                  .interrupt = parts.interrupt,
                  .waits = parts.waits,
@@ -143,6 +144,8 @@ struct Executor::Attempt {
   void before_program(Parts& parts) {
     if (!applying) return;
     if (auto synced = parts.journal.sync(); !synced)
+      parts.committer.submit(Notice{Notice::Level::warning, synced.error().message()});
+    if (auto synced = parts.due.sync(); !synced)
       parts.committer.submit(Notice{Notice::Level::warning, synced.error().message()});
     // What was written before is on disk before a program runs that may end us; and none of it is held open
     // any more, so that it can be unmounted.
@@ -195,6 +198,7 @@ StateResult Executor::execute(const Job& job) {
     return std::move(result);
   };
 
+  if (const auto passed = pass_by(job, result, can_resume)) return finish(*passed, {});
   LimitedTime time(parts_.interrupt, time_limit(state));
   Prepared prepared = prepare(state, kNothingPlanned, parts_.machine, parts_.watches, time, !can_resume);
   if (prepared.next == Prepared::Next::skip) {
@@ -224,7 +228,7 @@ StateResult Executor::execute(const Job& job) {
     Attempt current(parts_, job, result, begun, prepared.watch);
     run(current);
     if (!current.reacted.empty() && !is_success(result.outcome))
-      if (auto stored = parts_.watches.store_reacted(state.id, current.reacted, prepared.watch); !stored)
+      if (auto stored = remember_reacted(current, prepared.watch); !stored)
         result.comment += "\nCannot remember who has reacted: " + stored.error().message();
     if (is_success(result.outcome) || result.outcome == Outcome::cancelled) break;
     if (attempt > state.retries) break;
@@ -250,13 +254,87 @@ StateResult Executor::execute(const Job& job) {
     result.comment += not_again(attempt, now);
     break;
   }
-  if (prepared.watch.triggered && result.outcome != Outcome::kept) result.cause = Cause::trigger;
-  if (is_success(result.outcome) && state.type->watches_files()) {
-    if (auto stored = parts_.watches.store(state.id, prepared.watch); !stored)
-      return finish(Outcome::failed,
-                    result.comment + "\nCannot remember the watched files: " + stored.error().message());
-  }
+  const bool has_trigger = prepared.watch.triggered || (job.gate && !job.gate->why.empty()) ||
+                           (job.gate && !job.gate->orders.empty());
+  if (has_trigger && result.outcome != Outcome::kept) result.cause = Cause::trigger;
+  if (is_success(result.outcome))
+    if (auto stored = remember_success(job, result, prepared.watch); !stored)
+      return finish(Outcome::failed, result.comment + "\n" + stored.error().message());
   return finish(result.outcome, {});
+}
+
+// Whether it is passed by, by what other states have done, or because it was done once.
+std::optional<Outcome> Executor::pass_by(const Job& job, StateResult& result, bool can_resume) {
+  if (!job.gate) return std::nullopt;
+  const Gate& gate = *job.gate;
+  if (gate.problem) {
+    result.comment = *gate.problem;
+    return Outcome::failed;
+  }
+  if (gate.way == Gate::Way::open) return std::nullopt;
+  // What a killed run had begun was to be done then.
+  if (can_resume && !gate.is_blocked && !gate.done) return std::nullopt;
+  const std::string report = report_key(journalled_in(result), job.index);
+  const bool was_done =
+      job.begun && (gate.done ? gate.done->report == report
+                              : parts_.due.has_followed(parts_.machine.host().root, job.state.id, report));
+  if (was_done && !gate.is_blocked) {
+    result.resumed = true;
+    result.comment = "Made by a run that was killed before it could say so";
+    return Outcome::changed;
+  }
+  // Nobody can tell what became of what was begun: it is not this result that speaks of it.
+  result.begun_in.reset();
+  result.changes.clear();
+  result.comment = gate.why;
+  result.is_blocked = gate.is_blocked;
+  if (gate.is_blocked || job.expected_plan.empty() || job.expected_plan == kSkippedFingerprint)
+    return Outcome::skipped;
+  result.comment = not_as_planned(gate.why);
+  return Outcome::failed;
+}
+
+base::Result<void> Executor::remember_reacted(Attempt& attempt, WatchState& watch) {
+  const Job& job = attempt.job;
+  if (auto stored = parts_.watches.store_reacted(job.state.id, attempt.reacted, watch); !stored)
+    return stored;
+  if (!job.gate || job.gate->orders.empty()) return {};
+  states::Orders& orders = job.gate->orders;
+  for (std::vector<std::string>* done : {&orders.restarted, &orders.reloaded})
+    done->insert(done->end(), attempt.reacted.begin(), attempt.reacted.end());
+  return parts_.due.reacted(parts_.machine.host().root, job.state.id, attempt.reacted);
+}
+
+// On disk, or noted for the next sync, before the result is told.
+base::Result<void> Executor::remember_success(const Job& job, const StateResult& result,
+                                              const WatchState& watch) {
+  if (job.state.type->watches_files())
+    if (auto stored = parts_.watches.store(job.state.id, watch); !stored)
+      return std::move(stored).error().with_context("Cannot remember the watched files");
+  if (!job.gate) return {};
+  const std::string& root = parts_.machine.host().root;
+  // First of all: a state that has been done once, or has followed, is not asked again whether it has
+  // changed.
+  if (auto noted = parts_.due.succeeded(root, job.recipe, job.index, result.outcome == Outcome::changed,
+                                        result.resumed && result.begun_in ? &*result.begun_in : nullptr);
+      !noted)
+    return std::move(noted).error().with_context("Cannot note it for the states that follow it");
+  const std::string_view key = control_of(job.state).once;
+  if (key.empty() && !parts_.due.has_any(root, job.state.id)) return {};
+  const std::string report = report_key(journalled_in(result), job.index);
+  if (!key.empty()) {
+    // What it has done is on disk before it is remembered as done.
+    if (auto synced = parts_.sync.flush(); !synced) return synced;
+    auto added = parts_.once.add({.root = root,
+                                  .id = result.id,
+                                  .key = std::string(key),
+                                  .at = std::chrono::system_clock::now(),
+                                  .report = report});
+    if (!added) return std::move(added).error().with_context("Cannot remember that this was done");
+  }
+  if (auto followed = parts_.due.followed(root, job.state.id, report); !followed)
+    return std::move(followed).error().with_context("Cannot remember what it has followed");
+  return {};
 }
 
 void Executor::run(Attempt& attempt) {
@@ -391,6 +469,10 @@ base::Result<void> Executor::note_watches(Attempt& attempt, const states::Plan& 
       if (auto noted = watchers_.before_change(*recipe, job.place, job.state.id, plan, parts_.interrupt);
           !noted)
         return noted;
+  // What runs beside the recipe is none of its states.
+  if (job.gate)
+    if (auto noted = parts_.due.begin(parts_.machine.host().root, job.recipe, job.index); !noted)
+      return noted;
   if (!attempt.watch.triggered) return {};
   return parts_.watches.begin(job.state.id, attempt.watch);
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "agent/engine/control/round_control.hpp"
 #include "agent/engine/managed_host.hpp"
 #include "agent/engine/messages.hpp"
 #include "agent/engine/records/committer.hpp"
@@ -20,9 +21,12 @@ class Executor {
  public:
   struct Parts {
     ManagedHost& machine;
+    base::SyncGroup& sync;
     Journal& journal;
     Committer& committer;
     WatchStore& watches;
+    DueReactions& due;
+    OnceStore& once;
     const base::Redactor& redactor;
     base::Interrupt& interrupt;
     states::Waits& waits;
@@ -45,6 +49,8 @@ class Executor {
     // What the plan must look like, for a saved plan; empty: anything.
     std::string_view expected_plan;
     std::string_view plan_salt{};  // that it was made with
+    // Whether it runs, by what other states have done; null: it does.
+    Gate* gate = nullptr;
     // The recipe in force while something besides it runs: its states watch what is written, too.
     const recipe::Recipe* in_force = nullptr;
   };
@@ -56,6 +62,9 @@ class Executor {
   void apply(Attempt& attempt, const states::Plan& plan);
   bool is_cut_short(const states::Plan& plan);
   base::Result<void> note_watches(Attempt& attempt, const states::Plan& plan);
+  std::optional<Outcome> pass_by(const Job& job, StateResult& result, bool can_resume);
+  base::Result<void> remember_reacted(Attempt& attempt, WatchState& watch);
+  base::Result<void> remember_success(const Job& job, const StateResult& result, const WatchState& watch);
 
   Parts parts_;
   Watchers watchers_;

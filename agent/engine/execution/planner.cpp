@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "agent/engine/control/round_control.hpp"
 #include "agent/engine/execution/prepare.hpp"
 #include "agent/engine/managed_host.hpp"
 #include "agent/engine/secrets.hpp"
@@ -41,6 +42,8 @@ class Planner {
           const PlanOptions& options)
       : machine_(host, sync_),
         watches_(options.state_dir + "/watch"),
+        due_(options.state_dir + "/reactions", sync_),
+        once_(options.state_dir),
         redactor_(redactor),
         interrupt_(interrupt),
         salt_(options.salt),
@@ -49,11 +52,68 @@ class Planner {
     machine_.tree().foresee(&overlay_);
   }
 
-  // Nothing: its condition does not hold.
+  // Before the first state is planned.
+  void begin(const recipe::Recipe& recipe) {
+    if (auto looked = due_.look(); !looked) problem_ = looked.error().message();
+    due_.adopt(machine_.host().root, recipe);
+    control_.begin(recipe, machine_.host().root);
+  }
+
+  // Nothing: it is skipped, and why_skipped() says why.
+  std::optional<states::Plan> plan(const recipe::State& state, std::size_t place) {
+    Gate gate = control_.gate(place);
+    if (!problem_.empty() && state.control) gate.problem = problem_;
+    auto planned = plan(state, gate);
+    control_.note(place, became(planned, gate));
+    return planned;
+  }
+  const std::string& why_skipped() const { return why_skipped_; }
+
+  // Whether the state planned last is one that we could not apply, as far as is known.
+  bool needs_root() const { return needs_root_; }
+
+ private:
+  static Became became(const std::optional<states::Plan>& planned, const Gate& gate) {
+    if (!planned) return gate.is_blocked ? Became::blocked : Became::nothing;
+    switch (planned->verdict) {
+      case states::Verdict::kept:
+        return Became::kept;
+      case states::Verdict::change:
+        return planned->fails_in_part ? Became::failed : Became::changed;
+      case states::Verdict::fail:
+        return Became::failed;
+      case states::Verdict::unknown:
+        break;
+    }
+    return Became::unknown;
+  }
+
+  std::optional<states::Plan> plan(const recipe::State& state, const Gate& gate) {
+    needs_root_ = false;
+    if (gate.problem) return states::Plan::fail(*gate.problem);
+    if (gate.way == Gate::Way::skip) {
+      why_skipped_ = gate.why;
+      return std::nullopt;
+    }
+    if (gate.way == Gate::Way::wait) {
+      states::Plan open = states::Plan::unknown(gate.depends_on, gate.why);
+      add(state, open);
+      return open;
+    }
+    orders_ = gate.orders;
+    auto planned = plan(state);
+    if (planned && planned->verdict == states::Verdict::change && !gate.why.empty())
+      planned->message += ", " + gate.why;
+    return planned;
+  }
+
   std::optional<states::Plan> plan(const recipe::State& state) {
     overlay_.take_doubt();
     Prepared prepared = prepare(state, overlay_, machine_, watches_, interrupt_);
-    if (prepared.next == Prepared::Next::skip) return std::nullopt;
+    if (prepared.next == Prepared::Next::skip) {
+      why_skipped_ = "Skipped: its condition does not hold";
+      return std::nullopt;
+    }
     overlay_.take_doubt();  // it is in the answer
     overlay_.take_remark();
     states::Plan planned = plan(state, prepared);
@@ -73,10 +133,6 @@ class Planner {
     return planned;
   }
 
-  // Whether the state planned last is one that we could not apply, as far as is known.
-  bool needs_root() const { return needs_root_; }
-
- private:
   // Accounts, packages and services are root's. So is what is in a folder that we cannot write to.
   bool is_for_root(const recipe::State& state, const states::Plan& planned) {
     using states::EffectKind;
@@ -138,6 +194,7 @@ class Planner {
     StateSession session({.state = state,
                           .overlay = overlay_,
                           .watch = prepared.watch,
+                          .orders = &orders_,
                           .machine = machine_,
                           .interrupt = interrupt_,
                           .waits = waits_,
@@ -221,6 +278,12 @@ class Planner {
   base::SyncGroup sync_;  // nothing is ever written here
   ManagedHost machine_;
   WatchStore watches_;
+  DueReactions due_;
+  OnceStore once_;
+  RoundControl control_{due_, once_, true};
+  std::string problem_;    // of what is remembered, for states that need it
+  states::Orders orders_;  // of the state that is being planned
+  std::string why_skipped_;
   const base::Redactor& redactor_;
   base::Interrupt& interrupt_;
   const std::string& salt_;
@@ -250,13 +313,16 @@ PlanResult plan_recipe(const recipe::Recipe& recipe, const states::Host& host, c
                        const std::function<void(const PlannedState&)>& each) {
   Planner planner(host, redactor, interrupt, options);
   PlanResult result{.by_root = ::geteuid() == 0};
+  planner.begin(recipe);
   for (const recipe::State& state : recipe.states()) {
+    const auto place = static_cast<std::size_t>(&state - recipe.states().data());
     PlannedState planned{.id = std::string(state.id), .module = std::string(state.type->name())};
-    std::optional<states::Plan> plan =
-        interrupt.requested() ? states::Plan::unknown({}, "Not planned: cancelled") : planner.plan(state);
+    std::optional<states::Plan> plan = interrupt.requested()
+                                           ? states::Plan::unknown({}, "Not planned: cancelled")
+                                           : planner.plan(state, place);
     if (!plan) {
       planned.skipped = true;
-      planned.message = "Skipped: its condition does not hold";
+      planned.message = planner.why_skipped();
       if (!options.salt.empty()) planned.fingerprint = kSkippedFingerprint;
     } else {
       planned.verdict = plan->verdict;

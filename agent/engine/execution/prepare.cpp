@@ -147,6 +147,7 @@ StateSession::StateSession(Parts parts)
                                       .watch_triggered = parts.watch.triggered,
                                       .watch_changed = parts.watch.changed,
                                       .watch_reacted = parts.watch.reacted,
+                                      .orders = parts.orders,
                                       .sensitive = parts.state.sensitive,
                                       .wants_diffs = parts.wants_diffs && !parts.state.sensitive,
                                       .plan_salt = parts.plan_salt,
@@ -180,6 +181,7 @@ states::Plan StateSession::plan_again() {
   context_.watch_triggered = false;
   context_.watch_changed = {};
   context_.watch_reacted = {};
+  context_.orders = nullptr;
   context_.wants_diffs = false;
   context_.plan_salt = {};
   return plan();

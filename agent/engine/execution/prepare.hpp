@@ -74,6 +74,7 @@ class StateSession {
     const recipe::State& state;
     const states::Overlay& overlay;
     const WatchState& watch;
+    const states::Orders* orders = nullptr;
     ManagedHost& machine;
     base::Interrupt& interrupt;
     states::Waits& waits;

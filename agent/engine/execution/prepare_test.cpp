@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "agent/engine/execution/planner.hpp"
+#include "base/text.hpp"
 #include "tests/support/worker_bench.hpp"
 
 namespace {
@@ -28,7 +29,8 @@ constexpr auto kParams = states::param_table(states::param<&Params::watch>("watc
 struct SeenContext {
   explicit SeenContext(states::Context& context) {
     auto& [state_id, host, tree, accounts, overlay, commands, interrupt, facts, notes, waits, watch_triggered,
-           watch_changed, watch_reacted, sensitive, wants_diffs, plan_salt, redactor, recipe] = context;
+           watch_changed, watch_reacted, orders, sensitive, wants_diffs, plan_salt, redactor, recipe] =
+        context;
     id = state_id;
     root = host.root;
     os = host.os.id;
@@ -46,6 +48,11 @@ struct SeenContext {
     triggered = watch_triggered;
     changed.assign(watch_changed.begin(), watch_changed.end());
     reacted.assign(watch_reacted.begin(), watch_reacted.end());
+    if (orders)
+      for (const auto* ids :
+           {&orders->restart_for, &orders->reload_for, &orders->restarted, &orders->reloaded})
+        ordered.push_back(base::join(*ids, ","));
+    if (orders && orders->empty()) ordered.clear();  // as if there were none
     is_sensitive = sensitive;
     makes_diffs = wants_diffs;
     salt = plan_salt;
@@ -57,7 +64,7 @@ struct SeenContext {
 
   std::string id, root, os, state_dir, administrator, facts_kept, notes_kept, salt;
   std::chrono::seconds limit{};
-  std::vector<std::string> changed, reacted, modules;
+  std::vector<std::string> changed, reacted, ordered, modules;
   unsigned programs = 0;
   bool sees_root = false, nothing_planned = false, interrupted = false, is_done = false, triggered = false,
        is_sensitive = false, makes_diffs = false, knows_secrets = false;

@@ -53,18 +53,24 @@ WorkerLoop::WorkerLoop(const WorkerSettings& settings, base::Redactor& redactor,
       inbox_(commands, waits_, must_finish),
       machine_(settings.host, sync_),
       watches_(settings.state_dir + "/watch"),
+      due_(settings.state_dir + "/reactions", sync_),
+      once_(settings.state_dir),
       lock_(settings.state_dir + "/lock"),
       cursor_(settings.state_dir + "/" + settings.journal_name + ".cursor"),
       committer_(events, sync_, journal_.get(), settings.reports.get()),
       executor_({.machine = machine_,
+                 .sync = sync_,
                  .journal = *journal_,
                  .committer = committer_,
                  .watches = watches_,
+                 .due = due_,
+                 .once = once_,
                  .redactor = redactor_,
                  .interrupt = inbox_,
                  .waits = *this,
                  .rest_between_attempts = [this] { return rest_between_attempts(); },
                  .wants_diffs = settings.wants_diffs}),
+      control_(due_, once_, false),
       right_(settings.state_dir + "/" + settings.journal_name + ".right"),
       default_delay_(settings.round_delay) {}
 
@@ -112,6 +118,7 @@ void WorkerLoop::adopt(RunRecipe next) {
   inbox_.set_current(version_);
   waits_.forget_all_but(version_);
   right_.adopt(*recipe_);
+  told_.assign(recipe_->states().size(), false);
   if (before) forget_other_modules(*before);
 }
 
@@ -162,6 +169,8 @@ base::Result<void> WorkerLoop::take_over() {
     first_ = std::ranges::min(begun_, {}, &Journal::Entry::index).index;
   else if (resume_ && place_.round == 0)
     first_ = std::min(kept.value_or(0), recipe_->states().size());
+  // Which of the earlier ones had failed is not known any more, and what requires them must not run.
+  if (recipe_->continues_after_failures()) first_ = 0;
   return {};
 }
 
@@ -239,9 +248,14 @@ base::Result<void> WorkerLoop::take_lock() {
     committer_.submit(Notice{is_long ? Notice::Level::warning : Notice::Level::info, std::move(text),
                              is_long ? Notice::HoldsUp::for_long : Notice::HoldsUp::for_a_while});
   });
+  if (!locked) return locked;
   // In the middle of a round the journal is open; whoever had the lock meanwhile may have made it anew.
-  if (locked && in_round_) locked = journal_->reopen();
-  return locked;
+  if (in_round_)
+    if (auto opened = journal_->reopen(); !opened) return opened;
+  // That run may have followed what we were to follow.
+  if (auto loaded = due_.load(); !loaded) return loaded;
+  if (recipe_) due_.adopt(settings_.host.root, *recipe_);
+  return {};
 }
 
 // Everybody is told: the log, whoever asks for the status, the backend, and the exit status of an `apply`.
@@ -274,6 +288,8 @@ WorkerLoop::RoundExit WorkerLoop::run_round() {
                                  .round = place_.round,
                                  .first = first_,
                                  .states = recipe_->states().size()});
+  has_failed_ = false;
+  control_.begin(*recipe_, settings_.host.root);
   RoundExit exit = run_states(end);
   // What the round's end counts as changed must be on disk.
   if (end.counts[static_cast<std::size_t>(Outcome::changed)] > 0) committer_.flush();
@@ -286,7 +302,10 @@ WorkerLoop::RoundExit WorkerLoop::run_round() {
   end.duration = since(started);
   if (exit != RoundExit::stopped && exit != RoundExit::replaced && !inbox_.stop()) end.next = next_round_in_;
   committer_.submit(std::move(end));
-  let_go_of_journal();
+  const bool is_all_safe = let_go_of_journal();
+  if (lock_.is_held())
+    if (auto tidied = due_.tidy(settings_.host.root, *recipe_, is_all_safe && begun_.empty()); !tidied)
+      notice(Notice::Level::warning, tidied.error().message());
   if (exit == RoundExit::converged && Clock::now() >= next_cleaning_) {
     watches_.remove_unused();
     next_cleaning_ = Clock::now() + kCleaningEvery;
@@ -300,7 +319,7 @@ WorkerLoop::RoundExit WorkerLoop::run_round() {
 
 // What nobody has heard, and what a killed run had begun and this round did not reach, stays in the journal.
 // Without the lock (stopped before a wait got it back) it may be another's.
-void WorkerLoop::let_go_of_journal() {
+bool WorkerLoop::let_go_of_journal() {
   const bool is_all_safe = committer_.flush();
   // One that cannot be put on record keeps the journal as it is, here and in the committer.
   committer_.take_doubtful_files([&](const std::string& path) {
@@ -309,7 +328,7 @@ void WorkerLoop::let_go_of_journal() {
     doubt.is_noted = doubt.is_noted || is_noted;
     return is_noted;
   });
-  if (!lock_.is_held()) return;
+  if (!lock_.is_held()) return is_all_safe;
   base::Result<void> done;
   if (is_all_safe && begun_.empty() && doubtful_files_.empty()) {
     answered_.clear();
@@ -318,6 +337,7 @@ void WorkerLoop::let_go_of_journal() {
     done = journal_->compact();
   }
   if (!done) notice(Notice::Level::warning, done.error().message());
+  return is_all_safe;
 }
 
 // For a worker that is stopped to go on in another process. A round that was not stopped needs no cursor; one
@@ -352,6 +372,7 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
     follow_version();
     const auto begun = std::ranges::find(begun_, index, &Journal::Entry::index);
     const std::uint64_t failed_syncs = committer_.failed_syncs();
+    Gate gate = control_.gate(index);
     StateResult result = executor_.execute({.recipe = *recipe_,
                                             .state = states[index],
                                             .index = index,
@@ -361,7 +382,8 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
                                             .expected_plan = index < settings_.expected_plans.size()
                                                                  ? settings_.expected_plans[index]
                                                                  : std::string_view(),
-                                            .plan_salt = settings_.plan_salt});
+                                             .plan_salt = settings_.plan_salt,
+                                             .gate = &gate});
     // Nothing has become of this wait: the next round waits on. What a killed run had begun stays begun.
     if (std::exchange(has_left_wait_, false)) return RoundExit::replaced;
     result.version = version_;  // a wait may have seen it move
@@ -374,17 +396,18 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
     if (begun != begun_.end() && !result.begun_in)
       report_leftover(as_uncertain(*begun, "what it was for does not hold any more"));
     std::erase_if(begun_, [&](const Journal::Entry& entry) { return entry.index == index; });
+    follow(result);
     count(result, end);
     if (settings_.reports && result.outcome != Outcome::kept)
       answered_.insert(report_key(journalled_in(result), index));
     const bool success = is_success(result.outcome);
-    if (!success) {
-      next_round_in_ = back_off(result);
-      last_failure_ = result;
-    }
+    if (!success) note_failure(result);
+    const bool ends_round = !success && !goes_on_after(result);
     committer_.submit(std::move(result), failed_syncs);
     if (success) move_place(index + 1);
-    if (!success) {
+    // A later record in the journal says that all before it were made: this one must not be among them.
+    const bool is_told = success || ends_round || committer_.flush();
+    if (ends_round || !is_told) {
       --end.not_reached;
       inbox_.drain();
       if (inbox_.stops_before_next_state()) return RoundExit::stopped;
@@ -392,7 +415,31 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
     }
   }
   end.not_reached = 0;
-  return RoundExit::converged;
+  return has_failed_ ? RoundExit::failed : RoundExit::converged;
+}
+
+// What became of a state, for those that follow or require it.
+void WorkerLoop::follow(StateResult& result) {
+  const bool is_good = is_success(result.outcome) && !result.is_blocked;
+  result.is_news = is_good && !told_[result.index];
+  told_[result.index] = is_good;
+  control_.note(result.index, result.is_blocked                    ? Became::blocked
+                              : !is_success(result.outcome)        ? Became::failed
+                              : result.outcome == Outcome::changed ? Became::changed
+                              : result.outcome == Outcome::kept    ? Became::kept
+                                                                   : Became::nothing);
+}
+
+// Whoever was cancelled was asked to stop.
+bool WorkerLoop::goes_on_after(const StateResult& result) {
+  return result.outcome != Outcome::cancelled && control_of(recipe_->states()[result.index]).continues;
+}
+
+// Of those in one round, the first decides when the next one is.
+void WorkerLoop::note_failure(const StateResult& result) {
+  if (std::exchange(has_failed_, true)) return;
+  next_round_in_ = back_off(result);
+  last_failure_ = result;
 }
 
 void WorkerLoop::count(StateResult& result, RoundEnd& end) {
@@ -418,6 +465,7 @@ bool WorkerLoop::take_back_unsynced(RoundEnd& end) {
     ++end.counts[static_cast<std::size_t>(Outcome::failed)];
     std::erase(end.drift, result.id);
     right_.set(result.index, false);
+    told_[result.index] = false;
   }
   if (unsynced.empty()) return false;
   next_round_in_ = back_off(unsynced.front());

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/engine/control/round_control.hpp"
 #include "agent/engine/execution/executor.hpp"
 #include "agent/engine/managed_host.hpp"
 #include "agent/engine/records/committer.hpp"
@@ -56,6 +57,9 @@ class WorkerLoop final : private states::Waits {
   void report_leftover(StateResult leftover);
   RoundExit run_round();
   RoundExit run_states(RoundEnd& end);
+  void follow(StateResult& result);
+  bool goes_on_after(const StateResult& result);
+  void note_failure(const StateResult& result);
   void save_cursor(RoundExit exit);
   void move_place(std::size_t next);
   void count(StateResult& result, RoundEnd& end);
@@ -64,7 +68,8 @@ class WorkerLoop final : private states::Waits {
   std::string rest_between_attempts();
   void notice(Notice::Level level, const std::string& text);
   RoundExit cannot_begin(const base::Error& why);
-  void let_go_of_journal();
+  // Whether all results of the round are where they cannot be lost.
+  bool let_go_of_journal();
 
   // Waits, for meta.wait.
   bool is_done(std::string_view state_id) override;
@@ -80,10 +85,13 @@ class WorkerLoop final : private states::Waits {
   Inbox inbox_;
   ManagedHost machine_;
   WatchStore watches_;
+  DueReactions due_;
+  OnceStore once_;
   RunLock lock_;
   const Cursor cursor_;
   Committer committer_;
   Executor executor_;
+  RoundControl control_;
 
   // The recipe that is running.
   std::shared_ptr<const recipe::Recipe> recipe_;
@@ -106,6 +114,8 @@ class WorkerLoop final : private states::Waits {
   std::set<std::string> answered_;
   RightStates right_;  // those that some round, or an agent before this one, had right
   StateResult last_failure_;
+  bool has_failed_ = false;  // some state in this round
+  std::vector<bool> told_;   // by state: that it is right was told since the recipe was taken up
   std::chrono::milliseconds default_delay_;  // between rounds, unless the recipe says its own
   std::optional<std::chrono::milliseconds> recipe_delay_;
   std::chrono::milliseconds back_off_{};  // 0: the last round did not fail

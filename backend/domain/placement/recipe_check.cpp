@@ -79,18 +79,44 @@ void write_list(std::string_view name, states::List texts, std::string& out) {
   out += ']';
 }
 
-void write_state(const recipe::State& state, std::string& out) {
+// What it has to do with other states, as one condition. Patterns have become ids: where several recipes are
+// one list, a pattern must not match states of the others.
+void write_control(const recipe::Control& control, const std::vector<recipe::State>& states,
+                   std::string& out) {
+  if (out.back() != '{') out += ',';
+  out += "\"control\":{";
+  for (const auto& [name, places] :
+       {std::pair("on_change_of", &control.on_change_of), std::pair("restart_on", &control.restart_on),
+        std::pair("reload_on", &control.reload_on), std::pair("require", &control.require)}) {
+    std::vector<std::string_view> ids;
+    for (const std::size_t place : *places)
+      ids.push_back(states[place].id);
+    write_list(name, ids, out);
+  }
+  const auto key = [&](std::string_view name) -> std::string& {
+    if (out.back() != '{') out += ',';
+    return out.append(base::json_quote(name)).append(":");
+  };
+  if (!control.once.empty()) key("once") += base::json_quote(control.once);
+  if (control.continues) key("continue_on_failure") += "true";
+  out += '}';
+}
+
+void write_state(const recipe::State& state, const std::vector<recipe::State>& states, std::string& out) {
   out.append("{\"id\":").append(base::json_quote(state.id));
   out.append(",\"module\":").append(base::json_quote(state.type->name()));
   out.append(",\"parameter\":");
   write_parameter(state, out);
   if (state.timeout) out.append(",\"timeout\":").append(std::to_string(state.timeout->count()));
   if (state.retries > 0) out.append(",\"retries\":").append(std::to_string(state.retries));
-  if (state.when) {
+  if (state.when || state.control) {
     out += ",\"when\":{";
-    write_list("path_exists", state.when->path_exists, out);
-    write_list("path_absent", state.when->path_absent, out);
-    write_list("os", state.when->os, out);
+    const recipe::When when = state.when.value_or(recipe::When());
+    write_list("path_exists", when.path_exists, out);
+    write_list("path_absent", when.path_absent, out);
+    write_list("os", when.os, out);
+    // An agent that does not know it refuses the recipe, instead of running the state in every round.
+    if (state.control) write_control(*state.control, states, out);
     out += '}';
   }
   if (state.sensitive) out += ",\"sensitive\":true";
@@ -173,7 +199,7 @@ CheckedRecipe load_checked(std::string_view content, const states::Registry& reg
   checked.states = "[";
   for (const recipe::State& state : loaded.recipe->states()) {
     if (checked.states.size() > 1) checked.states += ',';
-    write_state(state, checked.states);
+    write_state(state, loaded.recipe->states(), checked.states);
   }
   checked.states += ']';
   if (checked.states.size() > kLargestStates)

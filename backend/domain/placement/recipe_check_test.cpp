@@ -58,6 +58,25 @@ states:
   CHECK(again(yaml.states) == yaml.states);
 }
 
+TEST_CASE("what a state has to do with others goes by their ids, and pattern by pattern") {
+  const auto checked = check_recipe(R"(version: 2
+continue_on_failure: true
+states:
+  - { id: vhost-a, module: meta.comment, continue_on_failure: false }
+  - { id: vhost-b, module: meta.comment }
+  - { id: c, module: linux.cmd, parameter: { cmd: "true" }, when: { os: [debian] }, once: v1,
+      on_change_of: [vhost-*], require: vhost-a }
+)");
+  REQUIRE_MESSAGE(checked.problems.empty(), checked.problems[0].message);
+  CHECK(
+      checked.states ==
+      R"([{"id":"vhost-a","module":"meta.comment","parameter":{},"when":{"control":{}}},)"
+      R"({"id":"vhost-b","module":"meta.comment","parameter":{},"when":{"control":{"continue_on_failure":true}}},)"
+      R"({"id":"c","module":"linux.cmd","parameter":{"cmd":"true"},"when":{"os":["debian"],"control":{)"
+      R"("on_change_of":["vhost-a","vhost-b"],"require":["vhost-a"],"once":"v1","continue_on_failure":true}}}])");
+  CHECK(again(checked.states) == checked.states);
+}
+
 TEST_CASE("every example means on the wire what its file means") {
   const states::Registry registry({states::native_states(), builtins::builtin_states()});
   std::size_t seen = 0;
@@ -69,7 +88,7 @@ TEST_CASE("every example means on the wire what its file means") {
     REQUIRE(checked.problems.empty());
     CHECK(again(checked.states) == checked.states);
     const auto from_file = recipe::load_text("a.yaml", content, registry).recipe;
-    const auto from_wire = recipe::load_text("a.json", "{\"state\":" + checked.states + "}", registry).recipe;
+    const auto from_wire = recipe::load_text("a.json", checked.states, registry).recipe;
     REQUIRE(from_file);
     REQUIRE(from_wire);
     REQUIRE(from_file->states().size() == from_wire->states().size());
@@ -81,6 +100,7 @@ TEST_CASE("every example means on the wire what its file means") {
       CHECK(a.retries == b.retries);
       CHECK(a.sensitive == b.sensitive);
       CHECK(a.when.has_value() == b.when.has_value());
+      CHECK((a.control != nullptr) == (b.control != nullptr));
       // Every value is the same text, whichever of its spellings.
       for (const base::Member& member : a.parameter.members()) {
         const base::Value* other = b.parameter.find(member.key);

@@ -28,6 +28,19 @@ TEST_CASE("of a batch of reports the newest version's status counts, whatever co
   CHECK(news.converged_version == 5);
 }
 
+TEST_CASE("a round that went on past a failed state to its end has not converged") {
+  protocol::RoundEnd end;
+  end.recipe_version = 5;
+  end.counts = {{"kept", 7}, {"failed", 1}, {"skipped", 2}};
+  InstanceNews news;
+  news.take(end);
+  CHECK(news.converged_version == 0);
+  CHECK_FALSE(is_whole(end));
+  end.counts = {{"kept", 8}, {"skipped", 2}};
+  news.take(end);
+  CHECK(news.converged_version == 5);
+}
+
 TEST_CASE("a state's result is the status only of an agent that sends no other, and only of its recipe") {
   protocol::StateLog log;
   log.recipe_version = 2;
