@@ -21,6 +21,10 @@ void note(const base::Result<void>& written, Problems& problems) {
   if (!written) problems.push_back(written.error().message());
 }
 
+std::string vars_of(const protocol::RecipeMetadata& metadata) {
+  return metadata.vars ? metadata.vars->text : std::string();
+}
+
 // As for settings.
 constexpr std::chrono::seconds kShortestDelay{1};
 constexpr std::chrono::seconds kLongestDelay = std::chrono::days(30);
@@ -81,7 +85,8 @@ RecipeDecision ActiveRecipe::take(const protocol::RecipeMetadata& metadata) {
   recipe::ModuleSource source = source_of(metadata);
   // The one in force again: the backend has thought better of the one that waits.
   const bool is_back = waiting_ && recipe_ && current_->version == metadata.recipe_version &&
-                       current_->states == metadata.states->text && current_->module == source;
+                       current_->states == metadata.states->text && current_->module == source &&
+                       current_->vars == vars_of(metadata) && current_->tags == metadata.tags;
   if (is_back) {
     waiting_.reset();
     return {};
@@ -232,6 +237,8 @@ RecipeDecision ActiveRecipe::move_version(const protocol::at_agent::MoveVersion&
     as_recipe.digest = move.digest.empty() ? current_->digest : move.digest;
     as_recipe.kill_on_change = current_->on_change == engine::OnChange::kill;
     if (current_->round_delay) as_recipe.round_delay_s = current_->round_delay->count();
+    if (!current_->vars.empty()) as_recipe.vars = protocol::Json{current_->vars};
+    as_recipe.tags = current_->tags;
     return take(as_recipe);
   }
   waiting_.reset();
@@ -266,7 +273,9 @@ StoredRecipe ActiveRecipe::to_stored(const protocol::RecipeMetadata& metadata) c
       .version = metadata.recipe_version,
       .digest = metadata.digest,
       .on_change = metadata.kill_on_change ? engine::OnChange::kill : engine::OnChange::finish,
-      .states = metadata.states->text};
+      .states = metadata.states->text,
+      .vars = vars_of(metadata),
+      .tags = metadata.tags};
   if (metadata.round_delay_s)
     stored.round_delay =
         std::clamp(std::chrono::seconds(*metadata.round_delay_s), kShortestDelay, kLongestDelay);
