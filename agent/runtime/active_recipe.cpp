@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "agent/runtime/recipe_text.hpp"
 #include "builtins/wait_targets.hpp"
 #include "protocol/ids.hpp"
 
@@ -34,11 +35,23 @@ constexpr std::chrono::seconds kLongestDelay = std::chrono::days(30);
 ActiveRecipe::ActiveRecipe(const std::string& state_dir, RecipeTypes local)
     : local_(std::move(local)), store_(state_dir + "/recipe"), waits_(state_dir + "/waits"), types_(local_) {}
 
+recipe::Inputs ActiveRecipe::inputs_of(const std::string& vars, const protocol::Tags& tags) const {
+  recipe::Inputs inputs;
+  if (!vars.empty()) inputs.vars.push_back({.origin = "the backend", .values = vars});
+  inputs.tags = tags;
+  if (machine_) machine_(inputs);
+  return inputs;
+}
+
 ActiveRecipe::LoadedRecipe ActiveRecipe::load(const std::string& name, const std::string& states,
-                                              const RecipeTypes& types) {
-  recipe::Loaded loaded =
-      recipe::load_text("recipe.json", states, [&](const auto&) { return types.registry; });
+                                              const RecipeTypes& types, const recipe::Inputs& given) {
   Problems problems;
+  auto text = compose_recipe(states);
+  if (!text) return Problems{name + ": " + text.error().message()};
+  recipe::Inputs inputs = given;
+  if (text->files) inputs.files = text->files;
+  recipe::Loaded loaded = recipe::load_text(
+      text->name, std::move(text->text), [&](const auto&) { return types.registry; }, inputs);
   if (loaded.recipe) {
     // What cannot be reported must not run.
     for (const recipe::State& state : loaded.recipe->states())
@@ -68,7 +81,8 @@ RecipeDecision ActiveRecipe::start(const Open& open) {
     }
     types_ = std::move(*types);
   }
-  auto loaded = load("version " + std::to_string(current_->version), current_->states);
+  auto loaded = load("version " + std::to_string(current_->version), current_->states, types_,
+                     inputs_of(current_->vars, current_->tags));
   if (auto* problems = std::get_if<Problems>(&loaded)) {
     decision.problems = std::move(*problems);
     return decision;
@@ -139,7 +153,8 @@ RecipeDecision ActiveRecipe::modules_ready(const RecipeTypes& types) {
 
 // The recipe in force, as it is, with other modules.
 RecipeDecision ActiveRecipe::follow_modules(const RecipeTypes& types) {
-  auto loaded = load("version " + std::to_string(current_->version), current_->states, types);
+  auto loaded = load("version " + std::to_string(current_->version), current_->states, types,
+                     inputs_of(current_->vars, current_->tags));
   if (auto* problems = std::get_if<Problems>(&loaded)) {
     RecipeDecision refused{.problems = *problems};
     for (std::string& problem : *problems)
@@ -202,7 +217,8 @@ RecipeDecision ActiveRecipe::take_with(const protocol::RecipeMetadata& metadata,
     return {.problems = problems,
             .statuses = {Progress::reject(metadata.recipe_version, std::move(problems))}};
   };
-  auto loaded = load("version " + std::to_string(metadata.recipe_version), metadata.states->text, types);
+  auto loaded = load("version " + std::to_string(metadata.recipe_version), metadata.states->text, types,
+                     inputs_of(vars_of(metadata), metadata.tags));
   if (auto* problems = std::get_if<Problems>(&loaded)) return reject(std::move(*problems));
   StoredRecipe taken = to_stored(metadata);
   taken.module = types.source;

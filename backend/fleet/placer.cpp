@@ -318,6 +318,9 @@ class Placer {
     } else {
       auto shared = store_.find_placement(plain.key);
       if (!shared) return std::move(shared).error();
+      if (shared->states.size() + filled.vars.size() + filled.tags.size() > domain::kLargestStates)
+        return Error(ErrorCode::exists,
+                     "its recipes and their variables are together too large for one message");
       placement.digest = base::sha256_hex(shared->digest + "\nvars " + filled.vars + "\ntags " + filled.tags);
       placement.has_waits = shared->has_waits;
       placement.module = shared->module;

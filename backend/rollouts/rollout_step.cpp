@@ -147,6 +147,7 @@ Result<std::set<std::string, std::less<>>> states_of(store::Store& store, const 
   if (!found) return std::move(found).error();
   auto states = domain::read_states(found->states);
   if (!states) return std::move(states).error();
+  if ((*states)->has_computed) return ids;  // which of them are its own, only the machines know
   ids.insert((*states)->ids.begin(), (*states)->ids.end());
   return ids;
 }

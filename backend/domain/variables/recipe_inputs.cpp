@@ -9,6 +9,8 @@
 #include "base/values/json.hpp"
 #include "base/values/json_text.hpp"
 #include "protocol/messages.hpp"
+#include "recipe/document.hpp"
+#include "recipe/inputs.hpp"
 
 namespace backend::domain {
 
@@ -31,15 +33,75 @@ std::string json_of(const Value& object, std::string_view name) {
   return value ? base::to_json(*value) : std::string();
 }
 
+constexpr std::array<std::string_view, 8> kTypes{"string",  "text", "integer", "number",
+                                                 "boolean", "list", "mapping", "any"};
+
+// As the agent takes it: a number in quotes is one where a number is wanted.
 bool has_type(const Value& value, std::string_view type) {
-  using Kind = Value::Kind;
-  if (type == "integer") return value.kind() == Kind::integer;
-  if (type == "number") return value.kind() == Kind::integer || value.kind() == Kind::real;
-  if (type == "boolean") return value.kind() == Kind::boolean;
-  if (type == "text") return value.kind() == Kind::string;
+  base::Arena arena;
+  if (type == "integer") return value.as_integer().has_value();
+  if (type == "number") return value.as_number().has_value();
+  if (type == "boolean") return value.as_bool().has_value();
+  if (type == "string" || type == "text") return value.as_line(arena).has_value();
   if (type == "list") return value.is_list();
   if (type == "mapping") return value.is_object();
   return true;  // "any", or what a later version knows
+}
+
+// What YAML has without quotes becomes what it looks like.
+void write_typed(const Value& value, base::JsonText& json) {
+  if (value.is_object()) {
+    json.begin_object();
+    for (const base::Member& member : value.members()) {
+      json.key(member.key);
+      write_typed(member.value, json);
+    }
+    json.end_object();
+  } else if (value.is_list()) {
+    json.begin_list();
+    for (const Value& item : value.items())
+      write_typed(item, json);
+    json.end_list();
+  } else if (value.kind() == Value::Kind::plain) {
+    const std::string_view text = value.text();
+    const bool is_number = value.as_number() && !(text.size() > 1 && text[0] == '0' && text[1] != '.');
+    if (text.empty() || text == "~" || text == "null")
+      json.null();
+    else if (is_number && value.as_integer())
+      json.value(*value.as_integer());
+    else if (is_number)
+      json.json(base::to_json(Value::real(*value.as_number())));
+    else if (text == "true" || text == "false")
+      json.value(text == "true");
+    else
+      json.value(text);
+  } else {
+    json.json(base::to_json(value));
+  }
+}
+std::string typed_json(const Value& value) {
+  base::JsonText json;
+  write_typed(value, json);
+  return json.take();
+}
+
+// The recipe's own `vars`: defaults, and declarations, which are objects with a `type`.
+void read_own_variables(const Value& vars, std::vector<RecipeVariable>& variables) {
+  for (const base::Member& member : vars.members()) {
+    RecipeVariable& variable = variables.emplace_back();
+    variable.name = member.key;
+    const Value* type = member.value.find("type");
+    const bool is_declaration = type && std::ranges::find(kTypes, type->text()) != kTypes.end();
+    if (!is_declaration) {
+      variable.fallback = typed_json(member.value);
+      continue;
+    }
+    variable.declaration = typed_json(member.value);
+    if (const Value* fallback = member.value.find("default"))
+      variable.fallback = typed_json(*fallback);
+    else
+      variable.is_required = true;
+  }
 }
 
 std::string name_of_kind(const Value& value) {
@@ -81,6 +143,44 @@ std::string missing(const std::string& name) {
 const RecipeVariable* RecipeInputs::find(std::string_view name) const {
   const auto found = std::ranges::find(variables, name, &RecipeVariable::name);
   return found == variables.end() ? nullptr : &*found;
+}
+
+Result<RecipeInputs> inputs_of_recipe(std::string_view content) {
+  RecipeInputs inputs;
+  auto used = recipe::used_variables("", std::string(content));
+  if (!used) return std::move(used).error();
+  if (!used->has_expressions) return inputs;
+  inputs.are_needed = true;
+  recipe::Document document;
+  document.text = content;
+  document.syntax = recipe::guess_syntax("", content);
+  if (auto wrong = recipe::parse(document)) return Error(ErrorCode::invalid, wrong->message);
+  if (const Value* vars = document.root.find("vars")) read_own_variables(*vars, inputs.variables);
+  for (const recipe::UsedVariables::Use& use : used->uses) {
+    const std::string_view given = use.path.front();
+    const bool is_all = use.path.size() == 1;
+    if (given == "vars") {
+      if (is_all) {
+        inputs.uses_all_variables = true;
+        continue;
+      }
+      auto known = std::ranges::find(inputs.variables, use.path[1], &RecipeVariable::name);
+      const bool is_own = known != inputs.variables.end();
+      RecipeVariable& variable =
+          is_own ? *known : inputs.variables.emplace_back(RecipeVariable{.name = use.path[1]});
+      const bool has_value = !variable.fallback.empty();
+      variable.is_used = true;
+      variable.is_required = variable.is_required || (!has_value && !use.may_be_missing);
+    } else if (given == "tags") {
+      if (is_all)
+        inputs.uses_all_tags = true;
+      else if (std::ranges::find(inputs.tags, use.path[1]) == inputs.tags.end())
+        inputs.tags.push_back(use.path[1]);
+    }
+  }
+  std::ranges::sort(inputs.variables, {}, &RecipeVariable::name);
+  std::ranges::sort(inputs.tags);
+  return inputs;
 }
 
 std::string to_json(const RecipeInputs& inputs) {
@@ -139,7 +239,8 @@ std::string problem_of_value(const RecipeVariable& declared, std::string_view va
   const std::string what = "'" + declared.name + "' must be ";
   if (type && !has_type(*given, type->text()))
     return what + "of type " + std::string(type->text()) + ", and is " + name_of_kind(*given);
-  if (const auto number = given->is_text() ? std::nullopt : given->as_number()) {
+  const bool is_numeric = type && (type->text() == "integer" || type->text() == "number");
+  if (const auto number = is_numeric ? given->as_number() : std::nullopt) {
     const Value* least = declaration->find("min");
     const Value* most = declaration->find("max");
     if (least && least->as_number() && *number < *least->as_number())
@@ -147,9 +248,11 @@ std::string problem_of_value(const RecipeVariable& declared, std::string_view va
     if (most && most->as_number() && *number > *most->as_number())
       return what + "at most " + base::to_json(*most) + ", and is " + std::string(value);
   }
-  if (const Value* choices = declaration->find("choices"); choices && choices->is_list()) {
+  const Value* choices = declaration->find("choices");
+  if (!choices) choices = declaration->find("enum");
+  if (choices && choices->is_list()) {
     const bool is_one = std::ranges::any_of(choices->items(), [&](const Value& choice) {
-      return base::to_json(choice) == base::to_json(*given);
+      return choice.as_line(other) == given->as_line(arena);
     });
     if (!is_one) return what + "one of " + base::to_json(*choices);
   }

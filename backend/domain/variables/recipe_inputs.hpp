@@ -19,7 +19,7 @@ struct RecipeVariable {
   bool is_used = false;
   // Declared without a default: whoever runs the recipe has to have a value.
   bool is_required = false;
-  std::string declaration = {};  // JSON, as recipe/declarations.hpp reads it; "": no type is declared
+  std::string declaration = {};  // JSON: {"type": "integer", "min": 1, "doc": "…"}; "": no type is declared
   std::string fallback = {};     // the recipe's own value, JSON; "": it has none
   bool operator==(const RecipeVariable&) const = default;
 };
@@ -35,6 +35,10 @@ struct RecipeInputs {
   const RecipeVariable* find(std::string_view name) const;
   bool operator==(const RecipeInputs&) const = default;
 };
+
+// Reads it from the text of a recipe. An Error: its expressions are wrong, which its loader says with more
+// words.
+base::Result<RecipeInputs> inputs_of_recipe(std::string_view content);
 
 // "" for a recipe that needs none.
 std::string to_json(const RecipeInputs& inputs);

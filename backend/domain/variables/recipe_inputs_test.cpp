@@ -75,7 +75,7 @@ TEST_CASE("a variable that is missing or wrong is refused, with what to do") {
   REQUIRE(!missing);
   CHECK(missing.error().message().find("no value for the variable 'zone'") != std::string::npos);
   CHECK(missing.error().message().find("opsctl var set zone=VALUE") != std::string::npos);
-  const auto wrong = filled(kWeb, {layer_of(LayerKind::app, {{"port", "\"80\""}, {"zone", "\"eu\""}})});
+  const auto wrong = filled(kWeb, {layer_of(LayerKind::app, {{"port", "\"eighty\""}, {"zone", "\"eu\""}})});
   REQUIRE(!wrong);
   CHECK(wrong.error().message().find("'port' must be of type integer") != std::string::npos);
 }
@@ -84,7 +84,8 @@ TEST_CASE("what is declared of a value is held against it") {
   const RecipeVariable port{.name = "port", .declaration = R"({"type":"integer","min":1,"max":9})"};
   for (const char* good : {"1", "9"})
     CHECK_MESSAGE(problem_of_value(port, good).empty(), good);
-  for (const char* bad : {"0", "10", "1.5", "\"5\"", "true", "null", "[]", "{}"})
+  CHECK(problem_of_value(port, "\"5\"").empty());  // as the agent takes it
+  for (const char* bad : {"0", "10", "\"10\"", "1.5", "\"five\"", "null", "[]", "{}"})
     CHECK_MESSAGE(!problem_of_value(port, bad).empty(), bad);
   const RecipeVariable mode{.name = "mode", .declaration = R"({"type":"text","choices":["on","off"]})"};
   CHECK(problem_of_value(mode, "\"on\"").empty());
@@ -105,4 +106,35 @@ TEST_CASE("a machine is given so many bytes of variables and no more") {
   const auto large = filled(all, layers);
   REQUIRE(!large);
   CHECK(large.error().message().find("at most") != std::string::npos);
+}
+
+TEST_CASE("what a recipe uses and declares is read from its text") {
+  const auto read = inputs_of_recipe(
+      "version: 2\nvars:\n  port: { type: integer, min: 1, default: 80, doc: where it listens }\n"
+      "  zone: { type: string }\n  sites: [{ name: shop, tls: true, mode: 0644, weight: 1.5 }]\n  unread: 1\n"
+      "states:\n- id: a\n  module: meta.comment\n  parameter:\n"
+      "    comment: ${{ vars.port }} ${{ vars.name }} ${{ vars.extra | default('x') }} ${{ tags.role }} "
+      "${{ facts.os.id }}\n");
+  REQUIRE_MESSAGE(read, read.error().message());
+  CHECK(read->are_needed);
+  CHECK_FALSE(read->uses_all_variables);
+  CHECK(read->tags == std::vector<std::string>{"role"});
+  std::string told;
+  for (const RecipeVariable& each : read->variables)
+    told += each.name + (each.is_used ? " used" : "") + (each.is_required ? " required" : "") + " " +
+            each.fallback + "\n";
+  CHECK(told ==
+        "extra used \nname used required \nport used 80\n"
+        "sites [{\"name\":\"shop\",\"tls\":true,\"mode\":\"0644\",\"weight\":1.5}]\nunread 1\nzone required "
+        "\n");
+  CHECK(read_recipe_inputs(to_json(*read)) == *read);
+}
+
+TEST_CASE("a recipe without expressions needs nothing, whatever its text looks like") {
+  const auto plain =
+      inputs_of_recipe("states:\n- {id: a, module: meta.comment, parameter: {comment: '${{ vars.x }}'}}\n");
+  REQUIRE(plain);
+  CHECK(*plain == RecipeInputs());
+  CHECK_FALSE(inputs_of_recipe(
+      "version: 2\nstates:\n- {id: a, module: meta.comment, parameter: {comment: '${{ vars. }}'}}\n"));
 }
