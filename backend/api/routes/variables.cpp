@@ -39,8 +39,11 @@ Result<Done> set_and_place(store::Store& store, const Scope& scope, const Actor&
   Done done{.change = std::move(*change), .effect = {}};
   if (!done.change.put.is_changed) return done;
   const domain::VariableLayer& layer = done.change.put.layer;
+  auto reach = domain::Selector::parse(domain::reach_of(layer));
+  if (reach) reach = narrowed(scope, *reach);
+  if (!reach) return std::move(reach).error();
   const rollouts::ChangeOrder order{.app_id = layer.app_id,
-                                    .selector = domain::reach_of(layer),
+                                    .selector = reach->text(),
                                     .change = {.layer = layer.id, .layer_before = done.change.put.before},
                                     .created_by = actor.name,
                                     .owner = scope ? scope->text() : "",
