@@ -382,7 +382,8 @@ RegistryOf always(const states::Registry& registry) {
 
 }  // namespace
 
-Loaded load_text(std::string_view name, std::string text, const RegistryOf& registry_of) {
+Loaded load_text(std::string_view name, std::string text, const RegistryOf& registry_of,
+                 const Inputs& /*inputs*/) {
   auto document = std::make_unique<Document>();
   document->syntax = guess_syntax(name, text);
   document->text = std::move(text);
@@ -394,8 +395,9 @@ Loaded load_text(std::string_view name, std::string text, const RegistryOf& regi
   return Loader(std::move(document), registry_of).load();
 }
 
-Loaded load_text(std::string_view name, std::string text, const states::Registry& registry) {
-  return load_text(name, std::move(text), always(registry));
+Loaded load_text(std::string_view name, std::string text, const states::Registry& registry,
+                 const Inputs& inputs) {
+  return load_text(name, std::move(text), always(registry), inputs);
 }
 
 base::Result<std::string> read_recipe(const std::string& path) {

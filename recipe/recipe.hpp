@@ -15,6 +15,7 @@
 
 #include "recipe/control.hpp"
 #include "recipe/document.hpp"
+#include "recipe/inputs.hpp"
 #include "states/registry.hpp"
 
 namespace recipe {
@@ -92,10 +93,13 @@ struct ModuleSource {
 using RegistryOf = std::function<base::Result<std::shared_ptr<const states::Registry>>(
     const std::optional<ModuleSource>& modules)>;
 
-// `name` is shown in messages and decides the syntax by its ending.
-Loaded load_text(std::string_view name, std::string text, const RegistryOf& registry_of);
+// `name` is shown in messages and decides the syntax by its ending. Expressions and templates are filled in
+// with `inputs`.
+Loaded load_text(std::string_view name, std::string text, const RegistryOf& registry_of,
+                 const Inputs& inputs = {});
 // With these types, whatever the recipe says of modules. The registry must outlive the recipe.
-Loaded load_text(std::string_view name, std::string text, const states::Registry& registry);
+Loaded load_text(std::string_view name, std::string text, const states::Registry& registry,
+                 const Inputs& inputs = {});
 
 // The text of a file, or of standard input for "-", within the limit.
 base::Result<std::string> read_recipe(const std::string& path);
