@@ -41,7 +41,7 @@ struct Bench : StateHarness {
   std::string commit(const std::string& content) {
     return shell("cd " + root() + "/author && printf '" + content + "' >f && git add f && " + kGit +
                  "commit -q -m '" + content +
-                 "' && (git push -q origin HEAD 2>/dev/null || true) && git rev-parse HEAD");
+                 "' 2>/dev/null && (git push -q origin HEAD 2>/dev/null || true) && git rev-parse HEAD");
   }
   std::string author(const std::string& command) { return shell("cd " + root() + "/author && " + command); }
   std::string tree() const { return root() + "/tree"; }
