@@ -53,6 +53,7 @@ TEST_CASE("package files are given by path or address") {
   CHECK(entry("/srv/x.deb").file == "/srv/x.deb");
   CHECK(entry("file:///srv//x.deb").file == "/srv/x.deb");
   CHECK(entry("https://example.org/x.deb").file == "https://example.org/x.deb");
+  CHECK(entry("http://example.org/x.deb#sha256=0").file == "http://example.org/x.deb#sha256=0");
   CHECK(entry("/srv/x.deb").want == Want::file);
   CHECK(problem({"x", "x.deb"}) == "'x.deb' is not an absolute path");
   CHECK(problem({"any label", "/srv/x.deb"}).empty());
