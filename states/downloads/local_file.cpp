@@ -12,6 +12,7 @@
 #include "base/sha256.hpp"
 #include "base/tree/tree.hpp"
 #include "base/unique_fd.hpp"
+#include "states/downloads/download.hpp"
 
 namespace states::downloads {
 
@@ -34,10 +35,20 @@ Error mismatch(const std::string& path, const Checksum& wanted, const std::strin
                                   Checksum{wanted.kind, got}.text()};
 }
 
+// What is larger is no package, but somebody who fills the disk.
+Result<void> check_size(const std::string& path, Context& context) {
+  auto found = context.tree.look(path);
+  if (!found) return std::move(found).error();
+  if (*found && static_cast<std::uint64_t>((*found)->st_size) <= kLargest) return {};
+  return *found ? Error(ErrorCode::limit, path + " is larger than " + std::to_string(kLargest) + " bytes")
+                : Error(ErrorCode::not_found, path + " does not exist");
+}
+
 }  // namespace
 
 Result<void> check_local(const std::string& path, const std::optional<Checksum>& checksum, Context& context) {
   if (checksum) {
+    if (auto fine = check_size(path, context); !fine) return fine;
     base::Digest digest(checksum->kind);
     auto read = context.tree.read_pieces(path, [&](std::string_view piece) { digest.add(piece); });
     if (!read) return read;
@@ -60,6 +71,7 @@ Result<void> check_local(const std::string& path, const std::optional<Checksum>&
 
 Result<OwnCopy> OwnCopy::make(const std::string& path, const Checksum& checksum, std::string_view ending,
                               ApplyContext& context) {
+  if (auto fine = check_size(path, context); !fine) return std::move(fine).error();
   const std::string folder = context.host.state_dir + "/downloads";
   if (auto made = base::make_private_folder(folder); !made) return std::move(made).error();
   OwnCopy copy(folder + "/copy-" + base::sha256_hex(path).substr(0, 16) + std::string(ending));

@@ -18,7 +18,8 @@ namespace states::downloads {
 base::Result<void> check_local(const std::string& path, const std::optional<Checksum>& checksum,
                                Context& context);
 
-// A copy for root only, gone with this object. What a killed process leaves goes with the next copy.
+// A copy for root only, gone with this object. What a killed process leaves goes with the next copy of that
+// file.
 class OwnCopy {
  public:
   // `ending`: of its name, ".deb".
