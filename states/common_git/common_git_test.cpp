@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -219,42 +218,44 @@ TEST_CASE("common.git takes away locks that a power cut has left, and none that 
   CHECK(bench.in_tree("find .git -name '*.lock'") == "");
   CHECK(bench.have().first == Verdict::kept);
 
+  // In the background, in the work tree; answers its number.
+  const auto start = [&](const std::string& program) {
+    const std::string pid =
+        shell("sh -c 'cd " + bench.tree() + " && exec " + program + "' >/dev/null 2>&1 & echo $!");
+    ::usleep(300'000);
+    return pid;
+  };
+  const auto stop = [](const std::string& pid) {
+    shell("kill " + pid + "; while readlink /proc/" + pid + "/cwd >/dev/null; do sleep 0.05; done");
+  };
+  shell("cp /bin/sleep " + bench.root() + "/git-sleep");
   // A git that is at work, with its lock closed while it waits for an editor; and another program that has
   // opened a file of git's.
-  for (const std::string holder :
-       {"cp /bin/sleep ../git-sleep && exec ../git-sleep 600", "exec sleep 600 3<.git/HEAD"}) {
+  for (const std::string& holder : {std::string("../git-sleep 600"), std::string("sleep 600 3<.git/HEAD")}) {
     CAPTURE(holder);
     bench.commit("more" + std::to_string(holder.size()));
     lock();
     const std::string before = bench.file();
-    const std::string pid = bench.in_tree("(" + holder + ") >/dev/null 2>&1 & echo $!");
-    ::usleep(300'000);
+    const std::string pid = start(holder);
     CHECK_FALSE(bench.have().ok);
     CHECK(bench.file() == before);
     CHECK(bench.in_tree("find .git -name '*.lock' | wc -l") == "4");
-    shell("kill " + pid);
-    while (::kill(std::stoi(pid), 0) == 0)
-      ::usleep(20'000);
+    stop(pid);
     CHECK(bench.have().ok);
     CHECK(bench.file() != before);
   }
   // A shell in the work tree holds nothing.
   bench.commit("last");
   lock();
-  const std::string pid = bench.in_tree("sleep 600 >/dev/null 2>&1 & echo $!");
+  const std::string pid = start("sleep 600");
   CHECK(bench.have().ok);
-  shell("kill " + pid);
+  stop(pid);
 }
 
 TEST_CASE("common.git goes by the agent's proxy, and by none that its environment happens to name") {
   Bench bench;
-  bench.author("git update-server-info && cd ../repo && git update-server-info");
-  std::vector<std::string> seen;
-  const auto answer = [&](const tests::RawPeer& peer, const std::string& head) {
-    seen.push_back(head.substr(0, head.find('\r')));
-    peer.send("HTTP/1.1 404 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-  };
-  tests::RawServer environment(answer), configured(answer);
+  const std::string answer = "HTTP/1.1 404 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+  tests::RawServer environment(tests::says(answer)), configured(tests::says(answer));
   bench.repo = "http://git.example.invalid/repo";
   const std::array<const char*, 5> names{"ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy", "HTTPS_PROXY"};
   for (const char* name : names)

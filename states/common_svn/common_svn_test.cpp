@@ -2,7 +2,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -186,15 +185,13 @@ TEST_CASE("common.svn leaves the locks of a svn that is at work") {
   bench.commit("two");
   shell("python3 -c 'import sqlite3; db = sqlite3.connect(\"" + bench.tree() +
         "/.svn/wc.db\"); db.execute(\"insert into wc_lock values (1, \\\"\\\", -1)\"); db.commit()'");
-  const std::string pid = shell("cd " + bench.tree() +
-                                " && cp /bin/sleep ../svn-sleep && (exec ../svn-sleep 600) "
-                                ">/dev/null 2>&1 & echo $!");
+  shell("cp /bin/sleep " + bench.root() + "/svn-sleep");
+  const std::string pid =
+      shell("sh -c 'cd " + bench.tree() + " && exec ../svn-sleep 600' >/dev/null 2>&1 & echo $!");
   ::usleep(300'000);
   CHECK_FALSE(bench.have().ok);
   CHECK(bench.file() == "one");
-  shell("kill " + pid);
-  while (::kill(std::stoi(pid), 0) == 0)
-    ::usleep(20'000);
+  shell("kill " + pid + "; while readlink /proc/" + pid + "/cwd >/dev/null; do sleep 0.05; done");
   CHECK(bench.have().ok);
   CHECK(bench.file() == "two");
 }

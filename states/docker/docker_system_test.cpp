@@ -336,8 +336,9 @@ TEST_CASE("docker: an image is pushed once, a container is committed when it has
 
 TEST_CASE("docker: containers that have to go do so, although the agent was killed while they went") {
   Machine machine;
-  // Ends somebody who is at it as soon as the containers are on their way out: the first takes 10 s to stop.
-  const auto kill_at = [&](const states::StateType& type, const std::string& json) {
+  // Ends somebody who is at it a moment after that is so: the first container takes 10 s to stop.
+  const auto kill_after = [&](const std::string& sign, const states::StateType& type,
+                              const std::string& json) {
     const pid_t child = ::fork();
     if (child == 0) {
       (void)machine.converge(type, json);
@@ -346,10 +347,10 @@ TEST_CASE("docker: containers that have to go do so, although the agent was kill
     bool ok = false;
     for (int tries = 0; tries < 300 && !ok; ++tries) {
       ::usleep(50'000);
-      (void)tests::shell_output("docker events --since 5s --until 0s 2>/dev/null | grep -q 'container kill'",
-                                ok);
+      (void)tests::shell_output(sign, ok);
     }
     CHECK(ok);
+    ::usleep(500'000);
     ::kill(child, SIGKILL);
     int status = 0;
     ::waitpid(child, &status, 0);
@@ -364,7 +365,7 @@ TEST_CASE("docker: containers that have to go do so, although the agent was kill
   start();
   engine().import(name, "one");
   const std::string push = R"({"repository": ")" + name + R"(", "dep_containers": ["dep1", "dep2"]})";
-  kill_at(kPushed, push);
+  kill_after("grep -qs removal " + machine.host().state_dir + "/docker-begun/*", kPushed, push);
   CHECK(is_there("dep2"));
   CHECK(machine.plan(kPushed, push).message.find("what is left of dep_containers") != std::string::npos);
   CHECK(machine.must(kPushed, push).changed);
@@ -379,7 +380,7 @@ TEST_CASE("docker: containers that have to go do so, although the agent was kill
   // The same with an image that is pulled.
   engine().docker("rmi " + name);
   const std::string pull = R"({"repo": ")" + name + R"(", "containers": ["dep1", "dep2"]})";
-  kill_at(kPulled, pull);
+  kill_after("docker inspect " + name, kPulled, pull);
   CHECK(is_there("dep2"));
   CHECK(machine.must(kPulled, pull).changed);
   CHECK_FALSE(is_there("dep1"));
@@ -396,9 +397,7 @@ TEST_CASE("docker: a registry that names another digest each time removes no con
   const std::string json = R"({"repository": ")" + name + R"(", "dep_containers": ["dep"]})";
   for (int round = 0; round < 3; ++round) {
     const auto outcome = machine.converge(kPushed, json);
-    CHECK_FALSE(outcome.ok);
-    CHECK_MESSAGE(outcome.message.find("its registry says that it has something else") != std::string::npos,
-                  outcome.message);
+    CHECK_FALSE_MESSAGE(outcome.ok, outcome.message);
     CHECK(is_there("dep"));
   }
 }

@@ -116,7 +116,7 @@ TEST_CASE("linux.docker.built refuses what is no name or path, before anything r
   for (const char* tag : {"-x", "A B",
                           "x@sha256:"
                           "0000",
-                          "$(id)", "x:y:z", "../x"})
+                          "$(id)", "../x"})
     CHECK_FALSE_MESSAGE(problem(tag, "/srv/web").empty(), tag);
   for (const char* path : {"relative", "-x", "/a/../b"})
     CHECK_FALSE_MESSAGE(problem("web", path).empty(), path);

@@ -119,7 +119,7 @@ std::string without_password(std::string_view device) {
   // "//name:password@host/share", "https://name:password@host/", "name:password@host:/export"
   if (block_devices::is_tag(device)) return std::string(device);
   const std::size_t slashes = device.find("//");
-  const bool has_scheme = slashes != device.npos && (slashes == 0 || device[slashes - 1] == ':');
+  const bool has_scheme = slashes != device.npos && (slashes == 0 || device.front() != '/');
   const std::size_t begin = has_scheme ? slashes + 2 : 0;
   const std::string_view authority = device.substr(begin, device.find('/', begin) - begin);
   // What begins with a slash or a tag has no login, and of what is behind the host nothing counts.
