@@ -28,7 +28,9 @@ namespace states {
 struct DownloadSettings {
   std::string proxy;  // the configuration's; wins over the environment's
   std::string http_proxy, https_proxy, no_proxy;
-  std::string ca_file;                         // whom to trust; empty: whom the system trusts
+  std::string ca_file;  // whom to trust; empty: whom the system trusts
+  // Hosts from which files are taken over http without a checksum (states/downloads/source.hpp); lower case.
+  std::vector<std::string> allow_unverified_http{};
   std::chrono::milliseconds patience{30'000};  // with a server that sends nothing, or next to nothing
 };
 

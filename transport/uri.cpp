@@ -4,7 +4,10 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <optional>
+#include <span>
 
 #include "base/text.hpp"
 
@@ -58,6 +61,30 @@ std::optional<std::uint16_t> parse_port(std::string_view text) {
   return static_cast<std::uint16_t>(*number);
 }
 
+bool is_near_ipv4(const in_addr& address) {
+  const std::uint32_t number = ntohl(address.s_addr);
+  constexpr std::uint32_t kThisNetwork = 0, kLoopback = 127, kLinkLocal = 169U << 8 | 254U;
+  return number >> 24 == kThisNetwork || number >> 24 == kLoopback || number >> 16 == kLinkLocal;
+}
+
+bool is_near_ipv6(const in6_addr& address) {
+  // fd00:ec2::/32
+  constexpr std::array<std::uint8_t, 4> kEc2{0xfd, 0x00, 0x0e, 0xc2};
+  // ::/96 and ::ffff:0:0/96, an IPv4 address in the last bytes; 64:ff9b::/96, one behind a translator.
+  constexpr std::array<std::uint8_t, 12> kCompatible{};
+  constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  constexpr std::array<std::uint8_t, 12> kTranslated{0x00, 0x64, 0xff, 0x9b};
+  const std::span<const std::uint8_t> bytes(address.s6_addr);
+  const auto begins = [&](const auto& prefix) {
+    return std::ranges::equal(bytes.first(prefix.size()), prefix);
+  };
+  if (IN6_IS_ADDR_LOOPBACK(&address) || IN6_IS_ADDR_LINKLOCAL(&address) || begins(kEc2)) return true;
+  if (!begins(kCompatible) && !begins(kMapped) && !begins(kTranslated)) return false;
+  in_addr inner{};
+  std::memcpy(&inner, bytes.data() + kMapped.size(), sizeof inner);
+  return is_near_ipv4(inner);
+}
+
 }  // namespace
 
 bool is_ip_address(std::string_view host) {
@@ -71,6 +98,15 @@ bool is_loopback(std::string_view host) {
     return ntohl(address->s_addr) >> 24 == kNetwork;
   const auto address = parse_address<in6_addr>(AF_INET6, host);
   return address && IN6_IS_ADDR_LOOPBACK(&*address);
+}
+
+bool is_near(std::string_view host) {
+  if (host.ends_with('.')) host.remove_suffix(1);
+  if (host == "localhost" || host.ends_with(".localhost")) return true;
+  // As resolvers read numbers: "127.1", "0x7f000001", "2130706433".
+  if (in_addr address{}; ::inet_aton(std::string(host).c_str(), &address) != 0) return is_near_ipv4(address);
+  const auto address = parse_address<in6_addr>(AF_INET6, host.substr(0, host.find('%')));
+  return address && is_near_ipv6(*address);
 }
 
 std::string join_host_port(std::string_view host, std::uint16_t port) {

@@ -34,6 +34,12 @@ inline constexpr std::size_t kMaxUriLength = 2048;
 bool is_ip_address(std::string_view host);
 bool is_loopback(std::string_view host);
 
+// Whether an address, or a host that needs no name server, leads to this machine or to what is on its own
+// wire only: loopback, 0.0.0.0 and ::, link-local (where clouds have their metadata service), the metadata
+// service of EC2 by IPv6, and any of these in the other forms of IPv6. Errs towards true: "127.1" and
+// "x.localhost" are taken for what resolvers make of them.
+bool is_near(std::string_view host);
+
 // Names and passwords in the address are refused: they would end up in logs and process lists.
 base::Result<Uri> parse_uri(std::string_view text);
 

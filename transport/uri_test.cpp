@@ -60,6 +60,40 @@ TEST_CASE("what is not an address is refused with the reason") {
   CHECK(reason("ws://h/" + std::string(3000, 'a')).find("at most 2048") != std::string::npos);
 }
 
+TEST_CASE("near is what leads to this machine or its own link, in every form that a resolver reads") {
+  using transport::is_near;
+  for (const char* host : {"127.0.0.1",
+                           "127.9.9.9",
+                           "localhost",
+                           "a.localhost",
+                           "localhost.",
+                           "0.0.0.0",
+                           "0",
+                           "127.1",
+                           "0177.0.0.1",
+                           "0x7f000001",
+                           "2130706433",
+                           "169.254.169.254",
+                           "169.254.0.1",
+                           "::",
+                           "::1",
+                           "::127.0.0.1",
+                           "::ffff:169.254.169.254",
+                           "64:ff9b::7f00:1",
+                           "fe80::1",
+                           "fe80::1%eth0",
+                           "fd00:ec2::254"}) {
+    CAPTURE(host);
+    CHECK(is_near(host));
+  }
+  for (const char* host :
+       {"10.0.0.1", "192.168.1.1", "169.253.1.1", "128.0.0.1", "2001:db8::1", "fd00::1", "::ffff:10.0.0.1",
+        "64:ff9b::a00:1", "example.com", "localhost.example.com", "127.0.0.1.example.com", ""}) {
+    CAPTURE(host);
+    CHECK_FALSE(is_near(host));
+  }
+}
+
 TEST_CASE("loopback is what parses as an address of it, or exactly localhost") {
   using transport::is_loopback;
   for (const char* host :

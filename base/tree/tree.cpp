@@ -313,11 +313,16 @@ Result<void> Tree::read_pieces(std::string_view path, const std::function<void(s
   if (::fstat(file->get(), &st) != 0) return os_error(errno, std::string(path));
   if (!S_ISREG(st.st_mode)) return Error(ErrorCode::exists, std::string(path) + " is not a regular file");
   buffer_.resize(kBuffer);
-  while (true) {
+  // Whoever writes to it faster than we read must not keep us for ever.
+  constexpr std::uint64_t kGrowth = 64UL * 1024 * 1024;
+  const std::uint64_t most = 2 * static_cast<std::uint64_t>(st.st_size) + kGrowth;
+  for (std::uint64_t total = 0;;) {
     const ssize_t got = ::read(file->get(), buffer_.data(), kBuffer);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return os_error(errno, std::string(path));
     if (got == 0) return {};
+    total += static_cast<std::uint64_t>(got);
+    if (total > most) return Error(ErrorCode::limit, std::string(path) + " grows while it is read");
     each({buffer_.data(), static_cast<std::size_t>(got)});
     if (static_cast<std::size_t>(got) == kBuffer && is_to_stop()) return not_read_to_its_end(path);
   }

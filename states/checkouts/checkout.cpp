@@ -12,6 +12,7 @@
 #include "base/files/private_folder.hpp"
 #include "base/output_text.hpp"
 #include "base/text.hpp"
+#include "states/checkouts/proxies.hpp"
 #include "states/files/missing_folders.hpp"
 
 namespace states::checkouts {
@@ -218,10 +219,7 @@ base::Command Client::command(std::vector<std::string> arguments, std::string in
   command.env = base::clean_environment(runner_.home);
   if (!runner_.name.empty())
     command.env.insert(command.env.end(), {"USER=" + runner_.name, "LOGNAME=" + runner_.name});
-  if (const std::string& proxy = context_.host.downloads.proxy; !proxy.empty())
-    for (const char* name : {"http_proxy=", "https_proxy="})
-      command.env.push_back(name + std::string(proxy.find("://") == std::string::npos ? "http://" : "") +
-                            proxy);
+  use_proxies(context_.host.downloads, command.env);
   command.env.insert(command.env.end(), environment_.begin(), environment_.end());
   command.identity = runner_.identity;
   command.input = std::move(input);

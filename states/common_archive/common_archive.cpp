@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "states/common_archive/extraction.hpp"
 #include "states/downloads/download.hpp"
+#include "states/downloads/source.hpp"
 #include "states/files/missing_folders.hpp"
 #include "states/state.hpp"
 
@@ -31,7 +32,7 @@ struct Params {
 };
 
 constexpr auto kParams = param_table(
-    param<&Params::source>("source", "http or https address of the archive").required(),
+    param<&Params::source>("source", "https address of the archive, or http with a checksum").required(),
     param<&Params::path>("path", "directory to extract into; created if missing").required(),
     param<&Params::checksum>("checksum",
                              "of the archive: md5, sha1, sha256 or sha512 with a colon and digits, or the "
@@ -124,6 +125,15 @@ Record recorded(const std::string& folder, const std::string& name, const Contex
   return {.sum = sum ? std::optional(std::move(*sum)) : std::nullopt};
 }
 
+// Whether the archive may be believed, whoever is on the way to it and to its checksum.
+Result<void> check_vouched(const Params& params, const Context& context) {
+  if (params.checksum && is_address(*params.checksum))
+    if (auto fine = downloads::check_vouched(*params.checksum, false, context, "give the digits themselves");
+        !fine)
+      return fine;
+  return downloads::check_vouched(params.source, params.checksum.has_value(), context, "give 'checksum'");
+}
+
 // In Context::notes: what was extracted in this round by states that do so in every round.
 struct Extracted {
   std::vector<std::string> done;
@@ -175,6 +185,7 @@ Result<Decision> decide(const Params& params, bool guarded, bool is_there, const
   const bool has_guard = !params.if_path_absent.empty();
   const Record last = recorded(folder, name, context);
   if (has_guard && guarded && !params.checksum && !last.is_begun) return Decision{};
+  if (auto fine = check_vouched(params, context); !fine) return std::move(fine).error();
   auto wanted = wanted_sum(params, name, context);
   if (!wanted) return std::move(wanted).error();
   Decision decision{.wanted = std::move(*wanted)};

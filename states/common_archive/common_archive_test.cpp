@@ -34,6 +34,7 @@ std::string content_of(const std::string& path) {
 
 struct Bench : StateHarness {
   Bench() {
+    host().downloads.allow_unverified_http = {"127.0.0.1"};
     std::filesystem::create_directory(work());
     shell("cd " + work() +
           " && mkdir -p app/bin app/empty && printf one >app/one && printf '#!/bin/sh\\n' >app/bin/run"
@@ -185,6 +186,22 @@ TEST_CASE("common.archive extracts nothing that has another checksum, is damaged
   bench.source = bench.server.url("/missing.tar");
   CHECK(bench.have().message == "Cannot download " + bench.source + ": HTTP 404");
   CHECK_FALSE(bench.exists("/srv"));
+}
+
+TEST_CASE("common.archive takes nothing from http that no checksum names, nor a checksum from there") {
+  Bench bench;
+  bench.host().downloads.allow_unverified_http.clear();
+  bench.offer("app.tar", "tar c app");
+  const auto refused = [&](const std::string& more) {
+    const auto outcome = bench.have(more);
+    return !outcome.ok && outcome.message.find("anybody on the way") != std::string::npos;
+  };
+  CHECK(refused(""));
+  const std::string sum = states::downloads::checksum_of(base::DigestKind::sha256, bench.archive).text();
+  bench.server.put("/SUMS", sum.substr(sum.find(':') + 1) + "  app.tar\n");
+  CHECK(refused(R"(, "checksum": ")" + bench.server.url("/SUMS") + "\""));
+  CHECK(bench.server.requests() == 0);
+  CHECK(bench.have(R"(, "checksum": ")" + sum + "\"").ok);
 }
 
 TEST_CASE("common.archive refuses archives that reach out of the folder, and writes nothing of them") {

@@ -7,6 +7,7 @@
 #include "base/output_text.hpp"
 #include "base/text.hpp"
 #include "states/checkouts/checkout.hpp"
+#include "states/checkouts/locks.hpp"
 #include "states/prerequisites/prerequisite.hpp"
 #include "states/state.hpp"
 
@@ -204,7 +205,7 @@ class Repository {
   }
 
   // Whether what is here is a clone that has not come to its end: what is in the work tree then is what git
-  // has written so far, and no lock of git's has an owner any more.
+  // has written so far.
   Result<bool> is_cloning() {
     auto said = ask({"config", "--get", std::string(kCloning)});
     if (!said) return std::move(said).error();
@@ -469,15 +470,16 @@ PlanWith<Steps> Git::plan(const Params& params, Context& context) const {
 Result<std::string> update(Repository& repository, const Steps& steps, ApplyContext& context) {
   auto target = repository.find();
   if (!target) return std::move(target).error();
+  auto freed =
+      checkouts::remove_dead_locks(steps.path, ".git",
+                                   {"index.lock", "HEAD.lock", "shallow.lock", "config.lock",
+                                    "packed-refs.lock", "ORIG_HEAD.lock", "FETCH_HEAD.lock", "refs/*.lock"},
+                                   context);
+  if (!freed) return std::move(freed).error();
   if (auto prepared = repository.prepare(steps.is_new); !prepared) return std::move(prepared).error();
   auto clones = repository.is_cloning();
   if (!clones) return std::move(clones).error();
-  if (*clones) {
-    repository.overwrite();
-    for (const char* lock : {"/.git/index.lock", "/.git/HEAD.lock", "/.git/shallow.lock"})
-      if (auto gone = context.files.remove(steps.path + lock, base::Seen::anything()); !gone)
-        return std::move(gone).error();
-  }
+  if (*clones) repository.overwrite();
   auto id = repository.fetch(*target);
   if (!id) return id;
   auto branch = repository.branch();

@@ -1,6 +1,8 @@
 // common.git with the real git, and real repositories: on disk, served by git daemon, by http and by ssh.
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -198,6 +200,74 @@ TEST_CASE("common.git goes on with a checkout that was killed, and overwrites no
   bench.StateHarness::write("/tree/f", "mine");
   CHECK_FALSE(bench.have().ok);
   CHECK(bench.file() == "mine");
+}
+
+TEST_CASE("common.git takes away locks that a power cut has left, and none that somebody holds") {
+  Bench bench;
+  REQUIRE(bench.have().ok);
+  const auto lock = [&] {
+    bench.in_tree(
+        "mkdir -p .git/refs/remotes/origin && touch .git/index.lock .git/HEAD.lock .git/config.lock "
+        ".git/refs/remotes/origin/main.lock");
+  };
+  lock();
+  bench.commit("two");
+  const auto outcome = bench.have();
+  CHECK_MESSAGE(outcome.ok, outcome.message << outcome.output);
+  CHECK(bench.file() == "two");
+  CHECK(bench.in_tree("find .git -name '*.lock'") == "");
+  CHECK(bench.have().first == Verdict::kept);
+
+  // In the background, in the work tree; answers its number.
+  const auto start = [&](const std::string& program) {
+    const std::string pid =
+        shell("sh -c 'cd " + bench.tree() + " && exec " + program + "' >/dev/null 2>&1 & echo $!");
+    ::usleep(300'000);
+    return pid;
+  };
+  const auto stop = [](const std::string& pid) {
+    shell("kill " + pid + "; while readlink /proc/" + pid + "/cwd >/dev/null; do sleep 0.05; done");
+  };
+  shell("cp /bin/sleep " + bench.root() + "/git-sleep");
+  // A git that is at work, with its lock closed while it waits for an editor; and another program that has
+  // opened a file of git's.
+  for (const std::string& holder : {std::string("../git-sleep 600"), std::string("sleep 600 3<.git/HEAD")}) {
+    CAPTURE(holder);
+    bench.commit("more" + std::to_string(holder.size()));
+    lock();
+    const std::string before = bench.file();
+    const std::string pid = start(holder);
+    CHECK_FALSE(bench.have().ok);
+    CHECK(bench.file() == before);
+    CHECK(bench.in_tree("find .git -name '*.lock' | wc -l") == "4");
+    stop(pid);
+    CHECK(bench.have().ok);
+    CHECK(bench.file() != before);
+  }
+  // A shell in the work tree holds nothing.
+  bench.commit("last");
+  lock();
+  const std::string pid = start("sleep 600");
+  CHECK(bench.have().ok);
+  stop(pid);
+}
+
+TEST_CASE("common.git goes by the agent's proxy, and by none that its environment happens to name") {
+  Bench bench;
+  const std::string answer = "HTTP/1.1 404 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+  tests::RawServer environment(tests::says(answer)), configured(tests::says(answer));
+  bench.repo = "http://git.example.invalid/repo";
+  const std::array<const char*, 5> names{"ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy", "HTTPS_PROXY"};
+  for (const char* name : names)
+    ::setenv(name, environment.url("").c_str(), 1);
+  CHECK_FALSE(bench.have().ok);
+  CHECK(environment.heads().empty());
+  bench.host().downloads.proxy = configured.url("").substr(7);
+  CHECK_FALSE(bench.have().ok);
+  CHECK(environment.heads().empty());
+  CHECK_FALSE(configured.heads().empty());
+  for (const char* name : names)
+    ::unsetenv(name);
 }
 
 TEST_CASE("common.git says what is in the way or cannot be found") {

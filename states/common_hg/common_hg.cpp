@@ -4,6 +4,7 @@
 #include "base/output_text.hpp"
 #include "base/text.hpp"
 #include "states/checkouts/checkout.hpp"
+#include "states/checkouts/locks.hpp"
 #include "states/files/protected_folders.hpp"
 #include "states/prerequisites/prerequisite.hpp"
 #include "states/state.hpp"
@@ -285,6 +286,8 @@ Applied Hg::apply(const Params& params, const Plan&, const Steps& steps, ApplyCo
       return Applied::failed(gone.error());
   if (auto made = checkouts::make_folder(steps.path, ".hg", as, context); !made)
     return Applied::failed(made.error());
+  if (auto freed = checkouts::remove_dead_locks(steps.path, ".hg", {"wlock", "store/lock"}, context); !freed)
+    return Applied::failed(freed.error());
   Repository repository(params, steps.path, as, context);
   const auto done = repository.bring(steps.is_new);
   std::string output = installed->output + repository.output();

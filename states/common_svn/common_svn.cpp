@@ -4,6 +4,8 @@
 #include "base/output_text.hpp"
 #include "base/text.hpp"
 #include "states/checkouts/checkout.hpp"
+#include "states/checkouts/locks.hpp"
+#include "states/checkouts/proxies.hpp"
 #include "states/prerequisites/prerequisite.hpp"
 #include "states/state.hpp"
 
@@ -153,6 +155,7 @@ class Repository {
       : params_(params),
         path_(path),
         address_(checkouts::split_address(params.repo)),
+        context_(context),
         svn_("svn", runner, {}, context) {
     while (address_.plain.size() > 1 && address_.plain.ends_with('/'))
       address_.plain.pop_back();
@@ -196,8 +199,10 @@ class Repository {
     arguments.push_back(steps.is_new || steps.switches ? path_ : pegged(path_));
     auto done = svn_.run(with_login(arguments), password());
     const auto says = [&](const char* code) { return done->output.find(code) != std::string::npos; };
-    if (done && !done->ok() && (says("E155004") || says("E155037"))) {
-      // Somebody was ended half-way, and has left his locks, or work to be done.
+    if (done && !done->ok() && (says("E155004") || says("E155037")) &&
+        !checkouts::is_worked_in(path_, ".svn", context_)) {
+      // Somebody was ended half-way, and has left his locks, or work to be done. (Locks of somebody who is at
+      // work would be taken away, too.)
       auto cleaned = svn_.run({"cleanup", "--non-interactive", "--", pegged(path_)});
       if (!cleaned) return std::move(cleaned).error();
       done = svn_.run(with_login(arguments), password());
@@ -215,6 +220,14 @@ class Repository {
     const std::string name(params_.username.value_or(address_.user));
     if (!name.empty()) login.insert(login.end(), {"--username", name});
     if (!password().empty()) login.emplace_back("--password-from-stdin");
+    // svn does not look at the environment for a proxy. One with a password is left to svn's own settings:
+    // arguments are for everybody to see.
+    if (const auto proxy = checkouts::proxy_for(address_.plain, context_.host.downloads);
+        proxy && !proxy->has_login) {
+      for (const std::string& setting : {"http-proxy-host=" + proxy->host, "http-proxy-port=" + proxy->port,
+                                         "http-proxy-exceptions=" + context_.host.downloads.no_proxy})
+        login.insert(login.end(), {"--config-option", "servers:global:" + setting});
+    }
     arguments.insert(arguments.begin() + 1, login.begin(), login.end());
     return arguments;
   }
@@ -252,6 +265,7 @@ class Repository {
   const Params& params_;
   const std::string path_;
   checkouts::Address address_;
+  Context& context_;
   Client svn_;
 };
 

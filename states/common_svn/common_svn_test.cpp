@@ -1,5 +1,6 @@
 // common.svn with the real svn: repositories on disk and behind svnserve.
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -8,6 +9,7 @@
 
 #include "states/state.hpp"
 #include "tests/support/apt_machine.hpp"
+#include "tests/support/download_bench.hpp"
 #include "tests/support/loopback_server.hpp"
 
 namespace states::common_svn {
@@ -175,6 +177,42 @@ TEST_CASE("common.svn cleans up what somebody has left who was killed") {
   const auto outcome = bench.have();
   CHECK_MESSAGE(outcome.ok, outcome.message);
   CHECK(bench.file() == "two");
+}
+
+TEST_CASE("common.svn leaves the locks of a svn that is at work") {
+  Bench bench;
+  CHECK(bench.have().changed);
+  bench.commit("two");
+  shell("python3 -c 'import sqlite3; db = sqlite3.connect(\"" + bench.tree() +
+        "/.svn/wc.db\"); db.execute(\"insert into wc_lock values (1, \\\"\\\", -1)\"); db.commit()'");
+  shell("cp /bin/sleep " + bench.root() + "/svn-sleep");
+  const std::string pid =
+      shell("sh -c 'cd " + bench.tree() + " && exec ../svn-sleep 600' >/dev/null 2>&1 & echo $!");
+  ::usleep(300'000);
+  CHECK_FALSE(bench.have().ok);
+  CHECK(bench.file() == "one");
+  shell("kill " + pid + "; while readlink /proc/" + pid + "/cwd >/dev/null; do sleep 0.05; done");
+  CHECK(bench.have().ok);
+  CHECK(bench.file() == "two");
+}
+
+TEST_CASE("common.svn goes by the agent's proxy") {
+  Bench bench;
+  tests::RawServer proxy(tests::says("HTTP/1.1 404 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"));
+  bench.host().downloads.proxy = proxy.url("").substr(7);
+  CHECK_FALSE(bench
+                  .converge(kState, R"({"path": ")" + bench.root() +
+                                        R"(/other", "repo": "http://svn.example.invalid/repo"})")
+                  .ok);
+  CHECK_FALSE(proxy.heads().empty());
+  // With a password svn's own settings decide: arguments are for everybody to see.
+  const std::size_t asked = proxy.heads().size();
+  bench.host().downloads.proxy = "http://ann:hunter2@" + proxy.url("").substr(7);
+  CHECK_FALSE(bench
+                  .converge(kState, R"({"path": ")" + bench.root() +
+                                        R"(/other", "repo": "http://svn.example.invalid/repo"})")
+                  .ok);
+  CHECK(proxy.heads().size() == asked);
 }
 
 TEST_CASE("common.svn goes on with a checkout that was killed half-way") {

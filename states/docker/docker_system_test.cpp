@@ -1,5 +1,9 @@
 // linux.docker.* with a real engine and real registries: one engine for all cases, because it takes seconds
 // to start.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -19,6 +23,9 @@ extern const StateType& kState;
 namespace linux_docker_pushed {
 extern const StateType& kState;
 }
+namespace linux_docker_built {
+extern const StateType& kState;
+}
 namespace linux_docker_deploy {
 extern const StateType& kState;
 }
@@ -31,6 +38,7 @@ using tests::StateHarness;
 const states::StateType& kPulled = states::linux_docker_pulled::kState;
 const states::StateType& kRunning = states::linux_docker_running::kState;
 const states::StateType& kPushed = states::linux_docker_pushed::kState;
+const states::StateType& kBuilt = states::linux_docker_built::kState;
 const states::StateType& kDeploy = states::linux_docker_deploy::kState;
 
 tests::DockerEngine& engine() {
@@ -324,6 +332,145 @@ TEST_CASE("docker: an image is pushed once, a container is committed when it has
   CHECK(machine.plan(kPushed, away).verdict == Verdict::fail);
   CHECK(machine.converge(kPushed, away).message.starts_with("Push of 127.0.0.1:9/x/y:latest refused: "));
   CHECK(is_there("build"));
+}
+
+TEST_CASE("docker: containers that have to go do so, although the agent was killed while they went") {
+  Machine machine;
+  // Ends somebody who is at it a moment after that is so: the first container takes 10 s to stop.
+  const auto kill_after = [&](const std::string& sign, const states::StateType& type,
+                              const std::string& json) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      (void)machine.converge(type, json);
+      ::_exit(0);
+    }
+    bool ok = false;
+    for (int tries = 0; tries < 300 && !ok; ++tries) {
+      ::usleep(50'000);
+      (void)tests::shell_output(sign, ok);
+    }
+    CHECK(ok);
+    ::usleep(500'000);
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    CHECK(WIFSIGNALED(status));
+  };
+  const std::string name = "127.0.0.1:5000/shop/killed";
+  const auto start = [&] {
+    for (const char* dep : {"dep1", "dep2"})
+      engine().docker("run -d --name " + std::string(dep) + " base sleep 1000");
+  };
+  engine().import("base", "base");
+  start();
+  engine().import(name, "one");
+  const std::string push = R"({"repository": ")" + name + R"(", "dep_containers": ["dep1", "dep2"]})";
+  kill_after("grep -qs removal " + machine.host().state_dir + "/docker-begun/*", kPushed, push);
+  CHECK(is_there("dep2"));
+  CHECK(machine.plan(kPushed, push).message.find("what is left of dep_containers") != std::string::npos);
+  CHECK(machine.must(kPushed, push).changed);
+  CHECK_FALSE(is_there("dep1"));
+  CHECK_FALSE(is_there("dep2"));
+  CHECK(machine.converge(kPushed, push).first == Verdict::kept);
+  // New ones stay: nothing new was pushed.
+  start();
+  CHECK(machine.converge(kPushed, push).first == Verdict::kept);
+  CHECK(is_there("dep1"));
+
+  // The same with an image that is pulled.
+  engine().docker("rmi " + name);
+  const std::string pull = R"({"repo": ")" + name + R"(", "containers": ["dep1", "dep2"]})";
+  kill_after("docker inspect " + name, kPulled, pull);
+  CHECK(is_there("dep2"));
+  CHECK(machine.must(kPulled, pull).changed);
+  CHECK_FALSE(is_there("dep1"));
+  CHECK_FALSE(is_there("dep2"));
+  CHECK(machine.converge(kPulled, pull).first == Verdict::kept);
+}
+
+TEST_CASE("docker: a registry that names another digest each time removes no containers, and is seen") {
+  Machine machine;
+  const std::string name = "127.0.0.1:5002/shop/lied";
+  engine().import("base", "base");
+  engine().import(name, "one");
+  engine().docker("run -d --name dep base sleep 1000");
+  const std::string json = R"({"repository": ")" + name + R"(", "dep_containers": ["dep"]})";
+  for (int round = 0; round < 3; ++round) {
+    const auto outcome = machine.converge(kPushed, json);
+    CHECK_FALSE_MESSAGE(outcome.ok, outcome.message);
+    CHECK(is_there("dep"));
+  }
+}
+
+TEST_CASE("docker: an image is built of a folder, and again when its Dockerfile is another") {
+  Machine machine;
+  engine().import("base", "base");
+  const std::string folder = machine.root() + "/web";
+  const auto json = [&](const std::string& more = {}) {
+    return R"({"tag": "built/web:1", "path": ")" + folder + "\"" + more + "}";
+  };
+  CHECK(machine.converge(kBuilt, json()).message == folder + "/Dockerfile not found");
+  std::filesystem::create_directories(folder + "/deep/er");
+  machine.write("/web/Dockerfile", "FROM base\nCOPY . /app/\nRUN cat /app/deep/er/file >/result\n");
+  machine.write("/web/deep/er/file", "content\n");
+  machine.write("/web/secret.key", "secret\n");
+  machine.write("/web/.dockerignore", "*.key\n");
+  const auto plan = machine.plan(kBuilt, json());
+  CHECK(plan.message == "Build built/web:1 of " + folder);
+  CHECK_FALSE(is_there("built/web:1"));
+  const auto first = machine.must(kBuilt, json());
+  CHECK(first.message.starts_with("Image built/web:1 built ("));
+  CHECK(first.output.find("COPY . /app/") != std::string::npos);
+  CHECK(engine().docker("run --rm built/web:1 cat /result") == "content");
+  CHECK(engine().docker("run --rm built/web:1 sh -c 'cat /app/secret.key || echo none' 2>/dev/null") ==
+        "none");
+  machine.next_round();
+  const auto again = machine.converge(kBuilt, json());
+  CHECK(again.first == Verdict::kept);
+  CHECK(again.message == "Image built/web:1 exists");
+  // By force, once a round, and nothing is dropped for the same image.
+  engine().docker("run -d --name web built/web:1 sleep 1000");
+  const std::string forced = json(R"(, "force": true, "containers": ["web"])");
+  CHECK(machine.must(kBuilt, forced).message == "Image built/web:1 rebuilt, unchanged");
+  CHECK(is_there("web"));
+  machine.write("/web/Dockerfile", "FROM base\nRUN echo two >/result\n");
+  machine.next_round();
+  const std::string with_container = json(R"(, "containers": ["web"])");
+  const auto next = machine.must(kBuilt, with_container);
+  CHECK(next.message.find("; dropped: web") != std::string::npos);
+  CHECK_FALSE(is_there("web"));
+  CHECK(machine.converge(kBuilt, with_container).first == Verdict::kept);
+  // What fails says how, keeps the image, and is tried again.
+  const std::string id = field("built/web:1", ".Id");
+  machine.write("/web/Dockerfile", "FROM base\nRUN sh -c 'echo because >&2; sleep 0; false'\n");
+  const auto failed = machine.converge(kBuilt, json());
+  CHECK_FALSE(failed.ok);
+  CHECK_MESSAGE(failed.message.starts_with("Build of built/web:1 failed (exit "), failed.message);
+  CHECK(failed.output.find("because") != std::string::npos);
+  CHECK(field("built/web:1", ".Id") == id);
+  CHECK_FALSE(machine.converge(kBuilt, json()).ok);
+  // A build that was killed before all containers had gone.
+  machine.write("/web/Dockerfile", "FROM base\nRUN echo three >/result\n");
+  engine().docker("run -d --name web base sleep 1000");
+  engine().docker("run -d --name web2 base sleep 1000");
+  const std::string two = json(R"(, "containers": ["web", "web2"])");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    (void)machine.converge(kBuilt, two);
+    ::_exit(0);
+  }
+  for (int tries = 0; tries < 300 && field("built/web:1", ".Id") == id; ++tries)
+    ::usleep(50'000);
+  ::usleep(500'000);
+  ::kill(child, SIGKILL);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK(WIFSIGNALED(status));
+  CHECK(is_there("web2"));
+  CHECK(machine.must(kBuilt, two).changed);
+  CHECK_FALSE(is_there("web"));
+  CHECK_FALSE(is_there("web2"));
+  CHECK(machine.converge(kBuilt, two).first == Verdict::kept);
 }
 
 TEST_CASE("docker: an application is deployed, and again when its files or its image change") {

@@ -1,6 +1,7 @@
 #include "states/docker/pulling.hpp"
 
 #include "base/text.hpp"
+#include "states/docker/begun.hpp"
 #include "states/docker/containers.hpp"
 
 namespace states::docker {
@@ -23,6 +24,11 @@ base::Result<std::string> current_digest(Engine& engine, const WantedImage& want
   return digest;
 }
 
+// A new image has come, and nobody knows of all of its containers that they have gone.
+bool is_unfinished(const Begun::Note& note, const std::optional<Image>& image) {
+  return note.phase == Begun::Phase::begun && image && image->id != note.image;
+}
+
 }  // namespace
 
 base::Result<void> check_credentials(std::string_view user, std::string_view password) {
@@ -38,11 +44,19 @@ base::Result<std::optional<Image>> plan_pull(Engine& engine, const WantedImage& 
   if (!image) return cannot_pull(std::move(image).error(), wanted);
   auto digest = current_digest(engine, wanted);
   if (!digest) return cannot_pull(std::move(digest).error(), wanted);
-  if (*image && (*image)->has_digest(*digest)) return image;
+  const bool is_current = *image && (*image)->has_digest(*digest);
+  const Begun begun(engine.context(), "pull", wanted.reference, wanted.containers);
+  if (is_current && !is_unfinished(begun.read(), *image)) return image;
   plan.verdict = Verdict::change;
-  plan.message.append(plan.message.empty() ? "" : "; ").append("Pull " + reference);
-  plan.changes.push_back(
-      {.what = "image " + reference, .before = *image ? short_id((*image)->id) : "absent", .after = *digest});
+  plan.message.append(plan.message.empty() ? "" : "; ")
+      .append(is_current ? "Finish what was begun with the new " + reference : "Pull " + reference);
+  if (is_current)
+    plan.changes.push_back(
+        {.what = "image " + reference, .before = "pulled, and no more", .after = "its containers removed"});
+  else
+    plan.changes.push_back({.what = "image " + reference,
+                            .before = *image ? short_id((*image)->id) : "absent",
+                            .after = *digest});
   plan.effects.push_back(image_effect(reference));
   auto containers = list_containers(engine);
   if (!containers) return std::move(containers).error();
@@ -60,13 +74,22 @@ base::Result<Pulled> pull_image(Engine& engine, const WantedImage& wanted) {
   if (!before) return cannot_pull(std::move(before).error(), wanted);
   if (auto login = check_login(engine, wanted.reference, wanted.login); !login)
     return std::move(login).error();
-  if (auto done = pull(engine, wanted.reference, wanted.login, pulled.output); !done)
+  const Begun begun(engine.context(), "pull", wanted.reference, wanted.containers);
+  const bool goes_on = is_unfinished(begun.read(), *before);
+  if (!goes_on)
+    if (auto noted = begun.write(Begun::Phase::begun, *before ? (*before)->id : "-"); !noted)
+      return std::move(noted).error();
+  if (auto done = pull(engine, wanted.reference, wanted.login, pulled.output); !done) {
+    // Nothing has come: what somebody else brings about later is not ours to finish.
+    if (!goes_on) (void)begun.write(Begun::Phase::done, *before ? (*before)->id : "-");
     return cannot_pull(std::move(done).error(), wanted);
+  }
   auto after = find_image(engine, reference);
   if (!after) return cannot_pull(std::move(after).error(), wanted);
   if (!*after)
     return base::Error(base::ErrorCode::io, "Cannot pull " + reference + ": it is not there afterwards");
-  if (*before && (*before)->id == (*after)->id) {
+  if (*before && (*before)->id == (*after)->id && !goes_on) {
+    if (auto noted = begun.write(Begun::Phase::done, (*after)->id); !noted) return std::move(noted).error();
     pulled.comment = "Image " + reference + " is current (" + short_id((*after)->id) + ")";
     return pulled;
   }
@@ -76,7 +99,8 @@ base::Result<Pulled> pull_image(Engine& engine, const WantedImage& wanted) {
   auto dropped = drop_named(engine, wanted.containers);
   if (!dropped) return std::move(dropped).error();
   if (!dropped->empty()) pulled.comment += "; dropped: " + base::join(*dropped, ", ");
-  if (*before) remove_if_unused(engine, (*before)->id);
+  if (auto noted = begun.write(Begun::Phase::done, (*after)->id); !noted) return std::move(noted).error();
+  if (*before && (*before)->id != (*after)->id) remove_if_unused(engine, (*before)->id);
   return pulled;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/sha256.hpp"
 #include "states/downloads/part_file.hpp"
+#include "states/downloads/source.hpp"
 #include "states/downloads/way.hpp"
 
 namespace states::downloads {
@@ -179,6 +180,8 @@ void remember_in_this_round(Context& context, const std::string& url, Seen seen)
 }
 
 Result<Fetched> fetch(const Wanted& wanted, ApplyContext& context) {
+  if (auto fine = check_vouched(wanted.url, wanted.checksum.has_value(), context); !fine)
+    return std::move(fine).error();
   auto options = fetch_options(context);
   if (!options) return cannot_download(options.error(), wanted.url, context);
   auto part = PartFile::open(context.host.state_dir + "/downloads", wanted.url);
@@ -190,6 +193,7 @@ Result<Fetched> fetch(const Wanted& wanted, ApplyContext& context) {
 
 Result<Look> look(const std::string& url, const Validators& known, std::uint64_t most, std::size_t keep,
                   Context& context) {
+  if (auto fine = check_vouched(url, false, context); !fine) return std::move(fine).error();
   auto options = fetch_options(context);
   if (!options) return cannot_download(options.error(), url, context);
   Looking sink(most, keep);

@@ -26,7 +26,8 @@ inline constexpr std::uint64_t kLargest = std::uint64_t(16) * 1024 * 1024 * 1024
 // For one file; the state's own time may end sooner.
 inline constexpr std::chrono::seconds kLongest{600};
 
-// For check(): an address that can be downloaded from. ftp:// is refused: it has no checks of any kind.
+// For check(): an address that can be downloaded from. ftp:// is refused: it has no checks of any kind. See
+// also source.hpp, which says whose files are believed.
 base::Result<void> check_url(std::string_view url);
 
 // The address for people: without name and password, and in a sensitive state without its query.
@@ -75,6 +76,7 @@ struct Wanted {
   std::optional<Checksum> checksum = {};
   std::uint64_t limit = kLargest;
 };
+// What nobody vouches for is refused (source.hpp).
 // Also "Checksum mismatch for <address>: wanted …, got …". ErrorCode::cancelled and timed_out as Commands
 // says.
 base::Result<Fetched> fetch(const Wanted& wanted, ApplyContext& context);
@@ -88,7 +90,7 @@ struct Look {
   Validators validators{};
 };
 // `known`: of a copy that is there; may be empty. `most`: more bytes make no difference to the caller.
-// `keep`: content of so many bytes is kept.
+// `keep`: content of so many bytes is kept. What nobody vouches for is refused (source.hpp).
 base::Result<Look> look(const std::string& url, const Validators& known, std::uint64_t most, std::size_t keep,
                         Context& context);
 

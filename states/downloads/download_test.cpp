@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "states/downloads/source.hpp"
 #include "states/state.hpp"
 #include "tests/support/state_harness.hpp"
 #include "tests/support/web_files.hpp"
@@ -47,6 +48,7 @@ class Fetching final : public State<Params> {
 constexpr Fetching kType;
 
 struct Bench : StateHarness {
+  Bench() { host().downloads.allow_unverified_http = {"127.0.0.1", "example.invalid"}; }
   // The error of that, or "".
   std::string get(const std::string& url, const std::string& more = "") {
     const Applied applied =
@@ -77,6 +79,48 @@ TEST_CASE("downloads: a file comes whole, and nothing else of it is left") {
   bench.server.put("/empty", std::string());
   CHECK(bench.get(bench.server.url("/empty")) == "");
   CHECK(bench.StateHarness::read("/out").empty());
+}
+
+TEST_CASE("downloads: nothing is taken from http unless a checksum or the configuration vouches for it") {
+  Bench bench;
+  bench.host().downloads.allow_unverified_http = {"another.example.com"};
+  bench.server.put("/f", "what somebody on the way has put there");
+  std::string url = bench.server.url("/f");
+  CHECK(
+      bench.get(url) ==
+      "Cannot download " + url +
+          ": over http anybody on the way can send another file. Use https; or write its checksum behind the "
+          "address, #sha256=… as sha256sum prints it for a copy that you trust; or let the agent's "
+          "configuration trust the way to this host: allow_unverified_http = 127.0.0.1");
+  for (const char* other : {"HTTP://127.0.0.1", "http://ann:x@127.0.0.1"}) {
+    std::string text = url;
+    text.replace(0, std::string("http://127.0.0.1").size(), other);
+    CHECK_MESSAGE(bench.get(text).find("anybody on the way") != std::string::npos, other);
+  }
+  CHECK(bench.server.requests() == 0);
+  CHECK_FALSE(bench.exists("/out"));
+  const Checksum sum = downloads::checksum_of(base::DigestKind::sha256, "what it should be");
+  CHECK(bench.get(url, R"(, "checksum": ")" + sum.text() + "\"").starts_with("Checksum mismatch for "));
+  bench.server.put("/f", "what it should be");
+  CHECK(bench.get(url, R"(, "checksum": ")" + sum.text() + "\"") == "");
+  bench.host().downloads.allow_unverified_http = {"127.0.0.1"};
+  CHECK(bench.get(url) == "");
+}
+
+TEST_CASE("downloads: an address may say what the file must be, by a digest that counts") {
+  const std::string digits(64, 'a');
+  const auto source = downloads::parse_source("http://h/f.deb?x=1#SHA256=" + digits);
+  REQUIRE(source);
+  CHECK(source->url == "http://h/f.deb?x=1");
+  REQUIRE(source->checksum);
+  CHECK(source->checksum->text() == "sha256:" + digits);
+  CHECK(downloads::parse_source("http://h/f#sha512:" + std::string(128, 'b'))->checksum);
+  CHECK_FALSE(downloads::parse_source("https://h/f#part")->checksum);
+  CHECK(downloads::parse_source("https://h/f#part")->url == "https://h/f");
+  for (const std::string& wrong :
+       {"md5=" + std::string(32, 'a'), "sha1=" + std::string(40, 'a'), std::string("sha256="),
+        "sha256=" + std::string(63, 'a'), "sha256=" + digits + "0"})
+    CHECK_FALSE_MESSAGE(downloads::parse_source("http://h/f#" + wrong), wrong);
 }
 
 TEST_CASE("downloads: what is not there, not reachable or no address says so") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "states/downloads/local_file.hpp"
 #include "states/linux_apt_package/choosing.hpp"
 #include "states/linux_apt_package/remote_file.hpp"
 #include "states/linux_apt_package/removals.hpp"
@@ -76,7 +77,11 @@ class Application {
   // Package files of servers come first: nothing changes unless all of them can be had.
   Result<void> fetch_files() {
     for (Item& item : steps_.items) {
-      if (item.action != Action::install || !is_remote(item.entry)) continue;
+      if (item.action != Action::install || item.entry.want != Want::file) continue;
+      if (!is_remote(item.entry)) {
+        if (auto taken = take_local(item.entry); !taken) return taken;
+        continue;
+      }
       auto entry = files_.fetch(item.entry);
       if (!entry) return std::move(entry).error();
       auto status = debian::installed_packages(context_);
@@ -88,6 +93,15 @@ class Application {
       if (package && package->is_installed()) item.before = package->version;
       if (is_as_wanted(item.entry, package)) item.action = Action::none;
     }
+    return {};
+  }
+
+  // A file of this machine is still only ours to change, or becomes a copy that is what the recipe says.
+  Result<void> take_local(Entry& entry) {
+    if (!entry.checksum) return downloads::check_local(entry.file, std::nullopt, context_);
+    auto copied = files_.copy(entry);
+    if (!copied) return std::move(copied).error();
+    entry.file = std::move(copied->file);
     return {};
   }
 

@@ -5,8 +5,8 @@
 #include <cctype>
 
 #include "base/text.hpp"
-#include "base/tree/tree.hpp"
 #include "states/debian/debian_version.hpp"
+#include "states/downloads/source.hpp"
 
 namespace states::linux_apt_package {
 
@@ -51,29 +51,27 @@ bool is_package_name(std::string_view name) {
 }
 
 Result<Entry> read_file_entry(const Pair& pair) {
-  Entry entry{.name = std::string(pair.key), .want = Want::file};
-  std::string_view file = pair.value;
-  for (const std::string_view remote : {"http:", "https:", "ftp:"})
-    if (file.starts_with(remote)) {
-      entry.file = std::string(file);
-      return entry;
-    }
-  if (file.starts_with("file://")) file.remove_prefix(std::string_view("file://").size());
-  auto path = base::clean_path(file);
-  if (!path) return std::move(path).error();
-  entry.file = std::move(*path);
-  return entry;
+  const auto is_remote = [&](std::string_view scheme) { return pair.value.starts_with(scheme); };
+  auto source = is_remote("http:") || is_remote("https:") || is_remote("ftp:")
+                    ? downloads::parse_source(pair.value)
+                    : downloads::parse_local(pair.value);
+  if (!source) return std::move(source).error();
+  return Entry{.name = std::string(pair.key),
+               .want = Want::file,
+               .file = std::move(source->url),
+               .checksum = std::move(source->checksum)};
 }
 
 bool same(const Entry& a, const Entry& b) {
-  return a.want == b.want && a.relation == b.relation && a.version == b.version && a.file == b.file;
+  return a.want == b.want && a.relation == b.relation && a.version == b.version && a.file == b.file &&
+         a.checksum == b.checksum;
 }
 
 }  // namespace
 
 Result<Entry> read_entry(const Pair& pair) {
   const std::string_view value = base::trim(pair.value);
-  if (value.ends_with(".deb")) return read_file_entry({pair.key, value});
+  if (downloads::without_checksum(value).ends_with(".deb")) return read_file_entry({pair.key, value});
   if (!is_package_name(pair.key)) return illegal(pair.key);
   Entry entry{.name = std::string(pair.key)};
   if (value.empty() || value == "installed") return entry;

@@ -1,11 +1,13 @@
 // What a recipe wants of one package, read from the pairs of the parameter `name`.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
+#include "states/downloads/checksum.hpp"
 #include "states/param.hpp"
 
 namespace states::linux_apt_package {
@@ -27,7 +29,8 @@ struct Entry {
   Want want = Want::installed;
   Relation relation = Relation::matching;
   std::string version;
-  std::string file;  // an absolute path, or an address that begins with http:, https: or ftp:
+  std::string file;  // an absolute path, or an address that begins with http: or https:
+  std::optional<downloads::Checksum> checksum{};  // that the file must have
 
   // The parts of `name`.
   std::string_view package() const { return std::string_view(name).substr(0, name.find(':')); }

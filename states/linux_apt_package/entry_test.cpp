@@ -53,6 +53,13 @@ TEST_CASE("package files are given by path or address") {
   CHECK(entry("/srv/x.deb").file == "/srv/x.deb");
   CHECK(entry("file:///srv//x.deb").file == "/srv/x.deb");
   CHECK(entry("https://example.org/x.deb").file == "https://example.org/x.deb");
+  const std::string sum = "#sha256=" + std::string(64, 'a');
+  for (const std::string& file : {std::string("http://example.org/x.deb"), std::string("/srv/x.deb")}) {
+    CHECK(entry(file + sum).file == file);
+    CHECK(entry(file + sum).checksum->text() == "sha256:" + std::string(64, 'a'));
+    CHECK_FALSE(entry(file).checksum);
+  }
+  CHECK_FALSE(problem({"x", "/srv/x.deb#sha256=0"}).empty());
   CHECK(entry("/srv/x.deb").want == Want::file);
   CHECK(problem({"x", "x.deb"}) == "'x.deb' is not an absolute path");
   CHECK(problem({"any label", "/srv/x.deb"}).empty());

@@ -1,19 +1,14 @@
 // linux.apt.package: Debian packages that are installed, in a certain version, or gone.
 #include "base/tree/tree.hpp"
-#include "states/downloads/download.hpp"
 #include "states/linux_apt_package/applying.hpp"
 #include "states/linux_apt_package/apt_package.hpp"
 #include "states/linux_apt_package/entry.hpp"
-#include "states/linux_apt_package/remote_file.hpp"
 
 namespace states::linux_apt_package {
 
 base::Result<void> AptPackage::check(const Params& params) const {
   auto request = read_request(params.name);
   if (!request) return std::move(request).error();
-  for (const Entry& entry : request->entries)
-    if (is_remote(entry))
-      if (auto fine = downloads::check_url(entry.file); !fine) return fine;
   if (params.repo &&
       (params.repo->starts_with('-') || params.repo->find_first_of(" \t\n") != params.repo->npos))
     return base::Error(base::ErrorCode::invalid,

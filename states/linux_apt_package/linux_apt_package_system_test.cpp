@@ -312,6 +312,43 @@ TEST_SUITE("system") {
               .message.starts_with("/srv/files/not.deb is not a Debian package: "));
   }
 
+  TEST_CASE("apt: a package file that others can change is installed only as the recipe's checksum says") {
+    Machine machine;
+    machine.offer({{"t-base", "1.0"}});
+    shell("rm -rf /srv/theirs /srv/open; mkdir /srv/theirs /srv/open; chown 1234 /srv/theirs");
+    const std::string good = build({"t-file", "1.0"}, "/srv/theirs");
+    const std::string evil = build({"t-file", "1.0", "Section: misc\n"}, "/srv/open");
+    const std::string sum = "#sha256=" + shell("sha256sum " + good + " | cut -d' ' -f1");
+    const auto refuses = [&](const std::string& file) {
+      const auto plan = machine.plan(kState, R"({"name": {"x": ")" + file + "\"}}");
+      return plan.verdict == Verdict::fail &&
+             plan.message.find("can be changed by others") != std::string::npos;
+    };
+    CHECK(refuses(good));
+    CHECK(refuses("file://" + good));
+    shell("chmod 666 " + evil);
+    CHECK(refuses(evil));
+    shell("chmod 644 " + evil + "; chmod 777 /srv/open");
+    CHECK(refuses(evil));
+    shell("chmod 755 /srv/open; ln -sf " + good + " /srv/open/link.deb");
+    CHECK(refuses("/srv/open/link.deb"));
+    CHECK_FALSE(refuses(evil));
+    // Whoever owns the folder puts another package of the same name and version there between plan and apply.
+    const std::string json = R"({"name": {"x": ")" + good + sum + "\"}}";
+    const auto plan = machine.plan(kState, json);
+    CHECK(plan.verdict == Verdict::change);
+    shell("cp " + good + " /srv/good; cp " + evil + " " + good);
+    CHECK(machine.apply(kState, json, plan).comment.starts_with("Checksum mismatch for " + good));
+    CHECK(Machine::found("t-file") == "absent");
+    CHECK(machine.plan(kState, json).message.starts_with("Checksum mismatch for " + good));
+    shell("cp /srv/good " + good);
+    StateHarness next_round(StateHarness::RunningSystem{});
+    const auto outcome = next_round.converge(kState, json);
+    CHECK_MESSAGE(outcome.ok, outcome.message);
+    CHECK(Machine::found("t-file") == "installed 1.0");
+    CHECK(std::filesystem::is_empty(next_round.host().state_dir + "/downloads"));
+  }
+
   TEST_CASE("apt: unknown packages and versions fail before anything is removed") {
     Machine machine;
     machine.offer(

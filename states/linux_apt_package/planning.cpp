@@ -11,6 +11,8 @@
 #include "states/debian/apt_lists.hpp"
 #include "states/debian/debian_version.hpp"
 #include "states/debian/package_files.hpp"
+#include "states/downloads/local_file.hpp"
+#include "states/downloads/source.hpp"
 #include "states/linux_apt_package/choosing.hpp"
 #include "states/linux_apt_package/package_file.hpp"
 #include "states/linux_apt_package/remote_file.hpp"
@@ -39,6 +41,8 @@ std::variant<Entry, Plan> resolve_file(const Entry& entry, Context& context) {
     if (*found && S_ISDIR((*found)->st_mode)) return Plan::fail("Package file " + file + " is a directory");
   }
   if (earlier) return Plan::unknown(earlier->state_id, file + " depends on what an earlier state does to it");
+  if (auto fine = downloads::check_local(file, entry.checksum, context); !fine)
+    return Plan::fail(fine.error());
   auto read = read_package_file(entry, context);
   if (!read) return Plan::fail(read.error());
   return std::move(*read);
@@ -70,8 +74,11 @@ std::variant<Item, Plan> judge(Entry entry, const debian::DpkgStatus& status, Co
   if (is_remote(entry)) {
     // Nothing is fetched for a plan: what was never installed from there is to be installed.
     auto known = remembered_file(entry, context);
-    if (!known)
+    if (!known) {
+      if (auto fine = downloads::check_vouched(entry.file, entry.checksum.has_value(), context); !fine)
+        return Plan::fail(fine.error());
       return Item{.entry = std::move(entry), .action = Action::install, .found = "not installed from there"};
+    }
     entry = std::move(*known);
   } else if (entry.want == Want::file) {
     auto resolved = resolve_file(entry, context);
@@ -169,7 +176,7 @@ void describe_unnamed(const Steps& steps, Plan& plan) {
 // Adds the change and the effect of every item that needs one. Answers the names that apt's lists do not
 // have.
 std::vector<std::string> describe(Steps& steps, const std::optional<debian::AptCandidates>& candidates,
-                                  Plan& plan) {
+                                  const Context& context, Plan& plan) {
   std::vector<std::string> unlisted;
   for (Item& item : steps.items) {
     std::string_view candidate;
@@ -185,7 +192,7 @@ std::vector<std::string> describe(Steps& steps, const std::optional<debian::AptC
     if (installs && !is_listed) unlisted.push_back(item.entry.name);
     plan.changes.push_back({.what = "package " + item.entry.name,
                             .before = item.found,
-                            .after = after_text(item.entry, candidate, is_listed)});
+                            .after = after_text(item.entry, candidate, is_listed, context)});
     plan.effects.push_back({.kind = EffectKind::package, .name = item.entry.name, .present = installs});
   }
   return unlisted;
@@ -276,7 +283,7 @@ PlanWith<Steps> plan_packages(const Params& params, Context& context) {
                       : Plan::fail(candidates.error());
 
   Plan plan;
-  const std::vector<std::string> unlisted = describe(steps, *candidates, plan);
+  const std::vector<std::string> unlisted = describe(steps, *candidates, context, plan);
   // Lists that were refreshed a moment ago would not know a name any better after another refresh.
   if (!unlisted.empty() && debian::lists_are_fresh(context))
     return Plan::fail("Unknown package(s): " + base::join(unlisted, ", "));

@@ -8,6 +8,7 @@
 
 #include "base/result.hpp"
 #include "states/context.hpp"
+#include "states/downloads/local_file.hpp"
 #include "states/linux_apt_package/entry.hpp"
 
 namespace states::linux_apt_package {
@@ -31,16 +32,21 @@ class RemoteFiles {
   // download …", "<address> is not a Debian package: …".
   base::Result<Entry> fetch(const Entry& entry);
 
+  // The same for a file of this machine with a checksum, whoever can change it: what is installed is a copy.
+  // The entry has the name and version that were planned.
+  base::Result<Entry> copy(const Entry& entry);
+
   // All that were fetched are installed now.
   void remember() const;
 
  private:
   struct Kept {
-    std::string url;
+    Entry asked;
     Entry entry;
   };
   ApplyContext& context_;
   std::vector<Kept> kept_;
+  std::vector<downloads::OwnCopy> copies_;
 };
 
 }  // namespace states::linux_apt_package

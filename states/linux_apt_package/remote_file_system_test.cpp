@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/sha256.hpp"
 #include "states/state.hpp"
 #include "tests/support/apt_machine.hpp"
 #include "tests/support/web_files.hpp"
@@ -22,6 +23,7 @@ using tests::contains;
 using Outcome = tests::StateHarness::Outcome;
 
 struct Machine : tests::AptMachine {
+  Machine() { host().downloads.allow_unverified_http = {"127.0.0.1"}; }
   // A package's file on the server; answers the address.
   std::string serve(const tests::Package& package, const std::string& path) {
     std::ifstream file(build(package, "/srv/files"), std::ios::binary);
@@ -40,6 +42,29 @@ struct Machine : tests::AptMachine {
 }  // namespace
 
 TEST_SUITE("system") {
+  TEST_CASE("apt: a package file comes over http only if the recipe says which one it is") {
+    Machine machine;
+    machine.host().downloads.allow_unverified_http.clear();
+    const std::string url = machine.serve({"t-remote", "1.0"}, "/t-remote_1.0.deb");
+    const Outcome refused = machine.have(url);
+    CHECK_FALSE(refused.ok);
+    CHECK_MESSAGE(contains(refused.message, "anybody on the way can send another file"), refused.message);
+    CHECK(machine.server.requests() == 0);
+    std::ifstream file(build({"t-remote", "1.0"}, "/srv/files"), std::ios::binary);
+    std::ostringstream bytes;
+    bytes << file.rdbuf();
+    const std::string sum = "#sha256=" + base::sha256_hex(bytes.str());
+    // Somebody on the way sends another package.
+    (void)machine.serve({"t-evil", "1.0"}, "/t-remote_1.0.deb");
+    CHECK_MESSAGE(machine.have(url + sum).message.starts_with("Checksum mismatch for "), "not refused");
+    CHECK(machine.found("t-evil") == "absent");
+    machine.server.put("/t-remote_1.0.deb", bytes.str());
+    const Outcome outcome = machine.have(url + sum);
+    CHECK_MESSAGE(outcome.ok, outcome.message << outcome.output);
+    CHECK(machine.found("t-remote") == "installed 1.0");
+    CHECK(machine.have(url + sum).first == Verdict::kept);
+  }
+
   TEST_CASE("apt: a package file of a server is fetched, installed with what it needs, and remembered") {
     Machine machine;
     machine.offer({{"t-needed", "1.0"}});

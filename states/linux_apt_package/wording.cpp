@@ -4,6 +4,8 @@
 
 #include "base/text.hpp"
 #include "states/debian/debian_version.hpp"
+#include "states/downloads/download.hpp"
+#include "states/linux_apt_package/remote_file.hpp"
 #include "states/linux_apt_package/removals.hpp"
 #include "states/packages/lists.hpp"
 
@@ -31,11 +33,13 @@ std::string found_text(const debian::DpkgPackage* package) {
          std::string(package->version) + ")";
 }
 
-std::string after_text(const Entry& entry, std::string_view candidate, bool is_listed) {
+std::string after_text(const Entry& entry, std::string_view candidate, bool is_listed,
+                       const Context& context) {
   if (entry.want == Want::removed) return "removed";
   if (entry.want == Want::purged) return "purged";
   if (entry.want == Want::file)
-    return (entry.version.empty() ? "" : entry.version + " ") + "from " + entry.file;
+    return (entry.version.empty() ? "" : entry.version + " ") + "from " +
+           (is_remote(entry) ? downloads::shown_url(entry.file, context) : entry.file);
   if (entry.want != Want::version && !candidate.empty()) return std::string(candidate);
   std::string text = entry.want == Want::version  ? version_text(entry)
                      : entry.want == Want::latest ? "latest"

@@ -15,7 +15,8 @@ std::string found_text(const debian::DpkgPackage* package);
 
 // What a package would be after the change: "1.0-1", "purged", ">= 2.0 (not in the present package lists)".
 // `candidate`: what apt would install, if that is known.
-std::string after_text(const Entry& entry, std::string_view candidate, bool is_listed);
+std::string after_text(const Entry& entry, std::string_view candidate, bool is_listed,
+                       const Context& context);
 
 // "Remove a; install b, c; skipped: d"
 std::string plan_message(const Steps& steps, bool refresh);

@@ -4,6 +4,7 @@
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "base/values/json.hpp"
+#include "states/docker/begun.hpp"
 #include "states/docker/containers.hpp"
 #include "states/docker/images.hpp"
 #include "states/docker/pulling.hpp"
@@ -116,8 +117,13 @@ struct Situation {
   std::optional<docker::Image> image;  // that is here under the name
   bool commit = false;
   bool push = false;
-  std::string digest;  // of what the registry has; "" for nothing
+  bool is_unfinished = false;  // it was pushed, and not all of dep_containers have gone
+  std::string digest;          // of what the registry has; "" for nothing
 };
+docker::Begun begun_of(const Params& params, docker::Engine& engine) {
+  return {engine.context(), "push", reference_of(params), params.dep_containers};
+}
+
 base::Result<Situation> look(const Params& params, docker::Engine& engine) {
   const docker::Reference reference = reference_of(params);
   Situation found;
@@ -143,6 +149,10 @@ base::Result<Situation> look(const Params& params, docker::Engine& engine) {
     return std::move(digest).error().with_context("Push of " + reference.text() + " refused");
   if (digest) found.digest = std::move(*digest);
   found.push = found.commit || found.digest.empty() || !found.image->has_digest(found.digest);
+  const docker::Begun::Note note = begun_of(params, engine).read();
+  found.is_unfinished =
+      !found.push && note.image == found.image->id &&
+      (note.phase == docker::Begun::Phase::begun || note.phase == docker::Begun::Phase::removal);
   return found;
 }
 
@@ -166,8 +176,18 @@ PlanWith<NoSteps> Pushed::plan(const Params& params, Context& context) const {
   }
   const auto found = look(params, engine);
   if (!found) return Plan::fail(found.error());
-  if (!found->push) return Plan::kept(reference + " is already pushed (" + found->digest + ")");
+  if (!found->push && !found->is_unfinished)
+    return Plan::kept(reference + " is already pushed (" + found->digest + ")");
   plan.verdict = Verdict::change;
+  for (const std::string_view name : params.dep_containers)
+    plan.effects.push_back(docker::container_effect(name));
+  if (found->is_unfinished) {
+    plan.message = "Remove what is left of dep_containers: " + reference + " was pushed";
+    plan.changes.push_back({.what = reference + " in its registry",
+                            .before = "pushed, and no more",
+                            .after = "dep_containers removed"});
+    return plan;
+  }
   if (found->commit) {
     plan.message = "Commit " + std::string(params.container) + " as " + reference + "; ";
     plan.changes.push_back({.what = "image " + reference,
@@ -179,8 +199,6 @@ PlanWith<NoSteps> Pushed::plan(const Params& params, Context& context) const {
   plan.changes.push_back({.what = reference + " in its registry",
                           .before = found->digest.empty() ? "absent" : found->digest,
                           .after = "the image that is here"});
-  for (const std::string_view name : params.dep_containers)
-    plan.effects.push_back(docker::container_effect(name));
   return plan;
 }
 
@@ -196,6 +214,23 @@ base::Result<void> commit(const Params& params, const Committable& container, do
   return engine.act({.method = "POST", .target = target, .body = body});
 }
 
+// Pushes what is here under the name. Answers the digest that the registry has for it then, which must be
+// that of the image: a registry that says otherwise has something else, or lies.
+base::Result<std::string> push_image(const Params& params, docker::Engine& engine, std::string& output) {
+  const docker::Reference reference = reference_of(params);
+  if (auto done = docker::push(engine, reference, login_of(params), output); !done)
+    return base::Error(done.error().code(),
+                       "Push of " + reference.text() + " refused: " + done.error().message());
+  auto digest = docker::registry_digest(engine, reference, login_of(params));
+  if (!digest) return std::move(digest).error().with_context(reference.text());
+  auto image = docker::find_image(engine, reference.text());
+  if (!image) return std::move(image).error();
+  if (*image && (*image)->has_digest(*digest)) return digest;
+  return base::Error(base::ErrorCode::invalid,
+                     reference.text() + " was pushed, and its registry says that it has something else (" +
+                         *digest + "): somebody has pushed at the same time, or the registry lies");
+}
+
 Applied Pushed::apply(const Params& params, const Plan&, const NoSteps&, ApplyContext& context) const {
   docker::Engine engine(context);
   auto started = docker::ensure_engine(context, engine, kName);
@@ -204,24 +239,43 @@ Applied Pushed::apply(const Params& params, const Plan&, const NoSteps&, ApplyCo
   const docker::Reference reference = reference_of(params);
   auto found = look(params, engine);
   if (!found) return Applied::failed(found.error(), std::move(output));
-  if (!found->push)
+  if (!found->push && !found->is_unfinished)
     return Applied::done(started->before(reference.text() + " is already pushed (" + found->digest + ")"));
   if (found->commit)
     if (auto done = commit(params, *found->container, engine); !done)
       return Applied::failed(done.error().with_context("Cannot commit " + std::string(params.container)),
                              std::move(output));
-  if (auto done = docker::push(engine, reference, login_of(params), output); !done)
-    return Applied::failed(base::Error(done.error().code(),
-                                       "Push of " + reference.text() + " refused: " + done.error().message()),
-                           std::move(output));
-  const auto digest = docker::registry_digest(engine, reference, login_of(params));
-  if (!digest) return Applied::failed(digest.error().with_context(reference.text()), std::move(output));
-  std::string comment = reference.text() + " pushed (" + *digest + ")";
-  if (*digest != found->digest) {
+  auto image = docker::find_image(engine, reference.text());
+  if (image && !*image)
+    image = base::Error(base::ErrorCode::not_found, "Image " + reference.text() + " not found");
+  if (!image) return Applied::failed(image.error(), std::move(output));
+  const std::string& id = (*image)->id;
+  // What is new is told by the image that is here: a registry may say today that it has one thing, and
+  // tomorrow another.
+  using Phase = docker::Begun::Phase;
+  const docker::Begun begun = begun_of(params, engine);
+  const docker::Begun::Note note = begun.read();
+  const bool was_done = note.phase == Phase::done && note.image == id;
+  std::string comment = reference.text() + " was pushed already";
+  bool is_new = found->is_unfinished;
+  if (found->push) {
+    if (!was_done)
+      if (auto noted = begun.write(Phase::begun, id); !noted)
+        return Applied::failed(noted.error(), std::move(output));
+    const auto digest = push_image(params, engine, output);
+    if (!digest) return Applied::failed(digest.error(), std::move(output));
+    comment = reference.text() + " pushed (" + *digest + ")";
+    is_new = !was_done && *digest != found->digest;
+  }
+  if (is_new) {
+    if (auto noted = begun.write(Phase::removal, id); !noted)
+      return Applied::failed(noted.error(), std::move(output));
     const auto dropped = docker::drop_named(engine, params.dep_containers);
     if (!dropped) return Applied::failed(dropped.error(), std::move(output));
     if (!dropped->empty()) comment += "; dropped: " + base::join(*dropped, ", ");
   }
+  if (auto noted = begun.write(Phase::done, id); !noted)
+    return Applied::failed(noted.error(), std::move(output));
   return Applied::done(started->before(std::move(comment)), std::move(output));
 }
 

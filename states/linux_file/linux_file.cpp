@@ -5,6 +5,7 @@
 #include "base/files/others.hpp"
 #include "base/text.hpp"
 #include "states/downloads/download.hpp"
+#include "states/downloads/source.hpp"
 #include "states/files/marking.hpp"
 #include "states/files/missing_folders.hpp"
 #include "states/files/ownership.hpp"
@@ -34,8 +35,10 @@ constexpr auto kParams = param_table(
         .multiline()
         .keep_empty()
         .fallback("existing content is kept; a new file is empty"),
-    param<&Params::remote_uri>("remote_uri",
-                               "http or https address of the wanted bytes; wins over `content`"),
+    param<&Params::remote_uri>(
+        "remote_uri",
+        "https address of the wanted bytes, or http with #sha256=… behind it; wins over "
+        "`content`"),
     param<&Params::user>("user", "owner, name or number").fallback("kept; root when created"),
     param<&Params::group>("group", "group, name or number").fallback("kept; root when created"),
     param<&Params::mode>("mode", "permissions, octal text").fallback("kept; 0644 when created"),
@@ -92,7 +95,7 @@ base::Result<void> File::check(const Params& params) const {
   if (*clean == "/") return base::Error(base::ErrorCode::invalid, "/ is a directory");
   if (params.absent) return {};
   if (params.remote_uri)
-    if (auto fine = downloads::check_url(*params.remote_uri); !fine) return fine;
+    if (auto source = downloads::parse_source(*params.remote_uri); !source) return std::move(source).error();
   if (!params.validate.empty() && !gives_content(params))
     return base::Error(base::ErrorCode::invalid,
                        "'validate' looks at new content: it needs 'content' or 'remote_uri'");
@@ -136,6 +139,12 @@ PlanWith<Steps> plan_absent(const std::string& path, Context& context) {
 
 PlanWith<Steps> plan_new(const Params& params, const std::string& path, base::Attributes wanted,
                          Context& context) {
+  if (params.remote_uri) {
+    const auto source = downloads::parse_source(*params.remote_uri);
+    if (!source) return Plan::fail(source.error());
+    if (auto fine = downloads::check_vouched(source->url, source->checksum.has_value(), context); !fine)
+      return Plan::fail(fine.error());
+  }
   auto missing = files::missing_folders(path, context);
   if (!missing) return Plan::fail(missing.error());
   if (std::string why = files::why_locked(path, base::Changing::name, context); !why.empty())
@@ -175,11 +184,26 @@ PlanWith<Steps> plan_new(const Params& params, const std::string& path, base::At
            .attributes = wanted}};
 }
 
+// Content that the recipe knows by its checksum: what is there says by itself whether it is right.
+base::Result<bool> compare_checksum(const downloads::Source& source, const std::string& path,
+                                    const struct stat& found, Context& context,
+                                    files::Differences& differences) {
+  auto same = has_checksum(path, *source.checksum, context);
+  if (!same || *same) return same ? base::Result<bool>(false) : std::move(same);
+  differences.add(files::Aspect::content, path, size_text(static_cast<std::size_t>(found.st_size)),
+                  source.checksum->text() + " from " + downloads::shown_url(source.url, context),
+                  std::string());
+  return true;
+}
+
 // The same for content that a server has.
 base::Result<bool> compare_remote(const Params& params, const std::string& path, const struct stat& found,
                                   mode_t mode, Context& context, files::Differences& differences,
                                   Steps& steps) {
-  const std::string url(*params.remote_uri);
+  auto source = downloads::parse_source(*params.remote_uri);
+  if (!source) return std::move(source).error();
+  if (source->checksum) return compare_checksum(*source, path, found, context, differences);
+  const std::string& url = source->url;
   auto remote = compare_with_remote(url, path, found, kLargestDiffed, context);
   if (!remote) return std::move(remote).error();
   steps.fetched = std::move(remote->bytes);
@@ -418,21 +442,25 @@ Applied File::apply(const Params& params, const Plan& plan, const Steps& steps, 
     return Applied::done("Removed " + steps.path);
   }
   if (steps.only_notes) {
-    note_remote(std::string(*params.remote_uri), steps.path, steps.seen_remote, steps.validators, context);
+    const std::string_view text = *params.remote_uri;
+    note_remote(std::string(text.substr(0, text.find('#'))), steps.path, steps.seen_remote, steps.validators,
+                context);
     return Applied::done(steps.path + " is as wanted");
   }
   if (!params.remote_uri || !steps.write)
     return put(params, plan, steps, params.content.value_or(""), context);
-  const std::string url(*params.remote_uri);
+  auto source = downloads::parse_source(*params.remote_uri);
+  if (!source) return Applied::failed(source.error());
+  const std::string& url = source->url;
   if (steps.fetched) {
     Applied applied = put(params, plan, steps, *steps.fetched, context);
     if (applied.ok()) note_remote(url, steps.path, steps.seen_remote, steps.validators, context);
     return applied;
   }
-  auto fetched = downloads::fetch({.url = url}, context);
+  auto fetched = downloads::fetch({.url = url, .checksum = source->checksum}, context);
   if (!fetched) return Applied::failed(fetched.error());
   Applied applied = put(params, plan, steps, fetched->bytes(), context);
-  if (applied.ok())
+  if (applied.ok() && !source->checksum)
     note_remote(url, steps.path, {fetched->sha256(), fetched->bytes().size()}, fetched->validators(),
                 context);
   return applied;

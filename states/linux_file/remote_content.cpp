@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/digest.hpp"
 #include "base/files/durable_file.hpp"
 #include "base/files/file_read.hpp"
 #include "base/files/private_folder.hpp"
@@ -110,6 +111,13 @@ Result<RemoteContent> compare_with_remote(const std::string& url, const std::str
                        .size = bytes_text(look->seen.size),
                        .seen = look->seen,
                        .validators = std::move(look->validators)};
+}
+
+Result<bool> has_checksum(const std::string& path, const downloads::Checksum& checksum, Context& context) {
+  base::Digest digest(checksum.kind);
+  auto read = context.tree.read_pieces(path, [&](std::string_view piece) { digest.add(piece); });
+  if (!read) return std::move(read).error();
+  return digest.finish() == checksum.hex;
 }
 
 void note_remote(const std::string& url, const std::string& path, const Seen& seen,

@@ -29,6 +29,10 @@ struct RemoteContent {
 base::Result<RemoteContent> compare_with_remote(const std::string& url, const std::string& path,
                                                 const struct stat& found, std::size_t keep, Context& context);
 
+// Whether the file has this checksum; reads all of it.
+base::Result<bool> has_checksum(const std::string& path, const downloads::Checksum& checksum,
+                                Context& context);
+
 // Notes that the file at `path` now has what the server calls by these validators.
 void note_remote(const std::string& url, const std::string& path, const downloads::Seen& seen,
                  const downloads::Validators& validators, ApplyContext& context);

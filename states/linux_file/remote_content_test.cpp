@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/sha256.hpp"
 #include "states/state.hpp"
 #include "tests/support/state_harness.hpp"
 #include "tests/support/web_files.hpp"
@@ -18,6 +19,7 @@ using states::linux_file::kState;
 using tests::StateHarness;
 
 struct Bench : StateHarness {
+  Bench() { host().downloads.allow_unverified_http = {"127.0.0.1"}; }
   std::string params(const std::string& more = "") const {
     return R"({"path": "/f", "remote_uri": ")" + server.url("/f") + "\"" + more + "}";
   }
@@ -51,6 +53,39 @@ TEST_CASE("linux.file fetches a file, and asks only whether it has changed after
   CHECK(bench.StateHarness::read("/f") == "two\n");
   CHECK(bench.have().first == Verdict::kept);
   CHECK(bench.server.bodies() == 2);
+}
+
+TEST_CASE("linux.file takes nothing from http without a checksum, and with one only what it names") {
+  Bench bench;
+  bench.host().downloads.allow_unverified_http.clear();
+  bench.server.put("/f", "evil\n", "\"1\"");
+  for (const bool is_there : {false, true}) {
+    if (is_there) bench.write("/f", "old\n");
+    const auto outcome = bench.have();
+    CHECK_FALSE(outcome.ok);
+    CHECK_MESSAGE(outcome.message.find("anybody on the way can send another file") != std::string::npos,
+                  outcome.message);
+    CHECK(bench.exists("/f") == is_there);
+  }
+  CHECK(bench.server.requests() == 0);
+  const std::string good = base::sha256_hex("good\n");
+  const auto have = [&] {
+    bench.next_round();
+    return bench.converge(
+        kState, R"({"path": "/f", "remote_uri": ")" + bench.server.url("/f") + "#sha256=" + good + "\"}");
+  };
+  CHECK(have().message.starts_with("Checksum mismatch for " + bench.server.url("/f") + ": wanted sha256:"));
+  CHECK(bench.StateHarness::read("/f") == "old\n");
+  bench.server.put("/f", "good\n", "\"2\"");
+  CHECK(have().changed);
+  CHECK(bench.StateHarness::read("/f") == "good\n");
+  // What is there says by itself that it is right.
+  const std::size_t asked = bench.server.requests();
+  CHECK(have().first == Verdict::kept);
+  CHECK(bench.server.requests() == asked);
+  bench.write("/f", "evil\n");
+  CHECK(have().changed);
+  CHECK(bench.StateHarness::read("/f") == "good\n");
 }
 
 TEST_CASE("linux.file works with servers that know times only, or nothing") {

@@ -84,6 +84,7 @@ bool has_controls(std::string_view text) {
 base::Result<void> MountState::check(const Params& params) const {
   if (const auto clean = base::clean_path(params.path); !clean || has_controls(params.path))
     return illegal("path", params.path, "give an absolute path without '.', '..' and control characters");
+  if (auto fine = check_device(params.device); !fine) return fine;
   if (params.device.starts_with('-') || has_controls(params.device))
     return illegal("device", params.device, "it begins with '-' or contains control characters");
   const bool is_type = std::ranges::all_of(params.filesystem, [](unsigned char c) {
@@ -130,13 +131,16 @@ base::Result<std::string> read_fstab(Context& context) {
 }
 
 std::string described(const block_devices::Mount& mount) {
-  return mount.source + (mount.root == "/" ? "" : mount.root) + " (" + mount.type + ")";
+  return without_password(mount.source) + (mount.root == "/" ? "" : mount.root) + " (" + mount.type + ")";
 }
 
-// A line of another hand may have a password in it.
+// A line of another hand may have a password in it, whatever its file system calls that.
 std::string shown_line(std::string_view line) {
-  return line.find("pass") == line.npos && line.find("secret") == line.npos ? std::string(line)
-                                                                            : "another line (not shown)";
+  const std::vector<std::string_view> words = base::split_words(line);
+  const bool has_password = line.find("pass") != line.npos || line.find("secret") != line.npos ||
+                            line.find("pwd") != line.npos || line.find('%') != line.npos ||
+                            (!words.empty() && without_password(words[0]) != words[0]);
+  return has_password ? "another line (not shown)" : std::string(line);
 }
 
 void add_words(Plan& plan, const std::string& words) {
@@ -155,7 +159,8 @@ base::Result<void> plan_mount(const Params& params, const MountPoint& point, Ste
     steps.action = Action::remount;
     add_words(plan, "Mount " + path + " again with " + missing);
     plan.changes.push_back({.what = "options of " + path,
-                            .before = point.mount->options + ";" + point.mount->super_options,
+                            .before = without_passwords(point.mount->options) + ";" +
+                                      without_passwords(point.mount->super_options),
                             .after = missing});
     return {};
   }

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "base/values/redactor.hpp"
+#include "states/linux_mount/mount_options.hpp"
 #include "states/state.hpp"
 #include "tests/support/loop_device.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -328,6 +329,30 @@ TEST_CASE("linux.mount puts no password where everybody can read it" * doctest::
   const auto plan = machine.plan(kState, share("user=u,x=hunter2-long"));
   CHECK(plan.verdict == Verdict::fail);
   CHECK(plan.message.starts_with("'opts' and 'device' must not hold a secret"));
+}
+
+TEST_CASE("linux.mount takes no password in the device, and shows none that others have mounted with") {
+  StateHarness machine;
+  const auto problem = [&](const std::string& device, const std::string& opts = "ro") {
+    return machine.problems(kState, R"({"path": "/mnt/x", "device": ")" + device +
+                                        R"(", "filesystem": "cifs", "opts": ")" + opts + "\"}");
+  };
+  for (const char* device : {"//ann:hunter2@server/share", "//WORK%hunter2@server/share",
+                             "https://ann:hunter2@server/dav", "ann:hunter2@server:/export"}) {
+    CAPTURE(device);
+    CHECK(problem(device).starts_with("Illegal value for 'device': everybody could read the password"));
+    CHECK(problem(device).find("hunter2") == std::string::npos);
+    CHECK(problem("-" + std::string(device)).find("hunter2") == std::string::npos);
+  }
+  CHECK(problem("//server/share", "user=ann%hunter2").starts_with("Illegal value for 'opts': "));
+  CHECK(problem("//server/share", "pwd=hunter2").find("hunter2") == std::string::npos);
+  for (const char* device : {"//server/share", "ann@server:/home", "server:/export", "LABEL=a:b@c",
+                             "/srv/a:b@c", "/srv//a:b@c/d", "tmpfs", "ann@[::1]:/x"})
+    CHECK_MESSAGE(problem(device) == "", device);
+  using namespace states::linux_mount;
+  CHECK(without_password("//ann:hunter2@server/share") == "//ann:***@server/share");
+  CHECK(without_passwords("rw,username=ann,password=hunter2,user=x%y") ==
+        "rw,username=ann,password=***,user=***");
 }
 
 TEST_CASE("linux.mount refuses what is no path, device or type, before anything runs") {

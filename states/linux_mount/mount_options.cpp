@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "states/block_devices/block_device.hpp"
 
 namespace states::linux_mount {
 
@@ -40,7 +41,8 @@ constexpr std::array<Flag, 16> kFlags{{{"ro", "ro", true},
                                        {"nosymfollow", "nosymfollow", true},
                                        {"symfollow", "nosymfollow", false}}};
 
-constexpr std::array<std::string_view, 5> kPasswords{"password", "password2", "pass", "passwd", "secret"};
+constexpr std::array<std::string_view, 7> kPasswords{"password", "password2", "pass",      "passwd",
+                                                     "pwd",      "secret",    "passphrase"};
 
 std::string_view value_of(std::string_view options, std::string_view name) {
   std::string_view value;
@@ -90,7 +92,10 @@ base::Result<void> check_options(List given) {
                          "Illegal value for 'opts': it contains control characters");
     for (const std::string_view option : base::split(text, ',')) {
       const std::string_view name = base::trim(option.substr(0, option.find('=')));
-      if (option.find('=') != option.npos && std::ranges::find(kPasswords, name) != kPasswords.end())
+      // "user=name%password", as smbclient and mount.cifs read it.
+      const bool is_login = (name == "user" || name == "username") && option.find('%') != option.npos;
+      if (is_login ||
+          (option.find('=') != option.npos && std::ranges::find(kPasswords, name) != kPasswords.end()))
         return base::Error(
             base::ErrorCode::invalid,
             "Illegal value for 'opts': everybody could read the value of '" + std::string(name) +
@@ -99,6 +104,42 @@ base::Result<void> check_options(List given) {
     }
   }
   return {};
+}
+
+base::Result<void> check_device(std::string_view device) {
+  if (without_password(device) == device) return {};
+  return base::Error(
+      base::ErrorCode::invalid,
+      "Illegal value for 'device': everybody could read the password in it in /etc/fstab, in "
+      "/proc/mounts and among the arguments of mount; put name and password into a file that only "
+      "root may read, and use 'credentials=FILE', or what this file system calls it");
+}
+
+std::string without_password(std::string_view device) {
+  // "//name:password@host/share", "https://name:password@host/", "name:password@host:/export"
+  if (block_devices::is_tag(device)) return std::string(device);
+  const std::size_t slashes = device.find("//");
+  const bool has_scheme = slashes != device.npos && (slashes == 0 || device.front() != '/');
+  const std::size_t begin = has_scheme ? slashes + 2 : 0;
+  const std::string_view authority = device.substr(begin, device.find('/', begin) - begin);
+  // What begins with a slash or a tag has no login, and of what is behind the host nothing counts.
+  const std::size_t at = authority.rfind('@'), colon = authority.find_first_of(":%");
+  if (at == authority.npos || colon == authority.npos || colon > at) return std::string(device);
+  std::string text(device);
+  return text.replace(begin + colon + 1, at - colon - 1, "***");
+}
+
+std::string without_passwords(std::string_view options) {
+  std::string text;
+  for (const std::string_view option : base::split(options, ',')) {
+    const std::string_view name = option.substr(0, option.find('='));
+    const bool is_secret =
+        option.size() > name.size() && std::ranges::find(kPasswords, name) != kPasswords.end();
+    const bool is_login = (name == "user" || name == "username") && option.find('%') != option.npos;
+    text.append(text.empty() ? "" : ",");
+    text.append(is_secret || is_login ? std::string(name) + "=***" : std::string(option));
+  }
+  return text;
 }
 
 std::string options_text(List given, bool is_bind) {

@@ -16,6 +16,13 @@ namespace states::linux_mount {
 
 // Refused: control characters, and passwords, which everybody could read there.
 base::Result<void> check_options(List given);
+// The same for a name and a password in the device: "//name:password@host/share".
+base::Result<void> check_device(std::string_view device);
+
+// For what others have mounted, or written into fstab: the password replaced by ***.
+std::string without_password(std::string_view device);
+std::string without_passwords(std::string_view options);
+
 // One text with commas, "defaults" where nothing is given. Of a bind mount without "bind" (the type "none"
 // says it) that is added.
 std::string options_text(List given, bool is_bind);

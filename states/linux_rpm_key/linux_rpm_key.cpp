@@ -4,6 +4,7 @@
 #include "base/output_text.hpp"
 #include "base/text.hpp"
 #include "base/tree/tree.hpp"
+#include "states/downloads/local_file.hpp"
 #include "states/programs/standard_output.hpp"
 #include "states/programs/tool_sequence.hpp"
 #include "states/rpm/rpm_database.hpp"
@@ -66,9 +67,10 @@ Result<void> RpmKey::check(const Params& params) const {
   return path ? Result<void>() : Result<void>(std::move(path).error());
 }
 
-// The short ids of the keys in a file, as rpm names them: "a1b2c3d4". gpg reads it and writes nothing: its
-// folder is in memory.
-Result<std::vector<std::string>> keys_in(const std::string& path, std::string text, Context& context) {
+// The fingerprints of the keys in a text, 40 hexadecimal digits or more each: of the 32 bits that rpm calls a
+// key by, anybody makes another key with the same in a minute. gpg reads it and writes nothing: its folder is
+// in memory. `whose`: for the error where there are none.
+Result<std::vector<std::string>> keys_in(const std::string& whose, std::string text, Context& context) {
   base::Command command;
   command.argv = {"gpg", "--homedir", "/tmp", "--batch", "--no-autostart", "--with-colons", "--show-keys"};
   command.input = std::move(text);
@@ -78,39 +80,71 @@ Result<std::vector<std::string>> keys_in(const std::string& path, std::string te
   programs::collect_standard_output(command, rows);
   auto asked = context.commands.run(std::move(command));
   if (!asked) return std::move(asked).error();
-  std::vector<std::string> ids;
+  std::vector<std::string> fingerprints;
+  bool is_primary = false;  // what comes is about a key, and not about one below it
   for (const std::string_view line : base::split(rows, '\n')) {
     const auto fields = base::split(line, ':');
-    constexpr std::size_t kIdField = 4, kShortId = 8;
-    if (fields.size() <= kIdField || fields[0] != "pub" || fields[kIdField].size() < kShortId) continue;
-    std::string id(fields[kIdField].substr(fields[kIdField].size() - kShortId));
-    std::ranges::transform(id, id.begin(),
+    if (fields.empty()) continue;
+    constexpr std::size_t kFingerprint = 9, kShortest = 40;
+    if (fields[0] == "pub" || fields[0] == "sub") is_primary = fields[0] == "pub";
+    if (fields[0] != "fpr" || !is_primary || fields.size() <= kFingerprint) continue;
+    if (fields[kFingerprint].size() < kShortest) continue;
+    std::string fingerprint(fields[kFingerprint]);
+    std::ranges::transform(fingerprint, fingerprint.begin(),
                            [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c + 32) : c; });
-    ids.push_back(std::move(id));
+    fingerprints.push_back(std::move(fingerprint));
+    is_primary = false;
   }
-  if (ids.empty())
-    return Error(ErrorCode::invalid, path + " is not a public key: " +
+  if (fingerprints.empty())
+    return Error(ErrorCode::invalid, whose + " is not a public key: " +
                                          std::string(base::last_line(base::clean_output(asked->output))));
-  return ids;
+  return fingerprints;
 }
 
 Result<std::string> read_key_file(const std::string& path, Context& context) {
+  if (auto found = context.tree.look(path); found && *found)
+    if (auto fine = downloads::check_local(path, std::nullopt, context); !fine)
+      return std::move(fine).error();
   auto text = context.tree.read(path, kLargestKeyFile);
   if (!text && text.error().code() == ErrorCode::not_found)
     return Error(ErrorCode::not_found, "File " + path + " not found");
   return text;
 }
 
-// Those of them that rpm does not have. Each is a package "gpg-pubkey" with the id as its version.
-Result<std::vector<std::string>> missing_of(const std::vector<std::string>& ids, Context& context) {
+// In Context::facts: the fingerprints of the keys that rpm has.
+struct KnownKeys {
+  std::optional<std::vector<std::string>> fingerprints;
+};
+
+// Each is a package "gpg-pubkey" with the key itself as its description; its version is a part of the key's
+// id.
+Result<std::vector<std::string>> keys_of_rpm(Context& context) {
+  auto& known = context.facts.get<KnownKeys>().fingerprints;
+  if (known) return *known;
   auto database = rpm::installed_rpms(context);
   if (!database) return std::move(database).error();
+  if ((*database)->find("gpg-pubkey").empty()) return known.emplace();
+  base::Command command;
+  command.argv = {"rpm", "-q", "gpg-pubkey", "--queryformat", "%{DESCRIPTION}\n"};
+  std::string text;
+  programs::collect_standard_output(command, text);
+  auto asked = context.commands.run(std::move(command));
+  if (!asked) return std::move(asked).error();
+  if (!asked->ok())
+    return Error(ErrorCode::io, "rpm -q gpg-pubkey failed: " +
+                                    std::string(base::last_line(base::clean_output(asked->output))));
+  auto fingerprints = keys_in("What rpm has as gpg-pubkey", std::move(text), context);
+  if (!fingerprints) return fingerprints;
+  return known.emplace(std::move(*fingerprints));
+}
+
+// Those of them that rpm does not have.
+Result<std::vector<std::string>> missing_of(const std::vector<std::string>& wanted, Context& context) {
+  auto known = keys_of_rpm(context);
+  if (!known) return known;
   std::vector<std::string> missing;
-  const auto known = (*database)->find("gpg-pubkey");
-  for (const std::string& id : ids)
-    if (std::ranges::none_of(known,
-                             [&](const rpm::RpmPackage* key) { return key->version.starts_with(id + "-"); }))
-      missing.push_back(id);
+  for (const std::string& key : wanted)
+    if (std::ranges::find(*known, key) == known->end()) missing.push_back(key);
   return missing;
 }
 
@@ -155,6 +189,7 @@ Applied RpmKey::apply(const Params& /*params*/, const Plan& /*plan*/, const Step
   programs::ToolSequence tools(context.commands, !context.sensitive);
   if (auto done = tools.run(std::move(command)); !done) return Applied::failed(done.error(), tools.output());
   rpm::forget_rpms(context);
+  context.facts.forget<KnownKeys>();
   auto missing = missing_of(steps.ids, context);
   if (!missing) return Applied::failed(missing.error(), tools.output());
   if (!missing->empty())

@@ -5,6 +5,7 @@
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "states/files/working_folder.hpp"
+#include "states/linux_supervisord/included_files.hpp"
 #include "states/linux_supervisord/supervisor.hpp"
 #include "states/prerequisites/prerequisite.hpp"
 #include "states/state.hpp"
@@ -85,17 +86,45 @@ std::vector<Effect> Supervisord::touched(const Params& params) const {
   return touched;
 }
 
-// The hash of the configuration that the programs were last told of, in the agent's state folder.
+// The hash of the configuration that the programs were last told of, with the files that it includes, in the
+// agent's state folder.
 std::string record_path(const Params& params, const Context& context) {
   return context.host.state_dir + "/supervisord/" + base::sha256_hex(params.config).substr(0, 16);
 }
 
 base::Result<std::string> config_hash(const Params& params, Context& context) {
-  auto real = context.tree.followed_path(*base::clean_path(params.config));
+  const std::string config = *base::clean_path(params.config);
+  auto real = context.tree.followed_path(config);
   if (!real) return std::move(real).error();
   auto text = context.tree.read(*real, kLargestConfig);
   if (!text) return std::move(text).error();
-  return base::sha256_hex(*text);
+  const auto patterns = included_patterns(*text, std::string(base::split_path(config).folder));
+  auto files = files_of(patterns);
+  if (!files) return std::move(files).error();
+  // Without any the text alone: so it was before, and nothing is told anew for that.
+  if (files->empty()) return base::sha256_hex(*text);
+  base::Sha256 hash;
+  hash.add(base::sha256_hex(*text));
+  for (const std::string& file : *files) {
+    auto part = context.tree.followed_path(file);
+    if (!part) return std::move(part).error();
+    auto content = context.tree.read(*part, kLargestConfig);
+    if (!content) return std::move(content).error();
+    hash.add("\n" + file + "\n" + base::sha256_hex(*content));
+  }
+  return hash.finish();
+}
+
+// The earlier state that changes one of the files that the configuration includes.
+const Overlay::Entry* changer_of_included(const Params& params, Context& context) {
+  if (context.overlay.empty()) return nullptr;
+  const std::string config = *base::clean_path(params.config);
+  const auto real = context.tree.followed_path(config);
+  const auto text = real ? context.tree.read(*real, kLargestConfig) : base::Result<std::string>(real.error());
+  if (!text) return nullptr;
+  for (const std::string& pattern : included_patterns(*text, std::string(base::split_path(config).folder)))
+    if (const Overlay::Entry* earlier = context.overlay.below(folder_of_pattern(pattern))) return earlier;
+  return nullptr;
 }
 
 base::Result<bool> is_known_config(const Params& params, const std::string& hash, Context& context) {
@@ -177,6 +206,8 @@ PlanWith<NoSteps> Supervisord::plan(const Params& params, Context& context) cons
       return Plan::unknown(earlier->state_id, "Configuration " + config + " is not there yet");
     return Plan::fail("Configuration " + config + " not found");
   }
+  if (const Overlay::Entry* earlier = changer_of_included(params, context))
+    return Plan::unknown(earlier->state_id, "An earlier state writes a file that " + config + " includes");
   Plan plan;
   const auto is_there = prerequisites::plan_program(context, kNeeded, plan);
   if (!is_there) return Plan::fail(is_there.error());
@@ -278,6 +309,8 @@ Applied Supervisord::apply(const Params& params, const Plan&, const NoSteps&, Ap
   auto installed = prerequisites::ensure_program(context, kNeeded);
   if (!installed) return Applied::failed(installed.error());
   const auto hash = config_hash(params, context);
+  if (!hash && hash.error().code() != base::ErrorCode::not_found)
+    return Applied::failed(hash.error(), installed->output);
   if (!hash) return Applied::failed("Configuration " + std::string(params.config) + " not found");
   Supervisor supervisor(std::string(params.config), context);
   Progress progress;

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "states/linux_supervisord/included_files.hpp"
 #include "states/linux_supervisord/supervisor.hpp"
 #include "states/state.hpp"
 #include "tests/support/loop_device.hpp"
@@ -114,6 +115,49 @@ TEST_CASE(
   tests::run_or_fail("supervisorctl -c " + machine.config() + " stop grp:a");
   CHECK(machine.converge(kState, json).message == "web is running\n\ngrp started");
   CHECK(machine.converge(kState, json).first == Verdict::kept);
+}
+
+TEST_CASE("linux.supervisord takes in included files that come, change and go" NEEDS_SUPERVISOR) {
+  Machine machine;
+  std::filesystem::create_directory(machine.root() + "/conf.d");
+  machine.set_programs("[program:web]\ncommand=sleep 1000\n[include]\nfiles = conf.d/*.conf\n");
+  const std::string json = machine.json(R"(["web"])");
+  CHECK(machine.converge(kState, json).ok);
+  const std::string pid = machine.pid("web");
+  const auto runs = [](const std::string& command) {
+    bool ok = false;
+    tests::shell_output("pgrep -f '^" + command + "$'", ok);
+    return ok;
+  };
+  machine.write("/conf.d/more.conf", "[program:more]\ncommand=sleep 1717\n");
+  machine.write("/conf.d/other.txt", "[program:other]\ncommand=sleep 1720\n");
+  CHECK(machine.plan(kState, json).message == "Tell supervisord to read " + machine.config());
+  CHECK(machine.converge(kState, json).ok);
+  CHECK(runs("sleep 1717"));
+  CHECK(machine.converge(kState, json).first == Verdict::kept);
+  machine.write("/conf.d/more.conf", "[program:more]\ncommand=sleep 1718\n");
+  CHECK(machine.converge(kState, json).changed);
+  CHECK(runs("sleep 1718"));
+  CHECK_FALSE(runs("sleep 1717"));
+  std::filesystem::remove(machine.root() + "/conf.d/more.conf");
+  CHECK(machine.converge(kState, json).changed);
+  CHECK_FALSE(runs("sleep 1718"));
+  CHECK(machine.converge(kState, json).first == Verdict::kept);
+  CHECK(machine.pid("web") == pid);
+  machine.overlay().add("earlier",
+                        {{.kind = states::EffectKind::file, .name = machine.root() + "/conf.d/new.conf"}});
+  CHECK(machine.plan(kState, json).depends_on == "earlier");
+}
+
+TEST_CASE("supervisord's includes: patterns, variables, lines that go on, and remarks") {
+  using namespace states::linux_supervisord;
+  CHECK(included_patterns(
+            "[supervisord]\nfiles = /not\n[include]\n; files = /no\nfiles = a/*.conf ; b\n"
+            "  /etc/c?.ini %(here)s/d\n\n  %(ENV_X)s/e\nother = 1\n  /not\n[program:x]\nfiles=/not\n",
+            "/etc/s") == std::vector<std::string>{"/etc/s/a/*.conf", "/etc/c?.ini", "/etc/s/d"});
+  CHECK(included_patterns("[program:x]\ncommand=y\n", "/etc").empty());
+  CHECK(folder_of_pattern("/etc/s/a/*.conf") == "/etc/s/a");
+  CHECK(folder_of_pattern("/e*/x") == "/");
 }
 
 TEST_CASE("linux.supervisord restarts programs when a watched file has changed" NEEDS_SUPERVISOR) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "states/downloads/local_file.hpp"
 #include "states/packages/lists.hpp"
 #include "states/versions/rpm_version.hpp"
 
@@ -31,6 +32,9 @@ class Application {
 
  private:
   Result<void> change() {
+    for (Item& item : steps_.items)
+      if (item.action == Action::install && item.entry.want == Want::file)
+        if (auto taken = take_file(item.entry); !taken) return taken;
     if (auto chosen = choose(); !chosen) return chosen;
     const auto transactions = transactions_for(steps_.items, params_);
     std::vector<RpmRemoval> unnamed;
@@ -47,6 +51,21 @@ class Application {
     steps_.unnamed = std::move(unnamed);
     for (const rpm::DnfTransaction& transaction : transactions)
       if (auto done = dnf_.commit(transaction, permitted); !done) return done;
+    return {};
+  }
+
+  // A package file is still only ours to change, or becomes a copy that is what the recipe says.
+  Result<void> take_file(Entry& entry) {
+    if (!entry.checksum) return downloads::check_local(entry.file, std::nullopt, context_);
+    auto copied = downloads::OwnCopy::make(entry.file, *entry.checksum, ".rpm", context_);
+    if (!copied) return std::move(copied).error();
+    auto package = rpm::package_in_file(copied->path(), context_);
+    if (!package) return std::move(package).error();
+    if (package->name != entry.name || package->version != entry.version)
+      return base::changed_since_planned(entry.file,
+                                         "it is " + package->name + " " + package->version + " now");
+    entry.file = copied->path();
+    copies_.push_back(std::move(*copied));
     return {};
   }
 
@@ -200,6 +219,7 @@ class Application {
   ApplyContext& context_;
   Steps steps_;  // a copy: the items get the versions that are chosen
   rpm::Dnf dnf_;
+  std::vector<downloads::OwnCopy> copies_;
   std::vector<RpmPackage> provided_;  // for names of no package, by these names
 };
 

@@ -5,7 +5,7 @@
 #include <cctype>
 
 #include "base/text.hpp"
-#include "base/tree/tree.hpp"
+#include "states/downloads/source.hpp"
 #include "states/versions/rpm_version.hpp"
 
 namespace states::linux_yum_package {
@@ -43,15 +43,17 @@ Result<Entry> read_file(const Pair& pair, std::string_view file) {
                    "Cannot download " + std::string(file) +
                        ": this state does not fetch package files; let an earlier state fetch it "
                        "and give its local path");
-  if (file.starts_with("file://")) file.remove_prefix(std::string_view("file://").size());
-  auto path = base::clean_path(file);
-  if (!path) return std::move(path).error();
-  return Entry{.name = std::string(pair.key), .want = Want::file, .file = std::move(*path)};
+  auto source = downloads::parse_local(file);
+  if (!source) return std::move(source).error();
+  return Entry{.name = std::string(pair.key),
+               .want = Want::file,
+               .file = std::move(source->url),
+               .checksum = std::move(source->checksum)};
 }
 
 Result<Entry> read_entry(const Pair& pair) {
   std::string_view value = base::trim(pair.value);
-  if (value.ends_with(".rpm")) return read_file(pair, value);
+  if (downloads::without_checksum(value).ends_with(".rpm")) return read_file(pair, value);
   if (!is_package_name(pair.key)) return illegal(pair.key);
   Entry entry{.name = std::string(pair.key)};
   const std::size_t dot = pair.key.rfind('.');
@@ -74,7 +76,8 @@ Result<Entry> read_entry(const Pair& pair) {
 }
 
 bool same(const Entry& a, const Entry& b) {
-  return a.want == b.want && a.relation == b.relation && a.version == b.version && a.file == b.file;
+  return a.want == b.want && a.relation == b.relation && a.version == b.version && a.file == b.file &&
+         a.checksum == b.checksum;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "states/downloads/checksum.hpp"
 #include "states/param.hpp"
 #include "states/versions/relation.hpp"
 
@@ -21,7 +22,8 @@ struct Entry {
   // Of Want::version; without a relation: equal, or the beginning of it up to a separator.
   std::optional<versions::Relation> relation;
   std::string version;
-  std::string file;  // a clean_path
+  std::string file;                               // a clean_path
+  std::optional<downloads::Checksum> checksum{};  // that the file must have
 
   // "nginx.x86_64"
   std::string whole_name() const { return architecture.empty() ? name : name + "." + architecture; }

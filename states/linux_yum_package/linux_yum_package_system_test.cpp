@@ -176,6 +176,27 @@ TEST_CASE("dnf: a package file is installed once, with what it needs, and the la
         "Package file /srv/files/gone.rpm does not exist");
 }
 
+TEST_CASE("dnf: a package file that others can change is installed only as the recipe's checksum says") {
+  DnfMachine machine;
+  shell("rm -rf /srv/theirs; mkdir /srv/theirs; chown 1234 /srv/theirs");
+  const std::string good = build_rpm({"t-theirs", "1.0"}, "/srv/theirs");
+  const auto refused = machine.plan(kState, json("x", good));
+  CHECK(refused.verdict == Verdict::fail);
+  CHECK_MESSAGE(contains(refused.message, "can be changed by others"), refused.message);
+  const std::string sum = "#sha256=" + shell("sha256sum " + good + " | cut -d' ' -f1");
+  const auto plan = machine.plan(kState, json("x", good + sum));
+  CHECK(plan.verdict == Verdict::change);
+  // Between plan and apply somebody adds to it.
+  shell("cp " + good + " /srv/good; printf x >>" + good);
+  CHECK(machine.apply(kState, json("x", good + sum), plan)
+            .comment.starts_with("Checksum mismatch for " + good));
+  shell("cp /srv/good " + good);
+  machine.next_round();
+  const auto outcome = machine.converge(kState, json("x", good + sum));
+  CHECK_MESSAGE(outcome.ok, outcome.message << outcome.output);
+  CHECK(shell("rpm -q t-theirs").starts_with("t-theirs-1.0"));
+}
+
 TEST_CASE("dnf: a repository that changed is asked anew in the same round") {
   DnfMachine machine;
   machine.offer({{"t-a", "1.0"}});

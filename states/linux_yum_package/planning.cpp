@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "base/text.hpp"
+#include "states/downloads/local_file.hpp"
 #include "states/packages/lists.hpp"
 #include "states/versions/rpm_version.hpp"
 
@@ -53,6 +54,8 @@ std::variant<Entry, Plan> resolve_file(Entry entry, Context& context) {
   if (earlier)
     return Plan::unknown(earlier->state_id, entry.file + " depends on what an earlier state does to it");
   if (!*found) return Plan::fail("Package file " + entry.file + " does not exist");
+  if (auto fine = downloads::check_local(entry.file, entry.checksum, context); !fine)
+    return Plan::fail(fine.error());
   auto package = rpm::package_in_file(entry.file, context);
   if (!package) return Plan::fail(package.error());
   entry.name = std::move(package->name);

@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "base/tree/tree.hpp"
+#include "states/downloads/local_file.hpp"
 #include "states/files/repository_file.hpp"
 #include "states/rpm/dnf.hpp"
 #include "states/state.hpp"
@@ -117,6 +118,8 @@ PlanWith<Steps> plan_package(const Params& params, Context& context) {
   if (earlier)
     return Plan::unknown(earlier->state_id, *path + " depends on what an earlier state does to it");
   if (!*found) return Plan::fail("Package file " + *path + " does not exist");
+  if (auto fine = downloads::check_local(*path, std::nullopt, context); !fine)
+    return Plan::fail(fine.error());
   auto package = rpm::package_in_file(*path, context);
   if (!package) return Plan::fail(package.error());
   auto installed = is_installed(*package, context);
@@ -138,6 +141,8 @@ PlanWith<Steps> YumRepo::plan(const Params& params, Context& context) const {
 Applied apply_package(const std::string& path, ApplyContext& context) {
   if (!base::find_program(rpm::dnf_program()))
     return Applied::failed("Cannot run linux.yum.repo: 'dnf' is missing");
+  if (auto fine = downloads::check_local(path, std::nullopt, context); !fine)
+    return Applied::failed(fine.error());
   auto package = rpm::package_in_file(path, context);
   if (!package) return Applied::failed(package.error());
   rpm::Dnf dnf(context);

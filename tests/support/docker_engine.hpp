@@ -17,7 +17,7 @@ namespace tests {
 class DockerEngine {
  public:
   // The registry at 127.0.0.1:5000 of the engine's network; 5001 is one that wants the user "ops" with the
-  // password "tr0ub4dor-x".
+  // password "tr0ub4dor-x"; 5002 is the first, told by somebody who names another digest each time.
   DockerEngine() {
     folder_.write("registry.yml", config("5000", "", "registry"));
     folder_.write(
@@ -28,6 +28,39 @@ class DockerEngine {
         "htpasswd",
         "ops:" + run_or_fail("perl -e 'print crypt(\"tr0ub4dor-x\", q($2y$05$abcdefghijklmnopqrstuv))'") +
             "\n");
+    folder_.write("liar.py", R"(
+import hashlib, http.client, http.server, re
+said = 0
+class Liar(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do(self):
+        global said
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length) if length else None
+        path = self.path
+        lie = None
+        if self.command in ("GET", "HEAD") and "/manifests/" in path:
+            said += 1
+            lie = "sha256:" + hashlib.sha256(str(said).encode()).hexdigest()
+            if "/manifests/sha256:" in path:
+                lie = path.rsplit("/", 1)[1]
+                path = path.rsplit("/", 1)[0] + "/latest"
+        honest = http.client.HTTPConnection("127.0.0.1", 5000)
+        honest.request(self.command, path, body, {name: value for name, value in self.headers.items()})
+        answer = honest.getresponse()
+        content = answer.read()
+        self.send_response(answer.status)
+        for name, value in answer.getheaders():
+            if lie and name.lower() == "docker-content-digest" and answer.status == 200:
+                value = lie
+            if name.lower() not in ("transfer-encoding", "connection"):
+                self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+    do_GET = do_HEAD = do_PUT = do_POST = do_PATCH = do_DELETE = do
+http.server.ThreadingHTTPServer(("127.0.0.1", 5002), Liar).serve_forever()
+)");
     folder_.write("run",
                   "#!/bin/sh\nset -e\n"
                   "ip link set lo up\n"
@@ -37,6 +70,9 @@ class DockerEngine {
                       " 2>&1 &\n"
                       "docker-registry serve " +
                       (folder_ / "private.yml") + " >" + (folder_ / "private.log") +
+                      " 2>&1 &\n"
+                      "python3 " +
+                      (folder_ / "liar.py") + " >" + (folder_ / "liar.log") +
                       " 2>&1 &\n"
                       "exec dockerd --iptables=false --ip6tables=false --data-root=" +
                       (folder_ / "data") +

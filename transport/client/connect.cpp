@@ -83,6 +83,11 @@ base::Error connect_error(const ErrorCode& error, const tcp::endpoint& endpoint,
   return to_error(error, "connecting to " + where);
 }
 
+base::Error near_error(const std::string& where) {
+  return {base::ErrorCode::invalid,
+          "it leads to " + where + ", an address of this machine or of its own link, which is not followed"};
+}
+
 Task<base::Result<tcp::socket>> connect_one(tcp::endpoint endpoint, std::chrono::milliseconds timeout,
                                             bool to_proxy) {
   tcp::socket socket(co_await asio::this_coro::executor);
@@ -107,6 +112,12 @@ Task<base::Result<tcp::socket>> connect_any(std::string host, std::uint16_t port
                                             bool to_proxy) {
   auto endpoints = co_await resolve(std::move(host), port, options.resolve_timeout);
   if (!endpoints) co_return std::move(endpoints).error();
+  if (options.refuses_near && !to_proxy) {
+    // Of the addresses that are connected to, not of the name: what a name leads to is its owner's choice.
+    const std::string first = endpoints->front().address().to_string();
+    std::erase_if(*endpoints, [](const tcp::endpoint& it) { return is_near(it.address().to_string()); });
+    if (endpoints->empty()) co_return near_error(first);
+  }
   base::Error last(base::ErrorCode::internal, "no address");
   for (const tcp::endpoint& endpoint : *endpoints) {
     auto socket = co_await connect_one(endpoint, options.connect_timeout, to_proxy);
@@ -164,6 +175,8 @@ Task<base::Result<tcp::socket>> connect_tcp(ConnectOptions options) {
     const std::uint16_t port = options.uri.port;
     co_return co_await connect_any(std::move(host), port, std::move(options), false);
   }
+  // What a name leads to is known to the proxy only.
+  if (options.refuses_near && is_near(options.uri.host)) co_return near_error(options.uri.host);
   std::string host = options.proxy->host;
   const std::uint16_t port = options.proxy->port;
   auto socket = co_await connect_any(std::move(host), port, options, true);

@@ -23,6 +23,7 @@ struct ConnectOptions {
   std::chrono::milliseconds answer_timeout;   // the proxy's
   std::chrono::milliseconds tls_timeout;      // for the TLS handshake
   std::shared_ptr<TlsClient> tls;             // for wss:// and https://
+  bool refuses_near = false;                  // what is_near() says of the server's address
 };
 
 // Names are resolved anew on every call. An unknown name is `not_found`, a deadline `timed_out`, a server

@@ -108,9 +108,12 @@ class Transfer {
                        .connect_timeout = std::chrono::seconds(5),
                        .answer_timeout = std::chrono::seconds(10),
                        .tls_timeout = std::chrono::seconds(30),
-                       .tls = options_.tls};
+                       .tls = options_.tls,
+                       .refuses_near = request_.refuses_near};
+    const bool is_proxied = way.proxy.has_value();
     auto stream = co_await connect(std::move(way));
     if (!stream) co_return unreachable(std::move(stream).error());
+    peer_is_near_ = is_proxied ? is_near(request_.uri.host) : is_near(peer_of(*stream));
     const auto question = format_request();
     if (!question) co_return question.error();
     window_began_ = Clock::now();
@@ -132,6 +135,12 @@ class Transfer {
     co_return TransferEnd::complete;
   }
 
+  static std::string peer_of(const Stream& stream) {
+    ErrorCode error;
+    const auto peer = stream.tcp_socket().remote_endpoint(error);
+    return error ? std::string() : peer.address().to_string();
+  }
+
   base::Result<std::string> format_request() const {
     std::string text = "GET " + request_.uri.target + " HTTP/1.1\r\n";
     Headers headers = {{"Host", request_.uri.host_header()},
@@ -151,6 +160,7 @@ class Transfer {
     const auto& head = parser.get();
     const unsigned status = head.result_int();
     head_ = {.status = status,
+             .is_near = peer_is_near_,
              .location = std::string(view(head[http::field::location])),
              .etag = std::string(view(head[http::field::etag])),
              .last_modified = std::string(view(head[http::field::last_modified]))};
@@ -271,6 +281,7 @@ class Transfer {
   TransferHead& head_;
   const std::string where_;
   beast::flat_buffer buffer_;
+  bool peer_is_near_ = false;
   std::uint64_t begin_ = 0;             // where the body belongs
   std::optional<std::uint64_t> whole_;  // the total that a Content-Range named
   std::uint64_t received_ = 0;

@@ -19,11 +19,14 @@ struct TransferRequest {
   bool exact = false;
   Headers headers = {};            // sent besides our own
   bool reports_redirects = false;  // a redirect is an end and not an error
+  bool refuses_near = false;       // see is_near(): of the address that is connected to
 };
 
 // What the server has said before the body. All texts are its own.
 struct TransferHead {
   unsigned status = 0;  // 0: it has said nothing
+  // is_near() of the address that has answered; of the host in the address where a proxy has connected.
+  bool is_near = false;
   std::string location = {};
   std::string etag = {};
   std::string last_modified = {};

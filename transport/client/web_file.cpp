@@ -130,6 +130,7 @@ base::Result<WebFileAnswer> fetch_web_file(const WebFileRequest& request, const 
   const auto deadline = std::chrono::steady_clock::now() + options.deadline;
   Uri uri = place->uri;
   bool resumes = true;
+  bool refuses_near = false;
   for (int redirects = 0; redirects <= kMostRedirects;) {
     FetchOptions limited = options;
     limited.deadline = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -138,6 +139,7 @@ base::Result<WebFileAnswer> fetch_web_file(const WebFileRequest& request, const 
         question(request, uri, same_host(uri, place->uri) ? place->authorization : std::string());
     if (!resumes)
       ask.from = 0, std::erase_if(ask.headers, [](const Header& h) { return h.name == "If-Range"; });
+    ask.refuses_near = refuses_near;
     TransferHead head;
     Adapter adapter(sink, head);
     auto end = transfer(ask, limited, adapter, &head);
@@ -151,6 +153,8 @@ base::Result<WebFileAnswer> fetch_web_file(const WebFileRequest& request, const 
     }
     auto next = resolve(uri, head.location);
     if (!next) return std::move(next).error();
+    // A server elsewhere must not choose what of this machine is asked, such as a cloud's metadata service.
+    refuses_near = refuses_near || !head.is_near;
     uri = std::move(*next);
     ++redirects;
   }

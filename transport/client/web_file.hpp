@@ -52,8 +52,9 @@ struct WebFileAnswer {
 inline constexpr int kMostRedirects = 10;
 
 // Errors: those of download(), as reasons that do not repeat the address: "HTTP 404", "connection refused by
-// 127.0.0.1:80". `invalid` for a redirect that is not followed: too many, to a place that is none, or from
-// https to http.
+// 127.0.0.1:80". `invalid` for a redirect that is not followed: too many, to a place that is none, from https
+// to http, or from elsewhere to this machine or its own link (is_near(), judged by the address that would be
+// connected to; behind a proxy by the host in the address, for only the proxy knows more).
 base::Result<WebFileAnswer> fetch_web_file(const WebFileRequest& request, const FetchOptions& options,
                                            WebFileSink& sink);
 

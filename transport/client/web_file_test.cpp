@@ -105,6 +105,47 @@ TEST_CASE("a web file is not fetched from http when https leads there") {
   thread.call([&] { server.reset(); });
 }
 
+TEST_CASE("a web file's redirect never leads from elsewhere to this machine, however it is written") {
+  Bench bench;
+  bench.server.put("/latest/meta-data/", "secret");
+  const std::string own = bench.server.url("/latest/meta-data/");
+  const std::string port = own.substr(own.rfind(':'));
+  std::mutex mutex;
+  std::string location;
+  // What is elsewhere is reached through this, as if it were a proxy of http.
+  const tests::RawServer elsewhere([&](const tests::RawPeer& peer, const std::string& head) {
+    if (!head.starts_with("CONNECT ") || !peer.send("HTTP/1.1 200 Yes\r\n\r\n")) return;
+    if (peer.read_until("\r\n\r\n").empty()) return;
+    const std::scoped_lock lock(mutex);
+    peer.send("HTTP/1.1 302 Found\r\nLocation: " + location + "\r\nContent-Length: 0\r\n\r\n");
+  });
+  const std::string proxy = elsewhere.url("").substr(7);
+  for (const bool all_by_proxy : {false, true}) {
+    auto proxies = all_by_proxy ? Proxies::parse({.proxy = proxy}) : Proxies::parse({.http_proxy = proxy});
+    REQUIRE(proxies);
+    bench.options.proxies = *proxies;
+    for (const char* host :
+         {"127.0.0.1", "localhost", "localhost.", "127.1", "0.0.0.0", "[::1]", "2130706433",
+          "[::ffff:127.0.0.1]", "0x7f.1", "169.254.169.254", "[fe80::1]", "[fd00:ec2::254]"}) {
+      CAPTURE(host);
+      CAPTURE(all_by_proxy);
+      {
+        const std::scoped_lock lock(mutex);
+        location = "http://" + std::string(host) + port;
+      }
+      const std::string why = bench.problem("http://files.example.com/f");
+      CHECK_MESSAGE(why.find("which is not followed") != std::string::npos, why);
+    }
+  }
+  CHECK(bench.server.requests() == 0);
+  CHECK(bench.sink.text.empty());
+  // From this machine to this machine it is followed.
+  bench.server.serve("/here", {.location = own});
+  bench.options.proxies = {};
+  CHECK(bench.problem(bench.server.url("/here")) == "");
+  CHECK(bench.sink.text == "secret");
+}
+
 TEST_CASE("a web file's name and password are told to its own server only, and never shown") {
   Bench bench;
   tests::WebFiles other;

@@ -277,7 +277,8 @@ states::DownloadSettings download_settings(const Options& options) {
   return {.proxy = proxies.proxy,
           .http_proxy = proxies.http_proxy,
           .https_proxy = proxies.https_proxy,
-          .no_proxy = proxies.no_proxy};
+          .no_proxy = proxies.no_proxy,
+          .allow_unverified_http = options.allow_unverified_http};
 }
 
 int run_command(const Options& options, terminal::Console& console) {

@@ -26,7 +26,7 @@ constexpr std::array kCommands{
                .most = 1,
                .argument_kind = ValueKind::file,
                .question = "which recipe? opsagent plan FILE",
-               .options = "out root module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS
+               .options = "out root allow-unverified-http module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS
                           "assume-done state-dir json quiet verbose color config",
                .summary = "show what applying a recipe would change; changes nothing",
                .description =
@@ -43,7 +43,7 @@ constexpr std::array kCommands{
                .most = 1,
                .argument_kind = ValueKind::file,
                .question = "which recipe? opsagent apply FILE|PLAN",
-               .options = "root module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS
+               .options = "root allow-unverified-http module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS
                           "assume-done state-dir json quiet verbose color config",
                .summary = "make a recipe true, once",
                .description =
@@ -90,7 +90,7 @@ constexpr std::array kCommands{
                    "release-base channel prefix update-trial update-delay protocol-min "
                    "allow-plain allowed-backend-host allow identity-source metadata-url identity-file recipe "
                    "module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS
-                   "root round-delay on-change log-file log-level state-dir config",
+                   "allow-unverified-http root round-delay on-change log-file log-level state-dir config",
                .summary = "the daemon: keep a recipe true, round after round, until stopped",
                .description =
                    "With --ws-uri: connects to the backend, keeps true what it sends, and reports. Without "

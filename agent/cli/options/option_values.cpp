@@ -98,6 +98,13 @@ Result<void> store_proxy(Options& options, std::string_view value) {
   return {};
 }
 
+Result<void> store_unverified_host(Options& options, std::string_view value) {
+  auto uri = transport::parse_uri("http://" + transport::join_host_port(value, 80) + "/");
+  if (!uri || value.find('/') != value.npos) return must_be("the name or IP address of a host", value);
+  options.allow_unverified_http.push_back(std::move(uri->host));
+  return {};
+}
+
 Result<void> store_release(Options& options, std::string_view value) {
   const auto number = base::parse_integer(value);
   if (!number || *number < 1) return must_be("a number from 1 on", value);

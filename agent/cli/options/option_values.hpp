@@ -26,6 +26,7 @@ base::Result<void> store_tag(Options& options, std::string_view value);
 base::Result<void> store_proxy(Options& options, std::string_view value);
 base::Result<void> store_release(Options& options, std::string_view value);
 base::Result<void> store_protocol_min(Options& options, std::string_view value);
+base::Result<void> store_unverified_host(Options& options, std::string_view value);
 base::Result<void> store_allowed_host(Options& options, std::string_view value);
 base::Result<void> store_allow(Options& options, std::string_view value);
 base::Result<void> store_identity_source(Options& options, std::string_view value);

@@ -49,6 +49,7 @@ struct Options : terminal::CommandLine {
   std::string ca_file;
   std::vector<std::string> tags;  // "key=value"
   std::string proxy;
+  std::vector<std::string> allow_unverified_http;
   int protocol_min = 1;
   bool allow_plain = false;
   std::vector<std::string> allowed_hosts;
