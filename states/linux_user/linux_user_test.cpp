@@ -500,9 +500,9 @@ TEST_SUITE("system") {
     CHECK(::getgrgid(::getpwnam("u-torn")->pw_gid));
 
     // What useradd refuses is nothing to go on with.
-    run("mount --bind /etc /etc && mount -o remount,ro,bind /etc");
+    run("mv /usr/sbin/useradd /usr/sbin/useradd.real && ln -s /bin/false /usr/sbin/useradd");
     CHECK_FALSE(machine.converge(kState, user("u-none")).ok);
-    run("umount --lazy /etc");
+    run("mv /usr/sbin/useradd.real /usr/sbin/useradd");
     REQUIRE_FALSE(::getpwnam("u-none"));
     CHECK_FALSE(machine.exists("/state/new-homes/u-none"));
 
