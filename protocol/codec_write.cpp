@@ -1,6 +1,5 @@
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <initializer_list>
 #include <span>
 
@@ -98,7 +97,7 @@ class FieldWriter {
     else if constexpr (std::integral<T>)
       write_number(value);
     else if constexpr (std::same_as<T, double>)
-      std::isfinite(value) ? write_number(value) : void(out_ += "null");
+      out_ += base::to_json(base::Value::real(value));
     else if constexpr (std::convertible_to<const T&, std::string_view>)
       out_ += base::json_quote(value);
     else if constexpr (std::same_as<T, Json>)

@@ -18,11 +18,16 @@ constexpr std::array<bool, 256> kIsPlain = [] {
   return plain;
 }();
 
-// JSON has no word for what is not a number.
+// JSON has no word for what is not a number. A large one would be written as an integer that no machine
+// number holds, which nobody here reads again.
 std::string number_text(double value) {
   if (!std::isfinite(value)) return "null";
+  constexpr double kBeyondIntegers = 9'223'372'036'854'775'808.0;
   std::array<char, 32> buffer;
-  const auto done = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  char* const end = buffer.data() + buffer.size();
+  const auto done = std::abs(value) < kBeyondIntegers
+                        ? std::to_chars(buffer.data(), end, value)
+                        : std::to_chars(buffer.data(), end, value, std::chars_format::scientific);
   return {buffer.data(), done.ptr};
 }
 

@@ -140,6 +140,17 @@ TEST_CASE("numbers that no machine number holds are refused") {
   CHECK(Parsed("1e300")->as_number() == 1e300);
 }
 
+TEST_CASE("large numbers are written so that they can be read again") {
+  for (const char* text : {"-266666666666666666666.5", "9223372036854775808.0", "1e19", "1e22", "1e300",
+                           "-9223372036854775808.0", "9223372036854774784.0"}) {
+    const Parsed parsed(text);
+    const std::string written = to_json(std::get<Value>(parsed.result));
+    CAPTURE(written);
+    CHECK(Parsed(written)->as_number() == parsed->as_number());
+    CHECK(to_json(std::get<Value>(Parsed(written).result)) == written);
+  }
+}
+
 TEST_CASE("a text that is cut off anywhere is refused") {
   const std::string whole = R"({"a": [1, -2.5e3, "x\u00e4", true, null], "b": {"c": "d"}})";
   REQUIRE_FALSE(Parsed(whole).is_refused());

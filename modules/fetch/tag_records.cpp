@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "base/files/durable_file.hpp"
 #include "base/files/file_read.hpp"
