@@ -17,7 +17,7 @@ using base::Value;
 // Of a recipe: each may have to be remembered when a state changes something.
 constexpr std::size_t kMostFollowed = 100'000;
 constexpr std::size_t kMostCompared = 2'000'000;  // ids with patterns
-constexpr std::size_t kMostSuggestions = 20;      // each looks at all ids
+constexpr std::size_t kMostSuggestions = 5;       // each looks at all ids
 constexpr std::size_t kLongestKey = 256;
 constexpr std::size_t kLongestName = 256;  // as ids
 

@@ -1,7 +1,5 @@
 // Who runs because of what others have done: whole rounds of recipes with on_change_of, restart_on, once,
 // require and continue_on_failure.
-//
-// Compiled alone or not, its names are its own.
 #include <unistd.h>
 
 #include <algorithm>
