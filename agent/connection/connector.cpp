@@ -306,9 +306,7 @@ void Connector::refresh_facts() {
     facts::Facts now = facts::gather(own);
     transport::asio::post(loop, [this, now = std::move(now)]() mutable {
       is_gathering_ = false;
-      const bool are_others = live_.facts.hash != now.hash;
       live_.facts = std::move(now);
-      if (are_others && live_.facts_changed) live_.facts_changed();
       if (!manager_ || sent_facts_.hash == live_.facts.hash) return;
       manager_->facts_changed(sent_facts_, live_.facts);
       sent_facts_ = live_.facts;

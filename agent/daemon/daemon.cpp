@@ -104,7 +104,6 @@ class Daemon {
       connector_ = std::make_unique<connection::Connector>(
           loop_, settings_, *live_, *port_, recipe_, *modules_, *updater_,
           [this](const std::string& text) { notify_.status(text); });
-      live_->facts_changed = [this] { follow_facts(); };
       modules_->recipe_changed();
       updater_->start(first.is_lost ? "it cannot use the recipe that the version before has accepted" : "");
     }
@@ -159,13 +158,6 @@ class Daemon {
     if (!connector_) return;
     connector_->recipe_changed();
     connector_->reports_available();
-  }
-
-  // A recipe that asks for facts may be another one with others.
-  void follow_facts() {
-    runtime::RecipeDecision decision = recipe_.machine_changed();
-    if (decision.command) settings_.log(Level::info, "the recipe is another one with the facts of now");
-    if (decision.command || !decision.statuses.empty()) carry_out(std::move(decision));
   }
 
   void append(std::vector<protocol::RecipeStatus> statuses) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "agent/runtime/recipe_text.hpp"
-#include "base/values/json.hpp"
 #include "builtins/wait_targets.hpp"
 #include "protocol/ids.hpp"
 
@@ -25,15 +24,6 @@ void note(const base::Result<void>& written, Problems& problems) {
 
 std::string vars_of(const protocol::RecipeMetadata& metadata) {
   return metadata.vars ? metadata.vars->text : std::string();
-}
-
-// Whether two readings of a recipe come to the same states.
-bool says_same(const recipe::Recipe& one, const recipe::Recipe& other) {
-  return std::ranges::equal(one.states(), other.states(), [](const recipe::State& a, const recipe::State& b) {
-    return a.id == b.id && a.type == b.type && a.sensitive == b.sensitive &&
-           (a.params != nullptr) == (b.params != nullptr) &&
-           base::to_json(a.parameter) == base::to_json(b.parameter);
-  });
 }
 
 // As for settings.
@@ -189,28 +179,6 @@ RecipeDecision ActiveRecipe::follow_modules(const RecipeTypes& types) {
   if (was_running) command.on_change = engine::OnChange::finish;  // nobody has sent another recipe
   decision.command = std::move(command);
   return decision;
-}
-
-RecipeDecision ActiveRecipe::machine_changed() {
-  if (!current_ || !recipe_ || !has_whole_recipes(current_->states)) return {};
-  auto loaded = load("version " + std::to_string(current_->version), current_->states, types_,
-                     inputs_of(current_->vars, current_->tags));
-  if (auto* problems = std::get_if<Problems>(&loaded)) {
-    for (std::string& problem : *problems)
-      problem.insert(0, "with the facts of now: ");
-    return {.problems = *problems, .statuses = progress_.set_errors(current_->version, std::move(*problems))};
-  }
-  const auto& now = std::get<0>(loaded);
-  if (says_same(*recipe_, *now)) return {};
-  recipe_ = now;
-  std::string run_id = engine::new_run_id();
-  progress_.resume(run_id);
-  engine::RunRecipe command = to_command(std::move(run_id));
-  command.resume = false;
-  command.replaces_same_version = true;
-  command.after_round = true;
-  command.on_change = engine::OnChange::finish;  // nobody has sent another recipe
-  return {.statuses = progress_.set_errors(current_->version, {}), .command = std::move(command)};
 }
 
 RecipeDecision ActiveRecipe::modules_failed(const recipe::ModuleSource& source, const std::string& why,

@@ -74,9 +74,6 @@ class ActiveRecipe {
   // What is being done about them, for the recipe that waits.
   RecipeDecision modules_progress(const recipe::ModuleSource& source, const std::string& line,
                                   Progress::Instant now);
-  // Facts of the machine are others: if the recipe is another one with them, it goes on as that when its
-  // round is over.
-  RecipeDecision machine_changed();
   // The backend says that a wait state is done.
   RecipeDecision wait_done(std::int64_t version, const std::string& state_id);
   // The worker says something. What is returned is for the spool.

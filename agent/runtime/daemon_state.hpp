@@ -2,7 +2,6 @@
 // connections, and most of it across restarts.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -42,7 +41,6 @@ class DaemonState {
   std::unique_ptr<identity::Membership> membership;
   const facts::AgentFacts own_facts;  // but for what the spool has lost since the start
   facts::Facts facts;
-  std::function<void()> facts_changed;  // what else follows from other facts; may be empty
   const AddressRules configured_addresses;
   base::BackgroundThread background;  // last: it may be using the others
 

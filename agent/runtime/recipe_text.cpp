@@ -68,11 +68,6 @@ Result<void> add_whole(const Value& item, const std::string& folder, WholeRecipe
 
 }  // namespace
 
-bool has_whole_recipes(const std::string& states) {
-  const auto composed = compose_recipe(states);
-  return composed && (composed->files || composed->text != states);
-}
-
 Result<RecipeText> compose_recipe(const std::string& states) {
   // Most have none of this, and are read once.
   if (states.find("\"content\"") == std::string::npos)

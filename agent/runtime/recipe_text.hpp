@@ -22,7 +22,4 @@ struct RecipeText {
 // An Error: it is no such list.
 base::Result<RecipeText> compose_recipe(const std::string& states);
 
-// Whether there are whole recipes in it, which the machine fills in.
-bool has_whole_recipes(const std::string& states);
-
 }  // namespace agent::runtime
