@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -24,7 +25,7 @@ using base::ErrorCode;
 using base::Result;
 using base::Value;
 
-enum class Type { text, number, revision, module };
+enum class Type { text, number, revision, module, values };
 
 struct Key {
   std::string_view name;
@@ -58,12 +59,21 @@ constexpr std::array kAppKeys{
     Key{"module", "module", Type::module},
 };
 
+constexpr std::array kVariableKeys{
+    Key{"kind", "kind"},
+    Key{"app", "app_id"},
+    Key{"selector", "selector"},
+    Key{"machine", "instance_id"},
+    Key{"order", "order", Type::number},
+    Key{"values", "values", Type::values, true},
+};
+
 struct Kind {
   std::string_view name;
   std::span<const Key> keys;
 };
 constexpr std::array kKinds{Kind{"recipe", kRecipeKeys}, Kind{"assignment", kAssignmentKeys},
-                            Kind{"app", kAppKeys}};
+                            Kind{"app", kAppKeys}, Kind{"variables", kVariableKeys}};
 
 template <class Rows>
 std::vector<std::string_view> names_of(const Rows& rows) {
@@ -91,6 +101,29 @@ std::string identity_of(const fs::path& file) {
   std::error_code failed;
   const fs::path whole = fs::weakly_canonical(file, failed);
   return failed ? file.lexically_normal().string() : whole.string();
+}
+
+// What a YAML scalar without quotes is as a variable, by the rule that recipes have for their own (templates/
+// from_document): numbers with a zero in front stay text, for a mode is written so.
+std::string plain_json(std::string_view text) {
+  const auto is_one_of = [&](std::initializer_list<std::string_view> words) {
+    return std::ranges::any_of(words,
+                               [&](std::string_view word) { return base::equal_ignoring_case(text, word); });
+  };
+  if (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL") return "null";
+  if (is_one_of({"true", "yes", "on"})) return "true";
+  if (is_one_of({"false", "no", "off"})) return "false";
+  const bool is_negative = text.starts_with('-');
+  const std::string_view digits = is_negative || text.starts_with('+') ? text.substr(1) : text;
+  const bool is_decimal = !digits.empty() && digits[0] >= '0' && digits[0] <= '9';
+  const bool is_padded = digits.size() > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9';
+  if (!is_decimal || is_padded) return base::json_quote(text);
+  if (const auto whole = base::parse_integer(is_negative ? text : digits)) return std::to_string(*whole);
+  double real = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), real);
+  const bool is_whole = error == std::errc() && end == digits.data() + digits.size();
+  if (!is_whole || digits.find_first_of(".eE") == std::string_view::npos) return base::json_quote(text);
+  return base::to_json(Value::real(is_negative ? -real : real));
 }
 
 struct File {
@@ -232,6 +265,7 @@ class ItemFiles {
     const std::string name = "'" + std::string(key.name) + "'";
     if (key.type == Type::revision && (member.value.is_null() || member.value.text() == "newest")) return;
     if (key.type == Type::module) return add_module(file, member);
+    if (key.type == Type::values) return add_values(file, member);
     if (key.type != Type::text) {
       const auto number = member.value.as_integer();
       if (!number)
@@ -244,6 +278,33 @@ class ItemFiles {
     if (!member.value.is_text() || member.value.text().empty())
       return say_at(file, member.value.offset(), name + " must be text that is not empty");
     json_.member(key.member, member.value.text());
+  }
+
+  // An object; what YAML has without quotes is a number, true or false where it looks like one.
+  void add_values(const File& file, const base::Member& member) {
+    if (!member.value.is_object())
+      return say_at(file, member.value.offset(), "'values' must be a mapping: {port: 80}");
+    json_.key("values");
+    add_value(member.value);
+  }
+  void add_value(const Value& value) {
+    if (value.is_object()) {
+      json_.begin_object();
+      for (const base::Member& member : value.members()) {
+        json_.key(member.key);
+        add_value(member.value);
+      }
+      json_.end_object();
+    } else if (value.is_list()) {
+      json_.begin_list();
+      for (const Value& item : value.items())
+        add_value(item);
+      json_.end_list();
+    } else if (value.kind() == Value::Kind::plain) {
+      json_.json(plain_json(value.text()));
+    } else {
+      json_.json(base::to_json(value));
+    }
   }
 
   // An object with what it says, or none.

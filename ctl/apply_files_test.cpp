@@ -145,3 +145,23 @@ TEST_CASE("apply: a set is called as its folder, also by one of its files") {
   CHECK(*ctl::set_name_of(site.path("/not a name/..")) == "site");
   CHECK(ctl::set_name_of(site.path("/not a name")).error().message().find("--set NAME") != std::string::npos);
 }
+
+TEST_CASE("apply: variables keep the types that YAML gives them, and are an item of their own") {
+  const Site site(
+      {{"vars.yaml",
+        "- kind: variables\n  app: shop\n  selector: role=web\n  order: 3\n  values:\n    port: 8080\n"
+        "    mode: 0644\n    on: yes\n    ratio: 1.5\n    none: ~\n    text: \"8080\"\n"
+        "    sites: [{ name: shop, tls: false }]\n"
+        "- { kind: variables, machine: web1, values: {} }\n"}});
+  const Items items(site.read());
+  REQUIRE(items.root.items().size() == 2);
+  CHECK(base::to_json(*items.root.items()[0].find("values")) ==
+        R"({"port":8080,"mode":"0644","on":true,"ratio":1.5,"none":null,"text":"8080",)"
+        R"("sites":[{"name":"shop","tls":false}]})");
+  CHECK(items.get(0, "app_id") == "shop");
+  CHECK(items.get(0, "order") == "3");
+  CHECK(items.get(1, "instance_id") == "web1");
+  const Site wrong({{"vars.yaml", "- { kind: variables, values: 7 }\n- { kind: variables }\n"}});
+  CHECK(wrong.problems().find("'values' must be a mapping") != std::string::npos);
+  CHECK(wrong.problems().find("variables: 'values' is missing") != std::string::npos);
+}

@@ -50,6 +50,7 @@ struct Options : terminal::CommandLine {
   std::string selector;
   std::vector<std::string> instances;
   std::optional<bool> online;
+  std::string machine;  // whose variables
 
   // which rows
   std::optional<std::size_t> limit;
@@ -156,6 +157,7 @@ std::span<const terminal::OptionRow> release_option_rows();  // of them: userdat
 std::span<const terminal::CommandRow> command_rows();
 // By what they are about, each in a file of its own (command_rows_*.cpp).
 std::span<const terminal::CommandRow> recipe_command_rows();
+std::span<const terminal::CommandRow> variable_command_rows();
 std::span<const terminal::CommandRow> access_command_rows();
 std::span<const terminal::CommandRow> release_command_rows();
 std::span<const terminal::CommandRow> update_command_rows();

@@ -15,5 +15,6 @@ inline constexpr std::string_view kCanUpdate = "update";      // AgentUpdate wit
 inline constexpr std::string_view kCanSettings = "settings";  // Settings
 inline constexpr std::string_view kCanCertify = "certify";    // CertRequest, CertIssued
 inline constexpr std::string_view kCanTrust = "authorities";  // Authorities
+inline constexpr std::string_view kCanVars = "vars";          // RecipeMetadata with vars and tags
 
 }  // namespace protocol

@@ -118,6 +118,15 @@ class FieldReader {
     note(name, value->is_list() ? read(*value, out) : expected("a list", *value));
   }
 
+  void variables(std::string_view name, std::optional<Json>& out, Rule rule) {
+    const Value* value = wanted(name, rule);
+    if (value == nullptr) return;
+    if (!value->is_object()) return note(name, expected("an object", *value));
+    note(name, read(*value, out));
+    if (out && out->text.size() > kLargestVariables)
+      note(name, ": is larger than " + std::to_string(kLargestVariables) + " bytes");
+  }
+
  private:
   template <class T>
   void read_version(std::string_view name, T& out, std::int64_t least, Rule rule) {

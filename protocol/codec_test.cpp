@@ -185,6 +185,15 @@ TEST_CASE("a missing or wrong field is named with its message") {
         "RecipeMetadata.recipe_version: must be at least 1");
   CHECK(backend_error(R"({"code":"RecipeMetadata","recipe_version":1,"state":{}})") ==
         "RecipeMetadata.state: a list is expected, not an object");
+  CHECK(backend_error(R"({"code":"RecipeMetadata","recipe_version":1,"vars":[]})") ==
+        "RecipeMetadata.vars: an object is expected, not a list");
+  CHECK(backend_error(R"({"code":"RecipeMetadata","recipe_version":1,"vars":{"a":")" +
+                      std::string(kLargestVariables, 'x') + "\"}}") ==
+        "RecipeMetadata.vars: is larger than 524288 bytes");
+  CHECK(backend_error(R"({"code":"RecipeMetadata","recipe_version":1,"tags":{"role":7}})") ==
+        "RecipeMetadata.tags.role: text is expected, not a number");
+  CHECK(backend_error(R"({"code":"RecipeMetadata","recipe_version":1,"tags":{"ro le":"x"}})") ==
+        "RecipeMetadata.tags: a key must be made of letters (a to z), digits, '.', '_' and '-'");
   CHECK(backend_error(R"({"code":"RecipeMetadata","recipe_version":1,"module":{"repo":1}})") ==
         "RecipeMetadata.module.repo: text is expected, not a number");
   CHECK(

@@ -48,6 +48,8 @@ void fields(Visitor& v, Is<RecipeMetadata> auto& m) {
   v.choice("mode", m.plan_only, {"apply", "plan"}, kAdded);
   v.choice("on_change", m.kill_on_change, {"finish", "kill"}, kAdded);
   v.field("round_delay_s", m.round_delay_s, kAdded);
+  v.variables("vars", m.vars, kAdded);
+  v.tags("tags", m.tags, kAdded);
 }
 
 template <class Visitor>

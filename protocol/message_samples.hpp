@@ -180,7 +180,9 @@ inline RecipeMetadata sample<RecipeMetadata>() {
           .digest = "d2",
           .plan_only = true,
           .kill_on_change = true,
-          .round_delay_s = 60};
+          .round_delay_s = 60,
+          .vars = Json{R"({"port":81,"sites":[{"name":"shop"}]})"},
+          .tags = {{"role", "web"}}};
 }
 template <>
 inline WaitList sample<WaitList>() {

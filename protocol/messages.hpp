@@ -31,6 +31,9 @@ inline constexpr std::int64_t kLargestNumber = (std::int64_t{1} << 53) - 1;
 
 using Tags = std::map<std::string, std::string>;
 
+// Of the variables of one machine, as JSON.
+inline constexpr std::size_t kLargestVariables = std::size_t{512} << 10;
+
 // What every message of version 2 may carry.
 struct Envelope {
   std::string mid;  // unique
@@ -254,6 +257,10 @@ struct RecipeMetadata {
   bool plan_only = false;
   bool kill_on_change = false;
   std::optional<std::int64_t> round_delay_s;
+  // With the states, for an agent that can take them (kCanVars): the variables that the recipe uses, an
+  // object, and the operator's tags. Absent: there are none.
+  std::optional<Json> vars;
+  Tags tags;
   bool operator==(const RecipeMetadata&) const = default;
 };
 

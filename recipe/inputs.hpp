@@ -76,6 +76,7 @@ struct UsedVariables {
     std::vector<std::string> path;  // vars.db.port: "vars", "db", "port"; as far as it is known from the text
     std::string file = {};          // "": the recipe itself; else the included file or template
     std::size_t line = 0;           // of the first use
+    bool may_be_missing = false;    // every use says what holds if it is not there
   };
   std::vector<Use> uses;             // each path once, in the order of the text
   std::vector<std::string> secrets;  // the names that are written down; others may be computed

@@ -160,9 +160,11 @@ class Collector {
   void add(const templates::Uses& uses, std::string_view shown, Line line) {
     for (const templates::Use& use : uses.variables) {
       if (std::ranges::find(kGivenNames, use.path.front()) == std::end(kGivenNames)) continue;
-      const bool is_known = std::ranges::any_of(
-          used_.uses, [&](const UsedVariables::Use& each) { return each.path == use.path; });
-      if (!is_known) used_.uses.push_back({use.path, std::string(shown), line(use)});
+      const auto known = std::ranges::find(used_.uses, use.path, &UsedVariables::Use::path);
+      if (known == used_.uses.end())
+        used_.uses.push_back({use.path, std::string(shown), line(use), use.may_be_missing});
+      else
+        known->may_be_missing = known->may_be_missing && use.may_be_missing;
     }
     for (const std::string& name : uses.secrets)
       if (std::ranges::find(used_.secrets, name) == used_.secrets.end()) used_.secrets.push_back(name);

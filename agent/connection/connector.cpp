@@ -438,7 +438,8 @@ protocol::Handshake Connector::hello() {
   }
   hello.capabilities = {std::string(protocol::kCanPlan),     std::string(protocol::kCanOutput),
                         std::string(protocol::kCanFacts),    std::string(protocol::kCanQuery),
-                        std::string(protocol::kCanSettings), std::string(protocol::kCanUpdate)};
+                        std::string(protocol::kCanSettings), std::string(protocol::kCanUpdate),
+                        std::string(protocol::kCanVars)};
   if (is_secure_ && live_.membership->credentials()) {
     hello.capabilities.emplace_back(protocol::kCanCertify);
     hello.capabilities.emplace_back(protocol::kCanTrust);

@@ -120,7 +120,11 @@ class Manager : public std::enable_shared_from_this<Manager> {
   void perform(protocol::at_agent::TrustAuthorities& action);
   void perform(protocol::at_agent::Log& action);
 
-  void plan(const std::string& re, std::int64_t version, const std::string& states,
+  struct Planned {
+    std::string states;
+    recipe::Inputs inputs;
+  };
+  void plan(const std::string& re, std::int64_t version, const Planned& planned,
             const runtime::RecipeTypes& types);
   // What the recipe's owner has decided.
   void carry_out(runtime::RecipeDecision decision);

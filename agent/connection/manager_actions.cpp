@@ -118,14 +118,19 @@ void Manager::perform(at::PlanRecipe& action) {
     refused.errors = {"there is no recipe to plan"};
     return feed(at::PlanReady{action.re, std::move(refused)});
   }
+  const bool is_current = !action.recipe.states;
+  const recipe::Inputs inputs =
+      is_current
+          ? parts_.recipe.inputs_of(current->vars, current->tags)
+          : parts_.recipe.inputs_of(action.recipe.vars ? action.recipe.vars->text : "", action.recipe.tags);
   const recipe::ModuleSource source = parts_.recipe.source_of(action.recipe);
   if (const runtime::RecipeTypes* types = parts_.recipe.types_with(source))
-    return plan(action.re, action.recipe.recipe_version, states, *types);
-  const auto ready = [weak = weak_from_this(), re = action.re, states,
+    return plan(action.re, action.recipe.recipe_version, {states, inputs}, *types);
+  const auto ready = [weak = weak_from_this(), re = action.re, planned = Planned{states, inputs},
                       refused](base::Result<runtime::RecipeTypes> types) mutable {
     const auto self = weak.lock();
     if (!self) return;
-    if (types) return self->plan(re, refused.recipe_version, states, *types);
+    if (types) return self->plan(re, refused.recipe_version, planned, *types);
     refused.errors = {types.error().message()};
     self->feed(at::PlanReady{re, std::move(refused)});
   };
@@ -133,9 +138,9 @@ void Manager::perform(at::PlanRecipe& action) {
     refuse(std::move(action.re), "too many fetches of modules are waiting: try again later", true);
 }
 
-void Manager::plan(const std::string& re, std::int64_t version, const std::string& states,
+void Manager::plan(const std::string& re, std::int64_t version, const Planned& planned,
                    const runtime::RecipeTypes& types) {
-  auto loaded = runtime::ActiveRecipe::load("plan", states, types);
+  auto loaded = runtime::ActiveRecipe::load("plan", planned.states, types, planned.inputs);
   if (auto* problems = std::get_if<runtime::Problems>(&loaded))
     return feed(at::PlanReady{re, {.recipe_version = version, .errors = std::move(*problems)}});
   if (!parts_.worker.send_ad_hoc(engine::PlanRecipe{re, std::get<0>(std::move(loaded)), version}))

@@ -87,6 +87,7 @@ class Daemon {
           .round_delay = round_delay,
           .log = settings_.log,
           .carry_out = [this](runtime::RecipeDecision decision) { carry_out(std::move(decision)); }});
+      recipe_.set_machine([this](recipe::Inputs& inputs) { add_machine(inputs); });
       first = start_recipe();
       if (const auto delay = live_->settings.in_use().round_delay) worker.round_delay = *delay;
       worker.has_backend = true;
@@ -113,6 +114,18 @@ class Daemon {
     control_ = std::move(*control);
     if (!live_) background_ = std::make_unique<base::BackgroundThread>();
     return {};
+  }
+
+  // What expressions of a recipe can ask of this machine.
+  void add_machine(recipe::Inputs& inputs) const {
+    inputs.facts = live_->facts.json;
+    inputs.app = live_->identity.app_id;
+    inputs.instance = live_->identity.instance_id;
+    if (const auto* credentials = live_->membership->credentials()) {
+      inputs.app = credentials->name.app_id;
+      inputs.instance = credentials->name.instance_id;
+    }
+    inputs.agent = {{"version", settings_.version}};
   }
 
   // The recipe that is run before anybody is connected.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "agent/runtime/recipe_text.hpp"
 #include "builtins/wait_targets.hpp"
 #include "protocol/ids.hpp"
 
@@ -21,6 +22,10 @@ void note(const base::Result<void>& written, Problems& problems) {
   if (!written) problems.push_back(written.error().message());
 }
 
+std::string vars_of(const protocol::RecipeMetadata& metadata) {
+  return metadata.vars ? metadata.vars->text : std::string();
+}
+
 // As for settings.
 constexpr std::chrono::seconds kShortestDelay{1};
 constexpr std::chrono::seconds kLongestDelay = std::chrono::days(30);
@@ -30,11 +35,23 @@ constexpr std::chrono::seconds kLongestDelay = std::chrono::days(30);
 ActiveRecipe::ActiveRecipe(const std::string& state_dir, RecipeTypes local)
     : local_(std::move(local)), store_(state_dir + "/recipe"), waits_(state_dir + "/waits"), types_(local_) {}
 
+recipe::Inputs ActiveRecipe::inputs_of(const std::string& vars, const protocol::Tags& tags) const {
+  recipe::Inputs inputs;
+  if (!vars.empty()) inputs.vars.push_back({.origin = "the backend", .values = vars});
+  inputs.tags = tags;
+  if (machine_) machine_(inputs);
+  return inputs;
+}
+
 ActiveRecipe::LoadedRecipe ActiveRecipe::load(const std::string& name, const std::string& states,
-                                              const RecipeTypes& types) {
-  recipe::Loaded loaded =
-      recipe::load_text("recipe.json", states, [&](const auto&) { return types.registry; });
+                                              const RecipeTypes& types, const recipe::Inputs& given) {
   Problems problems;
+  auto text = compose_recipe(states);
+  if (!text) return Problems{name + ": " + text.error().message()};
+  recipe::Inputs inputs = given;
+  if (text->files) inputs.files = text->files;
+  recipe::Loaded loaded = recipe::load_text(
+      text->name, std::move(text->text), [&](const auto&) { return types.registry; }, inputs);
   if (loaded.recipe) {
     // What cannot be reported must not run.
     for (const recipe::State& state : loaded.recipe->states())
@@ -64,7 +81,8 @@ RecipeDecision ActiveRecipe::start(const Open& open) {
     }
     types_ = std::move(*types);
   }
-  auto loaded = load("version " + std::to_string(current_->version), current_->states);
+  auto loaded = load("version " + std::to_string(current_->version), current_->states, types_,
+                     inputs_of(current_->vars, current_->tags));
   if (auto* problems = std::get_if<Problems>(&loaded)) {
     decision.problems = std::move(*problems);
     return decision;
@@ -81,7 +99,8 @@ RecipeDecision ActiveRecipe::take(const protocol::RecipeMetadata& metadata) {
   recipe::ModuleSource source = source_of(metadata);
   // The one in force again: the backend has thought better of the one that waits.
   const bool is_back = waiting_ && recipe_ && current_->version == metadata.recipe_version &&
-                       current_->states == metadata.states->text && current_->module == source;
+                       current_->states == metadata.states->text && current_->module == source &&
+                       current_->vars == vars_of(metadata) && current_->tags == metadata.tags;
   if (is_back) {
     waiting_.reset();
     return {};
@@ -134,7 +153,8 @@ RecipeDecision ActiveRecipe::modules_ready(const RecipeTypes& types) {
 
 // The recipe in force, as it is, with other modules.
 RecipeDecision ActiveRecipe::follow_modules(const RecipeTypes& types) {
-  auto loaded = load("version " + std::to_string(current_->version), current_->states, types);
+  auto loaded = load("version " + std::to_string(current_->version), current_->states, types,
+                     inputs_of(current_->vars, current_->tags));
   if (auto* problems = std::get_if<Problems>(&loaded)) {
     RecipeDecision refused{.problems = *problems};
     for (std::string& problem : *problems)
@@ -197,7 +217,8 @@ RecipeDecision ActiveRecipe::take_with(const protocol::RecipeMetadata& metadata,
     return {.problems = problems,
             .statuses = {Progress::reject(metadata.recipe_version, std::move(problems))}};
   };
-  auto loaded = load("version " + std::to_string(metadata.recipe_version), metadata.states->text, types);
+  auto loaded = load("version " + std::to_string(metadata.recipe_version), metadata.states->text, types,
+                     inputs_of(vars_of(metadata), metadata.tags));
   if (auto* problems = std::get_if<Problems>(&loaded)) return reject(std::move(*problems));
   StoredRecipe taken = to_stored(metadata);
   taken.module = types.source;
@@ -232,6 +253,8 @@ RecipeDecision ActiveRecipe::move_version(const protocol::at_agent::MoveVersion&
     as_recipe.digest = move.digest.empty() ? current_->digest : move.digest;
     as_recipe.kill_on_change = current_->on_change == engine::OnChange::kill;
     if (current_->round_delay) as_recipe.round_delay_s = current_->round_delay->count();
+    if (!current_->vars.empty()) as_recipe.vars = protocol::Json{current_->vars};
+    as_recipe.tags = current_->tags;
     return take(as_recipe);
   }
   waiting_.reset();
@@ -266,7 +289,9 @@ StoredRecipe ActiveRecipe::to_stored(const protocol::RecipeMetadata& metadata) c
       .version = metadata.recipe_version,
       .digest = metadata.digest,
       .on_change = metadata.kill_on_change ? engine::OnChange::kill : engine::OnChange::finish,
-      .states = metadata.states->text};
+      .states = metadata.states->text,
+      .vars = vars_of(metadata),
+      .tags = metadata.tags};
   if (metadata.round_delay_s)
     stored.round_delay =
         std::clamp(std::chrono::seconds(*metadata.round_delay_s), kShortestDelay, kLongestDelay);

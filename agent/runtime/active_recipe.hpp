@@ -50,6 +50,11 @@ class ActiveRecipe {
   // `local`: without any repository.
   ActiveRecipe(const std::string& state_dir, RecipeTypes local);
 
+  // What the machine adds to what the backend sends, each time that a recipe is read: facts and secrets.
+  // None: nothing.
+  using MachineInputs = std::function<void(recipe::Inputs& inputs)>;
+  void set_machine(MachineInputs machine) { machine_ = std::move(machine); }
+
   // ---- what happens
 
   // The agent starts: with the stored recipe, if there is one. Problems and no command: there is one, and it
@@ -100,7 +105,10 @@ class ActiveRecipe {
   LoadedRecipe load(const std::string& name, const std::string& states) const {
     return load(name, states, types_);
   }
-  static LoadedRecipe load(const std::string& name, const std::string& states, const RecipeTypes& types);
+  static LoadedRecipe load(const std::string& name, const std::string& states, const RecipeTypes& types,
+                           const recipe::Inputs& inputs = {});
+  // With what the backend has sent for it.
+  recipe::Inputs inputs_of(const std::string& vars, const protocol::Tags& tags) const;
 
  private:
   struct Waiting {
@@ -118,6 +126,7 @@ class ActiveRecipe {
   std::vector<protocol::at_agent::OpenWait> open_waits() const;
 
   const RecipeTypes local_;
+  MachineInputs machine_;
   const RecipeStore store_;
   WaitStore waits_;
   std::optional<StoredRecipe> current_;           // with the version

@@ -422,4 +422,35 @@ TEST_CASE("a tag that has moved changes the modules after the round, and a resta
   CHECK(lost.in_force().version == 1);
 }
 
+TEST_CASE("variables and tags are kept with their recipe, and are those of the same moment after a restart") {
+  const tests::ScratchFolder scratch;
+  protocol::RecipeMetadata first = recipe_of(1, nullptr);
+  first.vars = protocol::Json{R"({"port":81})"};
+  first.tags = {{"role", "web"}};
+  {
+    ActiveRecipe active(scratch.path(), native());
+    CHECK(active.take(first).command);
+    // The same states with other variables are another recipe.
+    protocol::RecipeMetadata second = first;
+    second.recipe_version = 2;
+    second.vars = protocol::Json{R"({"port":82})"};
+    CHECK(active.take(second).command);
+    CHECK(active.current()->vars == R"({"port":82})");
+    active.move_version({.version = 3, .digest = "", .module = {}});
+  }
+  ActiveRecipe again(scratch.path(), native());
+  CHECK(again.start(no_modules).command);
+  CHECK(again.current()->version == 3);
+  CHECK(again.current()->vars == R"({"port":82})");
+  CHECK(again.current()->tags == protocol::Tags{{"role", "web"}});
+  const recipe::Inputs inputs = again.inputs_of(again.current()->vars, again.current()->tags);
+  REQUIRE(inputs.vars.size() == 1);
+  CHECK(inputs.vars[0].values == R"({"port":82})");
+  CHECK(inputs.tags.at("role") == "web");
+  // One that comes without any has none: those of before do not stay.
+  CHECK(again.take(recipe_of(4, nullptr)).command);
+  CHECK(again.current()->vars.empty());
+  CHECK(again.current()->tags.empty());
+}
+
 }  // namespace agent::runtime

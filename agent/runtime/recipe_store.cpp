@@ -32,6 +32,13 @@ std::string to_text(const StoredRecipe& recipe) {
         .member("commit", recipe.module_commit)
         .optional("signer", recipe.module_signer)
         .end_object();
+  if (!recipe.vars.empty()) json.key("vars").json(recipe.vars);
+  if (!recipe.tags.empty()) {
+    json.key("tags").begin_object();
+    for (const auto& [name, value] : recipe.tags)
+      json.member(name, value);
+    json.end_object();
+  }
   json.key("states").json(recipe.states);
   return json.end_object().take() + "\n";
 }
@@ -39,7 +46,7 @@ std::string to_text(const StoredRecipe& recipe) {
 }  // namespace
 
 Result<std::optional<StoredRecipe>> RecipeStore::load() const {
-  auto text = base::read_file(path_, recipe::kLargestRecipe + 64 * 1024);
+  auto text = base::read_file(path_, recipe::kLargestRecipe + protocol::kLargestVariables + 64 * 1024);
   if (!text) {
     if (text.error().code() == ErrorCode::not_found) return std::optional<StoredRecipe>();
     return std::move(text).error();
@@ -64,6 +71,10 @@ Result<std::optional<StoredRecipe>> RecipeStore::load() const {
     recipe.module_commit = text_of(*in_use, "commit");
     recipe.module_signer = text_of(*in_use, "signer");
   }
+  if (const Value* vars = root->find("vars"); vars && vars->is_object()) recipe.vars = base::to_json(*vars);
+  if (const Value* tags = root->find("tags"))
+    for (const base::Member& tag : tags->members())
+      recipe.tags.emplace(tag.key, tag.value.text());
   return std::optional(std::move(recipe));
 }
 

@@ -11,6 +11,7 @@
 
 #include "agent/engine/messages.hpp"
 #include "base/result.hpp"
+#include "protocol/messages.hpp"
 #include "recipe/recipe.hpp"
 
 namespace agent::runtime {
@@ -25,6 +26,9 @@ struct StoredRecipe {
   std::string module_commit;
   std::string module_signer;
   std::string states;  // the JSON list, as it came
+  // What it is filled in with, in the same file, so that both are always of one moment.
+  std::string vars = {};     // a JSON object; "": the backend has sent none
+  protocol::Tags tags = {};  // the operator's
   bool operator==(const StoredRecipe&) const = default;
 };
 

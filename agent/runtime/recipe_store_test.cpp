@@ -14,7 +14,9 @@ TEST_CASE("the recipe that was accepted last is there after a restart, and only 
                             .on_change = engine::OnChange::kill,
                             .round_delay = std::chrono::seconds(30),
                             .module = {"https://example.com/x.git", "v1", "c0ffee"},
-                            .states = R"([{"id":"a","module":"meta.comment","parameter":{}}])"};
+                            .states = R"([{"id":"a","module":"meta.comment","parameter":{}}])",
+                            .vars = R"({"port":81,"sites":[{"name":"shop","tls":null}]})",
+                            .tags = {{"role", "web"}, {"zone", "eu"}}};
   {
     const RecipeStore store(scratch / "recipe");
     const auto none = store.load();

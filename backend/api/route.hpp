@@ -57,6 +57,7 @@ std::span<const Route> recipe_push_routes();
 std::span<const Route> module_routes();
 std::span<const Route> assignment_routes();
 std::span<const Route> apply_routes();
+std::span<const Route> variable_routes();
 std::span<const Route> request_routes();
 std::span<const Route> rollout_routes();
 std::span<const Route> result_routes();

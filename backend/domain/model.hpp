@@ -101,9 +101,10 @@ struct Instance {
   std::string problem;  // why it could not be given what it is assigned; "" when all is well
   Millis revoked = 0;   // 0: it is not. A revoked machine is given nothing, and nobody waits for it
   std::string revoked_why;
-  Millis pending = 0;        // since when it waits until an operator approves it; 0: it does not
-  std::string token_prefix;  // of the hash of its instance_token; "": it has none
-  Millis excluded = 0;       // by an operator: neither waits nor rollouts are held up by it; 0: it is not
+  Millis pending = 0;         // since when it waits until an operator approves it; 0: it does not
+  std::string token_prefix;   // of the hash of its instance_token; "": it has none
+  bool takes_inputs = false;  // its agent knows what to do with variables and tags of a recipe
+  Millis excluded = 0;        // by an operator: neither waits nor rollouts are held up by it; 0: it is not
   std::string excluded_why;
   std::int64_t reported_version = 0;
   // "new" until the agent has reported; "rejected" also when `problem` is set; "converged" only with the
@@ -160,7 +161,7 @@ struct Admission {
   AgentSession session;
   std::uint64_t ack_seq = 0;
   bool is_new = false;        // the first handshake of this instance
-  bool tags_changed = false;  // placement is to be looked at again
+  bool tags_changed = false;  // or what its agent can do: placement is to be looked at again
   std::string facts_hash;     // of the facts that we have
   std::string issuer;         // of its certificate
   App app;
@@ -181,6 +182,7 @@ struct NewRevision {
   // What its modules come from, with the commit that it was checked with; no repository: it has none.
   protocol::ModuleSource module = {};
   std::string unchecked = {};  // why its modules were not looked at; "": they were
+  std::string inputs = {};     // what it refers to (variables/recipe_inputs.hpp), as JSON; "": to nothing
 };
 struct Revision {
   std::string name;
@@ -193,6 +195,7 @@ struct Revision {
   std::string message = {};
   protocol::ModuleSource module = {};  // as of NewRevision
   std::string unchecked = {};
+  std::string inputs = {};
 };
 struct PutRevision {
   Revision revision;
@@ -235,6 +238,14 @@ struct Placement {
   bool has_waits = false;
   std::string source;
   protocol::ModuleSource module = {};  // of its recipes; no repository: they name none
+  // What its recipes are filled in with: the variables that they use, a JSON object, and the tags that they
+  // use. "": they need none of it.
+  std::string vars = {}, tags = {};
+  // The recipes read variables or tags, if only facts: the agent has to know what that is.
+  bool needs_inputs = false;
+  // The one with the same states and without variables: it has the states, for all that differ in these
+  // alone. 0: this one has them.
+  PlacementKey base = 0;
 };
 
 // ---- reports

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "backend/domain/access/instants.hpp"
+#include "backend/domain/json_text.hpp"
 #include "backend/domain/limits/peer_network.hpp"
 #include "backend/domain/limits/report_cut.hpp"
 #include "backend/fleet/report_intake.hpp"
@@ -286,7 +287,10 @@ bool AgentConnection::tell_recipe(const PlacementContent& content, std::int64_t 
     // Without a word the agent's last one stays. In version 2 no repository is said, too: an agent whose
     // recipe uses no modules any more must not hang on to a repository that may be gone.
     if (!only_version && (!module.repo.empty() || rules_.version() >= 2)) recipe.module = module;
-    if (!only_version) recipe.states = protocol::Json{content.placement.states};
+    if (!only_version) recipe.states = protocol::Json{*content.text};
+    if (!only_version && !content.placement.vars.empty())
+      recipe.vars = protocol::Json{content.placement.vars};
+    if (!only_version) recipe.tags = domain::read_tags(content.placement.tags);
     text = transport::make_text(
         protocol::encode(protocol::BackendMessage{BackendBody(std::move(recipe))}, rules_.version()));
   }

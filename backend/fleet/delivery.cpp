@@ -6,12 +6,31 @@ namespace backend::fleet {
 
 base::Result<std::shared_ptr<const PlacementContent>> read_placement(store::Store& store,
                                                                      domain::PlacementKey key) {
+  PlacementContents contents;
+  if (auto read = add_placement(store, key, contents); !read) return std::move(read).error();
+  return contents[key];
+}
+
+base::Result<void> add_placement(store::Store& store, domain::PlacementKey key, PlacementContents& contents) {
+  if (contents.contains(key)) return {};
   auto placement = store.find_placement(key);
   if (!placement) return std::move(placement).error();
-  auto states = domain::read_states(placement->states);
-  if (!states) return std::move(states).error();
-  return std::make_shared<const PlacementContent>(
-      PlacementContent{std::move(*placement), std::move(*states)});
+  PlacementContent content{.shared = key};
+  if (placement->base != 0) {
+    content.shared = placement->base;
+    if (auto read = add_placement(store, content.shared, contents); !read) return read;
+    content.text = contents[content.shared]->text;
+    content.states = contents[content.shared]->states;
+  } else {
+    auto states = domain::read_states(placement->states);
+    if (!states) return std::move(states).error();
+    content.states = std::move(*states);
+    content.text = std::make_shared<const std::string>(std::move(placement->states));
+    placement->states.clear();
+  }
+  content.placement = std::move(*placement);
+  contents.emplace(key, std::make_shared<const PlacementContent>(std::move(content)));
+  return {};
 }
 
 base::Result<Delivery> prepare_delivery(store::Store& store, Placed placed,
@@ -29,11 +48,9 @@ base::Result<Delivery> prepare_delivery(store::Store& store, Placed placed,
   for (const domain::InstanceKey instance : also) {
     auto progress = store.instance_progress(instance);
     if (!progress) return std::move(progress).error();
-    if (progress->placement != 0 && !delivery.contents.contains(progress->placement)) {
-      auto content = read_placement(store, progress->placement);
-      if (!content) return std::move(content).error();
-      delivery.contents.emplace(progress->placement, std::move(*content));
-    }
+    if (progress->placement != 0)
+      if (auto read = add_placement(store, progress->placement, delivery.contents); !read)
+        return std::move(read).error();
     delivery.progress.push_back(std::move(*progress));
   }
   return delivery;

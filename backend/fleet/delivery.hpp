@@ -17,8 +17,10 @@ namespace backend::fleet {
 
 // A placement with what is read from its states, shared by all instances that run it.
 struct PlacementContent {
-  domain::Placement placement;
-  std::shared_ptr<const domain::StateList> states;
+  domain::Placement placement = {};              // without its states
+  std::shared_ptr<const std::string> text = {};  // those, as on the wire
+  std::shared_ptr<const domain::StateList> states = {};
+  domain::PlacementKey shared = 0;  // whose states these are: its own, or its base's
 };
 using PlacementContents = std::unordered_map<domain::PlacementKey, std::shared_ptr<const PlacementContent>>;
 
@@ -33,6 +35,9 @@ struct Delivery {
 // On a store's thread.
 base::Result<std::shared_ptr<const PlacementContent>> read_placement(store::Store& store,
                                                                      domain::PlacementKey key);
+// Reads it into `contents`, unless it is there. Machines that differ in their variables alone share the
+// states.
+base::Result<void> add_placement(store::Store& store, domain::PlacementKey key, PlacementContents& contents);
 // `also`: instances whose tags or facts have changed, or that are new.
 base::Result<Delivery> prepare_delivery(store::Store& store, Placed placed,
                                         std::vector<domain::InstanceKey> also = {});

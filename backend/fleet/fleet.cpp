@@ -41,18 +41,17 @@ Result<Loaded> load_progress(store::Store& store) {
       [&](const domain::InstanceProgress& progress) { loaded.progress.push_back(progress); });
   if (!read) return std::move(read).error();
   for (const domain::InstanceProgress& each : loaded.progress) {
-    if (each.placement == 0 || loaded.contents.contains(each.placement)) continue;
-    auto content = read_placement(store, each.placement);
-    if (!content) return std::move(content).error();
-    loaded.contents.emplace(each.placement, std::move(*content));
+    if (each.placement == 0) continue;
+    if (auto content = add_placement(store, each.placement, loaded.contents); !content)
+      return std::move(content).error();
   }
   return loaded;
 }
 
-std::shared_ptr<const domain::StateList> states_of(const domain::InstanceProgress& progress,
+std::shared_ptr<const PlacementContent> content_of(const domain::InstanceProgress& progress,
                                                    const PlacementContents& contents) {
   const auto found = contents.find(progress.placement);
-  return found == contents.end() ? nullptr : found->second->states;
+  return found == contents.end() ? nullptr : found->second;
 }
 
 // Who the certificate says is speaking; nobody without one. One that does not count is refused in words,
@@ -92,13 +91,13 @@ Fleet::~Fleet() = default;
 // One list for all machines that run the same: the waits of a group of machines are looked at together.
 std::shared_ptr<const domain::StateList> Fleet::shared_states(const domain::InstanceProgress& progress,
                                                               const PlacementContents& contents) {
-  auto fresh = states_of(progress, contents);
-  if (!fresh) return fresh;
-  std::erase_if(lists_, [](const auto& list) { return list.second.expired(); });
-  auto& known = lists_[progress.placement];
+  const auto content = content_of(progress, contents);
+  if (!content) return nullptr;
+  auto& known = lists_[content->shared];
   if (auto kept = known.lock()) return kept;
-  known = fresh;
-  return fresh;
+  std::erase_if(lists_, [](const auto& list) { return list.second.expired(); });
+  lists_[content->shared] = content->states;
+  return content->states;
 }
 
 transport::Task<Result<void>> Fleet::load() {

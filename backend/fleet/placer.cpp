@@ -8,6 +8,8 @@
 #include "backend/domain/placement/module_source.hpp"
 #include "backend/domain/placement/placement.hpp"
 #include "backend/domain/placement/placement_rules.hpp"
+#include "backend/domain/variables/merge.hpp"
+#include "backend/domain/variables/recipe_inputs.hpp"
 #include "base/sha256.hpp"
 #include "base/values/json.hpp"
 
@@ -31,6 +33,21 @@ struct Rule {
   domain::Selector selector;
   std::int64_t revision = 0;     // the newest where the assignment names none
   std::vector<Side> sides = {};  // it is for those alone who are on all of these
+  domain::RecipeInputs inputs = {};
+};
+
+// A layer of variables, likewise.
+struct LayerRule {
+  domain::VariableLayer layer;
+  domain::Selector selector = {};  // of LayerKind::selector
+  std::vector<Side> sides = {};
+};
+
+// What is for an instance: rules and layers by their numbers. Layers only where its recipes ask for
+// variables, from weak to strong.
+struct Match {
+  std::vector<std::size_t> rules, layers;
+  bool operator==(const Match&) const = default;
 };
 
 // Something that an instance can be given: the same for all with the same rules.
@@ -44,10 +61,10 @@ class Placer {
   Placer(store::Store& store, std::string_view app_id) : store_(store), app_id_(app_id) {}
 
   // `only`: no other instance will be asked for.
-  Result<void> load(std::optional<domain::InstanceKey> only = {}) {
+  Result<void> load(const domain::Instance* only = nullptr) {
     auto assignments = store_.assignments_in_order(app_id_);
     if (!assignments) return std::move(assignments).error();
-    if (auto held = load_held(only); !held) return held;
+    if (auto held = load_held(only ? std::optional(only->key) : std::nullopt); !held) return held;
     for (domain::Assignment& assignment : *assignments) {
       std::vector<Side> sides;
       for (std::size_t i = 0; i < held_.size(); ++i)
@@ -60,19 +77,18 @@ class Placer {
     if (!held_.empty())
       std::ranges::stable_sort(
           rules_, {}, [](const Rule& rule) { return std::pair(rule.assignment.order, rule.assignment.id); });
-    return {};
+    const bool ask_for_variables = std::ranges::any_of(rules_, asks_for_variables);
+    return ask_for_variables ? load_layers(only) : Result<void>();
   }
   bool uses_facts() const { return uses_facts_; }
 
-  // The rules that match, in order.
-  std::vector<std::size_t> matching(const domain::Instance& instance) const {
-    return matching(instance, instance.trust);
-  }
+  // The rules that match, in order, and the layers.
+  Match matching(const domain::Instance& instance) const { return matching(instance, instance.trust); }
   // Those that match whatever the machine says of itself.
-  std::vector<std::size_t> matching_anyhow(const domain::Instance& instance) const {
+  Match matching_anyhow(const domain::Instance& instance) const {
     return matching(instance, domain::SelfTrust::off);
   }
-  std::vector<std::size_t> matching(const domain::Instance& instance, domain::SelfTrust trust) const {
+  Match matching(const domain::Instance& instance, domain::SelfTrust trust) const {
     const domain::Tags tags = instance.tags_under(trust);
     domain::SelectorSubject subject{.app_id = instance.app_id,
                                     .instance_id = instance.instance_id,
@@ -87,13 +103,39 @@ class Placer {
       facts = base::parse_json(instance.facts, arena);
       subject.facts = std::get_if<base::Value>(&facts);
     }
-    std::vector<std::size_t> found;
+    Match found;
+    bool ask_for_variables = false;
     for (std::size_t i = 0; i < rules_.size(); ++i)
-      if (is_on_its_sides(rules_[i], instance.key) && rules_[i].selector.matches(subject)) found.push_back(i);
+      if (is_on_its_sides(rules_[i].sides, instance.key) && rules_[i].selector.matches(subject)) {
+        found.rules.push_back(i);
+        ask_for_variables = ask_for_variables || asks_for_variables(rules_[i]);
+      }
+    for (std::size_t i = 0; ask_for_variables && i < layers_.size(); ++i)
+      if (is_on_its_sides(layers_[i].sides, instance.key) && reaches(layers_[i], subject))
+        found.layers.push_back(i);
     return found;
   }
 
-  // What an instance with these rules runs. Error `exists`: their recipes do not go together.
+  // What the instance, for which this is, runs. Error `exists`: it cannot be given that.
+  Result<Choice*> choose(const Match& match, const domain::Instance& instance) {
+    auto plain = choose(match.rules);
+    if (!plain) return plain;
+    std::vector<const domain::RecipeInputs*> inputs;
+    for (const std::size_t i : match.rules)
+      if (rules_[i].inputs.are_needed) inputs.push_back(&rules_[i].inputs);
+    if (inputs.empty()) return plain;
+    if (!instance.takes_inputs) return Error(ErrorCode::exists, why_no_inputs(match.rules, instance));
+    std::vector<const domain::VariableLayer*> layers;
+    for (const std::size_t i : match.layers)
+      layers.push_back(&layers_[i].layer);
+    auto filled = domain::fill_inputs(inputs, layers, instance.operator_tags);
+    if (!filled) return Error(ErrorCode::exists, filled.error().message());
+    if (filled->vars.empty() && filled->tags.empty()) return plain;
+    return choose_filled(match.rules, **plain, *filled);
+  }
+
+  // What an instance with these rules runs, without variables. Error `exists`: their recipes do not go
+  // together.
   Result<Choice*> choose(const std::vector<std::size_t>& rules) {
     if (const auto found = choices_.find(rules); found != choices_.end()) return &found->second;
     if (const auto failed = failures_.find(rules); failed != failures_.end()) return failed->second;
@@ -118,9 +160,14 @@ class Placer {
     if (!is_new) return found->second;
     auto placement = store_.find_placement(key);
     if (!placement) return std::move(placement).error();
+    if (placement->base != 0) {
+      auto shared = states_of(placement->base);
+      if (shared) lists_[key] = *shared;
+      return shared;
+    }
     auto states = domain::read_states(placement->states);
     if (!states) return std::move(states).error();
-    return found->second = std::move(*states);
+    return lists_[key] = std::move(*states);
   }
 
   // The states of every assigned recipe, whether a machine runs it or not.
@@ -148,10 +195,13 @@ class Placer {
     return domain::isolate_waits(app_id_, instances, suspects, *lists);
   }
 
-  // Whether one of these rules is what has changed.
-  bool is_touched(const std::vector<std::size_t>& rules, const Change& change) const {
+  // Whether one of these rules or layers is what has changed.
+  bool is_touched(const Match& match, const Change& change) const {
+    if (change.layer)
+      return std::ranges::any_of(match.layers,
+                                 [&](std::size_t i) { return layers_[i].layer.id == change.layer; });
     const bool is_anything = !change.assignment && change.recipe.empty();
-    return std::ranges::any_of(rules, [&](std::size_t i) {
+    return std::ranges::any_of(match.rules, [&](std::size_t i) {
       const domain::Assignment& assignment = rules_[i].assignment;
       return is_anything || assignment.id == change.assignment ||
              (!change.recipe.empty() && assignment.recipe == change.recipe && !assignment.revision);
@@ -179,24 +229,115 @@ class Placer {
     if (!revision) return std::move(revision).error();
     uses_facts_ = uses_facts_ || selector->uses_facts();
     const auto held = std::ranges::find_if(held_, [&](const domain::Rollout& rollout) {
-      return !assignment.revision && rollout.change.assignment == 0 &&
+      return !assignment.revision && rollout.change.is_of_recipe() &&
              rollout.change.recipe == assignment.recipe;
     });
     if (held != held_.end()) {
-      Rule before{assignment, selector->strict(), held->change.from_revision, sides};
+      auto earlier = store_.find_revision_row(assignment.recipe, held->change.from_revision);
+      if (!earlier) return std::move(earlier).error();
+      Rule before{assignment, selector->strict(), held->change.from_revision, sides,
+                  domain::read_recipe_inputs(earlier->inputs)};
       const auto rollout = static_cast<std::size_t>(held - held_.begin());
       before.sides.push_back({.rollout = rollout, .is_after = false});
       rules_.push_back(std::move(before));
       sides.push_back({.rollout = rollout, .is_after = true});
     }
-    rules_.push_back({std::move(assignment), selector->strict(), revision->revision, std::move(sides)});
+    rules_.push_back({std::move(assignment), selector->strict(), revision->revision, std::move(sides),
+                      domain::read_recipe_inputs(revision->inputs)});
     return {};
   }
 
-  bool is_on_its_sides(const Rule& rule, domain::InstanceKey instance) const {
-    return std::ranges::all_of(rule.sides, [&](const Side& side) {
-      return told_[side.rollout].contains(instance) == side.is_after;
-    });
+  static bool asks_for_variables(const Rule& rule) {
+    return rule.inputs.uses_all_variables || !rule.inputs.variables.empty();
+  }
+
+  Result<void> load_layers(const domain::Instance* only) {
+    auto layers =
+        store_.layers_of(app_id_, only ? std::optional<std::string_view>(only->instance_id) : std::nullopt);
+    if (!layers) return std::move(layers).error();
+    for (domain::VariableLayer& layer : *layers) {
+      std::vector<Side> sides;
+      for (std::size_t i = 0; i < held_.size(); ++i)
+        if (held_[i].change.layer == layer.id) sides.push_back({.rollout = i, .is_after = true});
+      if (auto added = add_layer(std::move(layer), std::move(sides)); !added) return added;
+    }
+    for (std::size_t i = 0; i < held_.size(); ++i)
+      if (const auto& before = held_[i].change.layer_before)
+        if (auto added = add_layer(*before, {{.rollout = i, .is_after = false}}); !added) return added;
+    std::ranges::stable_sort(layers_, {},
+                             [](const LayerRule& rule) { return domain::strength_of(rule.layer); });
+    return {};
+  }
+
+  Result<void> add_layer(domain::VariableLayer layer, std::vector<Side> sides) {
+    LayerRule rule{.layer = std::move(layer), .sides = std::move(sides)};
+    if (rule.layer.kind == domain::LayerKind::selector) {
+      auto selector = domain::Selector::parse(rule.layer.target);
+      if (!selector) return std::move(selector).error();
+      uses_facts_ = uses_facts_ || selector->uses_facts();
+      rule.selector = selector->strict();
+    }
+    layers_.push_back(std::move(rule));
+    return {};
+  }
+
+  static bool reaches(const LayerRule& rule, const domain::SelectorSubject& subject) {
+    switch (rule.layer.kind) {
+      case domain::LayerKind::app:
+        return true;
+      case domain::LayerKind::selector:
+        return rule.selector.matches(subject);
+      case domain::LayerKind::machine:
+        break;
+    }
+    return rule.layer.target == subject.instance_id;
+  }
+
+  std::string why_no_inputs(const std::vector<std::size_t>& rules, const domain::Instance& instance) const {
+    std::string names;
+    for (const std::size_t i : rules)
+      if (rules_[i].inputs.are_needed) names += (names.empty() ? "" : ", ") + rules_[i].assignment.recipe;
+    return "its agent" + (instance.agent_version.empty() ? "" : ", version " + instance.agent_version + ",") +
+           " knows nothing of expressions and variables, and " + names +
+           " has such: update it ('opsctl update')";
+  }
+
+  // The same states, with what they are filled in with.
+  Result<Choice*> choose_filled(const std::vector<std::size_t>& rules, const Choice& plain,
+                                const domain::FilledInputs& filled) {
+    domain::Placement placement;
+    describe(rules, placement);
+    placement.source += " inputs " + base::sha256_hex(filled.vars + "\n" + filled.tags);
+    const auto found = filled_.find(placement.source);
+    if (found != filled_.end()) return &found->second;
+    Choice choice{.key = 0, .states = plain.states};
+    auto known = store_.find_placement(placement.source);
+    if (!known) return std::move(known).error();
+    if (*known) {
+      choice.key = **known;
+    } else {
+      auto shared = store_.find_placement(plain.key);
+      if (!shared) return std::move(shared).error();
+      if (shared->states.size() + filled.vars.size() + filled.tags.size() > domain::kLargestStates)
+        return Error(ErrorCode::exists,
+                     "its recipes and their variables are together too large for one message");
+      placement.digest = base::sha256_hex(shared->digest + "\nvars " + filled.vars + "\ntags " + filled.tags);
+      placement.has_waits = shared->has_waits;
+      placement.module = shared->module;
+      placement.vars = filled.vars;
+      placement.tags = filled.tags;
+      placement.base = plain.key;
+      placement.needs_inputs = true;
+      auto key = store_.put_placement(placement);
+      if (!key) return std::move(key).error();
+      choice.key = *key;
+    }
+    return &filled_.emplace(placement.source, std::move(choice)).first->second;
+  }
+
+  bool is_on_its_sides(const std::vector<Side>& sides, domain::InstanceKey instance) const {
+    return std::ranges::all_of(
+        sides, [&](const Side& side) { return told_[side.rollout].contains(instance) == side.is_after; });
   }
 
   void describe(const std::vector<std::size_t>& rules, domain::Placement& placement) const {
@@ -277,6 +418,8 @@ class Placer {
              ? ""
              : "\n" + placement.module.repo + "\n" + placement.module.tag + "\n" + placement.module.commit));
     placement.has_waits = !(*states)->waits.empty();
+    placement.needs_inputs =
+        std::ranges::any_of(rules, [&](std::size_t i) { return rules_[i].inputs.are_needed; });
     auto key = store_.put_placement(placement);
     if (!key) return std::move(key).error();
     lists_.emplace(*key, *states);
@@ -289,7 +432,9 @@ class Placer {
   std::vector<domain::Rollout> held_;                          // changes that not all have
   std::vector<std::unordered_set<domain::InstanceKey>> told_;  // of each: who has it
   bool uses_facts_ = false;
+  std::vector<LayerRule> layers_;  // from weak to strong; none where no recipe asks for variables
   std::map<std::vector<std::size_t>, Choice> choices_;
+  std::unordered_map<std::string, Choice> filled_;      // by source
   std::map<std::vector<std::size_t>, Error> failures_;  // many machines may have the same
   std::unordered_map<domain::PlacementKey, std::shared_ptr<const domain::StateList>> lists_;
 };
@@ -309,8 +454,8 @@ Result<std::vector<domain::Instance>> instances_of(store::Store& store, std::str
 
 // An instance that never had anything to run and has nothing now is left alone: its agent keeps what it may
 // have from elsewhere.
-bool is_untouched(const domain::Instance& instance, const std::vector<std::size_t>& rules) {
-  return rules.empty() && instance.placement == 0;
+bool is_untouched(const domain::Instance& instance, const Match& match) {
+  return match.rules.empty() && instance.placement == 0;
 }
 
 Result<void> give(store::Store& store, const domain::Instance& instance, domain::PlacementKey key,
@@ -381,7 +526,7 @@ Result<bool> touches_waits(store::Store& store, Placer& placer, const domain::In
 // An instance on its way to what it will run.
 struct Placing {
   const domain::Instance* instance = nullptr;
-  std::vector<std::size_t> rules;
+  Match match;
   domain::PlacementKey key = 0;  // 0: it is left alone
   bool is_touched = false;       // by a change
   bool is_by_its_word = false;   // where it is, or may be, because it says so
@@ -392,19 +537,19 @@ struct Placing {
 Result<void> choose_all(Placer& placer, std::vector<Placing>& all, std::span<const Change> changes,
                         std::vector<domain::PlacementCase>& cases) {
   for (Placing& each : all) {
-    each.rules = placer.matching(*each.instance);
+    each.match = placer.matching(*each.instance);
     each.is_touched = std::ranges::any_of(
-        changes, [&](const Change& change) { return placer.is_touched(each.rules, change); });
+        changes, [&](const Change& change) { return placer.is_touched(each.match, change); });
     domain::PlacementCase& fate = cases.emplace_back();
     fate.instance_id = each.instance->instance_id;
     fate.was_rejected = !each.instance->problem.empty();
     if (each.instance->trust != domain::SelfTrust::off) {
-      const std::vector<std::size_t> anyhow = placer.matching_anyhow(*each.instance);
-      each.is_by_its_word = anyhow != each.rules || !each.instance->agent_tags.empty();
-      each.may_refuse = anyhow == each.rules;
+      const Match anyhow = placer.matching_anyhow(*each.instance);
+      each.is_by_its_word = anyhow != each.match || !each.instance->agent_tags.empty();
+      each.may_refuse = anyhow == each.match;
     }
-    if (is_untouched(*each.instance, each.rules)) continue;
-    auto choice = placer.choose(each.rules);
+    if (is_untouched(*each.instance, each.match)) continue;
+    auto choice = placer.choose(each.match, *each.instance);
     if (choice)
       each.key = (*choice)->key;
     else if (choice.error().code() == ErrorCode::exists)
@@ -421,8 +566,9 @@ std::optional<std::size_t> find_refusing(const Placer& placer, const std::vector
                                          std::vector<domain::PlacementCase>& cases) {
   for (const Change& change : changes) {
     for (std::size_t i = 0; i < all.size(); ++i)
-      cases[i].is_touched = all[i].may_refuse && all[i].is_touched && placer.is_touched(all[i].rules, change);
-    if (const auto refusing = domain::refusing_case(cases)) return refusing;
+      cases[i].is_touched = all[i].may_refuse && all[i].is_touched && placer.is_touched(all[i].match, change);
+    if (const auto refusing = change.layer ? domain::spoiled_case(cases) : domain::refusing_case(cases))
+      return refusing;
   }
   return std::nullopt;
 }
@@ -485,7 +631,7 @@ Result<Placed> place_app(store::Store& store, std::string_view app_id, std::span
 
   Placed placed;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!all[i].rules.empty()) ++placed.matched;
+    if (!all[i].match.rules.empty()) ++placed.matched;
     Result<void> done;
     if (!cases[i].problem.empty())
       done = reject(store, *all[i].instance, cases[i].problem, all[i].is_touched, placed);
@@ -504,15 +650,15 @@ Result<Placed> place_instance(store::Store& store, domain::InstanceKey key) {
   Placed placed;
   if (instance->is_out()) return placed;
   Placer placer(store, instance->app_id);
-  if (auto loaded = placer.load(key); !loaded) return std::move(loaded).error();
-  const std::vector<std::size_t> rules = placer.matching(*instance);
-  placed.matched = rules.empty() ? 0 : 1;
-  if (is_untouched(*instance, rules)) {
+  if (auto loaded = placer.load(&*instance); !loaded) return std::move(loaded).error();
+  const Match match = placer.matching(*instance);
+  placed.matched = match.rules.empty() ? 0 : 1;
+  if (is_untouched(*instance, match)) {
     if (!instance->problem.empty())
       if (auto cleared = store.set_problem(key, ""); !cleared) return std::move(cleared).error();
     return placed;
   }
-  auto choice = placer.choose(rules);
+  auto choice = placer.choose(match, *instance);
   std::string problem;
   if (choice) {
     const domain::PlacementKey placement = (*choice)->key;

@@ -3,6 +3,9 @@
 // While a change is rolled out (domain::Rollout::holds()) whoever was not told is given what there was
 // before; a machine that is new, or that is tagged otherwise, too.
 //
+// What a machine is given of variables and tags is a part of what it runs: only where that differs it gets a
+// new version.
+//
 // Called on the writer thread inside Store::transact(), after the change (assignment, revision, tags, facts,
 // handshake) was made there: an error undoes both.
 #pragma once
@@ -37,10 +40,11 @@ struct Placed {
   std::vector<RejectedInstance> rejected;
 };
 
-// What is different from before; with neither, it may be anything.
+// What is different from before; with none of these, it may be anything.
 struct Change {
   std::optional<std::int64_t> assignment;
   std::string recipe = {};
+  std::optional<std::int64_t> layer = {};  // of variables
 };
 
 // All instances of an app that are not revoked and are approved. One that cannot work (two states with one

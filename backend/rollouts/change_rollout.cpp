@@ -20,6 +20,10 @@ namespace {
 Result<domain::HeldChange> with_start(store::Store& store, const ChangeOrder& order,
                                       const std::optional<domain::Rollout>& held) {
   domain::HeldChange change = order.change;
+  if (change.layer != 0) {
+    if (held) change.layer_before = held->change.layer_before;
+    return change;
+  }
   if (change.assignment == 0) {
     if (held) change.from_revision = held->change.from_revision;
     return change;
@@ -27,7 +31,7 @@ Result<domain::HeldChange> with_start(store::Store& store, const ChangeOrder& or
   if (held) change.before = held->change.before;
   if (!change.before || change.before->revision) return change;
   // It does not follow its recipe on: what is pushed meanwhile is for those who have the change.
-  auto followed = find_held(store, order.app_id, change.before->recipe, 0);
+  auto followed = find_held(store, order.app_id, {.recipe = change.before->recipe});
   if (!followed) return std::move(followed).error();
   auto newest = store.find_revision_row(change.before->recipe, std::nullopt);
   if (!newest) return std::move(newest).error();
@@ -39,6 +43,11 @@ Result<domain::HeldChange> with_start(store::Store& store, const ChangeOrder& or
 Result<bool> leads_back(store::Store& store, const ChangeOrder& order,
                         const std::optional<domain::Rollout>& held) {
   if (!held || order.change.assignment != 0) return false;
+  if (order.change.layer != 0) {
+    auto now = store.find_layer(order.change.layer);
+    if (!now) return std::move(now).error();
+    return domain::says_same(*now, held->change.layer_before);
+  }
   auto before = store.find_revision_row(order.change.recipe, held->change.from_revision);
   if (!before) return std::move(before).error();
   auto now = store.find_revision_row(order.change.recipe, order.change.to_revision);
@@ -49,7 +58,8 @@ Result<bool> leads_back(store::Store& store, const ChangeOrder& order,
 Error busy(const domain::Rollout& held) {
   const std::string back = held.kind == domain::RolloutKind::recipe
                                ? ", or go back: 'opsctl recipe rollback " + held.change.recipe + "'"
-                               : "";
+                           : held.kind == domain::RolloutKind::variables ? ", or set the former values again"
+                                                                         : "";
   return Error(ErrorCode::unsupported, "rollout " + held.id + " of " + held.version + " is " +
                                            std::string(domain::name_of(held.state)) +
                                            ": wait until it is done, or abort it ('opsctl rollout abort " +
@@ -102,7 +112,9 @@ Result<domain::Rollout> begin_rollout(store::Store& store, const ChangeOrder& or
   rollout.id = base::random_hex(8);
   rollout.app_id = order.app_id;
   rollout.selector = order.selector;
-  rollout.kind = change.assignment == 0 ? domain::RolloutKind::recipe : domain::RolloutKind::assignment;
+  rollout.kind = change.layer != 0        ? domain::RolloutKind::variables
+                 : change.assignment != 0 ? domain::RolloutKind::assignment
+                                          : domain::RolloutKind::recipe;
   rollout.version = domain::name_of_change(change);
   rollout.change = std::move(change);
   if (order.terms.canary) rollout.canary = order.terms.canary->text();
@@ -125,12 +137,13 @@ Result<domain::Rollout> begin_rollout(store::Store& store, const ChangeOrder& or
 }  // namespace
 
 Result<std::optional<domain::Rollout>> find_held(store::Store& store, std::string_view app_id,
-                                                 std::string_view recipe, std::int64_t assignment) {
+                                                 const domain::HeldChange& what) {
   auto held = store.held_changes(app_id);
   if (!held) return std::move(held).error();
   for (domain::Rollout& rollout : *held)
-    if (assignment != 0 ? rollout.change.assignment == assignment
-                        : rollout.change.assignment == 0 && rollout.change.recipe == recipe)
+    if (what.is_of_recipe()
+            ? rollout.change.is_of_recipe() && rollout.change.recipe == what.recipe
+            : rollout.change.assignment == what.assignment && rollout.change.layer == what.layer)
       return std::optional(std::move(rollout));
   return std::optional<domain::Rollout>();
 }
@@ -138,6 +151,7 @@ Result<std::optional<domain::Rollout>> find_held(store::Store& store, std::strin
 namespace {
 
 fleet::Change placed_change(const ChangeOrder& order) {
+  if (order.change.layer != 0) return {.layer = order.change.layer};
   if (order.change.assignment != 0) return {.assignment = order.change.assignment, .recipe = ""};
   return {.assignment = {}, .recipe = order.change.recipe};
 }
@@ -165,7 +179,7 @@ Result<PlacedChange> place_at_once(store::Store& store, const ChangeOrder& order
 Result<PlacedChange> place_change(store::Store& store, const ChangeOrder& order) {
   auto app = store.find_app(order.app_id);
   if (!app) return std::move(app).error();
-  auto held = find_held(store, order.app_id, order.change.recipe, order.change.assignment);
+  auto held = find_held(store, order.app_id, order.change);
   if (!held) return std::move(held).error();
   if (*held && (*held)->is_active() && !order.terms.supersedes) return busy(**held);
   auto is_way_back = leads_back(store, order, *held);

@@ -1,4 +1,5 @@
-// A change of a recipe or of an assignment on its way to machines: to all of them at once, or as a rollout.
+// A change of a recipe, an assignment or variables on its way to machines: to all of them at once, or as a
+// rollout.
 //
 // On the writer thread, inside the transaction of the change, after its row was written: an error undoes
 // both.
@@ -29,8 +30,8 @@ struct ChangeTerms {
 struct ChangeOrder {
   std::string app_id;
   std::string selector;  // whom it reaches, for people and for scopes
-  // A push: recipe and to_revision; from_revision is the one that was the newest. An assignment: its number,
-  // and what it was before, if it was there.
+  // A push: recipe and to_revision; from_revision is the one that was the newest. An assignment or variables:
+  // the number, and what was there before, if anything was.
   domain::HeldChange change;
   std::string created_by, owner;
   ChangeTerms terms;
@@ -48,8 +49,8 @@ struct PlacedChange {
 // of the same recipe or assignment runs.
 base::Result<PlacedChange> place_change(store::Store& store, const ChangeOrder& order);
 
-// The rollout that holds the recipe (the assignment, if it is not 0) in the app; nothing: none does.
+// The rollout that holds the same recipe, assignment or variables in the app; nothing: none does.
 base::Result<std::optional<domain::Rollout>> find_held(store::Store& store, std::string_view app_id,
-                                                       std::string_view recipe, std::int64_t assignment);
+                                                       const domain::HeldChange& what);
 
 }  // namespace backend::rollouts

@@ -132,6 +132,7 @@ Result<std::vector<domain::RolloutTarget>> mark_unresponsive(store::Store& store
 // The states that a change is about.
 Result<std::set<std::string, std::less<>>> states_of(store::Store& store, const domain::Rollout& rollout) {
   std::set<std::string, std::less<>> ids;
+  if (rollout.change.layer != 0) return ids;  // whatever fails with other values
   std::string recipe = rollout.change.recipe;
   std::optional<std::int64_t> revision = rollout.change.to_revision;
   if (rollout.change.assignment != 0) {
@@ -146,6 +147,7 @@ Result<std::set<std::string, std::less<>>> states_of(store::Store& store, const 
   if (!found) return std::move(found).error();
   auto states = domain::read_states(found->states);
   if (!states) return std::move(states).error();
+  if ((*states)->has_computed) return ids;  // which of them are its own, only the machines know
   ids.insert((*states)->ids.begin(), (*states)->ids.end());
   return ids;
 }

@@ -23,6 +23,7 @@
 #include "backend/store/rows/recipe_store.hpp"
 #include "backend/store/rows/report_store.hpp"
 #include "backend/store/rows/rollout_store.hpp"
+#include "backend/store/rows/variable_store.hpp"
 #include "base/result.hpp"
 
 namespace backend::store {
@@ -37,7 +38,8 @@ class Store : public AppStore,
               public ReportStore,
               public RolloutStore,
               public AuditStore,
-              public HistoryStore {
+              public HistoryStore,
+              public VariableStore {
  public:
   // Runs `work`; if it answers an error, all that it wrote is undone and the error is handed on. The
   // outermost call is a transaction, durable when it returns success, and no other writer comes between its

@@ -76,6 +76,19 @@ void show_changes(Session& session, const Value& answer) {
     if (const std::string change = text_field(each, "change"); change != "none")
       line(change, assignment_text(each) +
                        (change == "removed" ? ": no longer in set " + text_field(answer, "set") : ""));
+  for (const Value& each : items_field(answer, "variables"))
+    if (const std::string change = text_field(each, "change"); change != "none") {
+      std::string names;
+      for (const Value& name : items_field(each, "names"))
+        names += (names.empty() ? "" : ", ") + text_of(name);
+      const std::string kind = text_field(each, "kind");
+      line(change, "variables of " +
+                       (kind == "app"        ? "the app"
+                        : kind == "selector" ? text_field(each, "selector")
+                                             : "machine " + text_field(each, "instance_id")) +
+                       " in " + text_field(each, "app_id") + ": " + (names.empty() ? "order" : names) +
+                       (change == "removed" ? ": no longer in set " + text_field(answer, "set") : ""));
+    }
   const auto machines = items_field(answer, "machines");
   const auto affected = static_cast<std::size_t>(number_field(answer, "affected"));
   constexpr std::size_t kMostNamed = 20;
@@ -121,6 +134,13 @@ Result<std::vector<MachineGroup>> described_machines(Session& session, const Val
   };
   for (const Value& each : items_field(answer, "assignments"))
     if (text_field(each, "change") != "removed") add(each);
+  for (const Value& each : items_field(answer, "variables")) {
+    const std::string selector = text_field(each, "selector"), machine = text_field(each, "instance_id");
+    groups.push_back({.app = text_field(each, "app_id"),
+                      .selector = !machine.empty()    ? "instance=\"" + machine + "\""
+                                  : !selector.empty() ? selector
+                                                      : "*"});
+  }
   auto assignments = session.api.list("/assignments", {}, kMostRows);
   if (!assignments) return std::move(assignments).error();
   for (const Value& recipe : items_field(answer, "recipes"))

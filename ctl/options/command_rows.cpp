@@ -331,6 +331,8 @@ const std::vector<CommandRow>& all_rows() {
     std::vector<CommandRow> rows(kMostCommands.begin(), kMostCommands.end());
     const auto recipes = recipe_command_rows();
     rows.insert(std::ranges::find(rows, "plan", &CommandRow::name), recipes.begin(), recipes.end());
+    const auto variables = variable_command_rows();
+    rows.insert(std::ranges::find(rows, "plan", &CommandRow::name), variables.begin(), variables.end());
     const auto access = access_command_rows();
     rows.insert(std::ranges::find(rows, "top", &CommandRow::name), access.begin(), access.end());
     const auto userdata = userdata_command_rows();

@@ -183,14 +183,15 @@ constexpr std::array kRecipeCommands{
     CommandRow{
         .name = "apply",
         .options = "file set prune dry-run exit-code yes now wait timeout json",
-        .summary = "change recipes, assignments and apps together, as files describe them",
+        .summary = "change recipes, assignments, variables and apps together, as files describe them",
         .description =
             "All or nothing, and placed as one: each machine gets one new version with the whole change, "
             "so a state can move from one recipe to another. The backend checks everything first and names "
             "all problems. Says what changes and which machines get a new version, and asks before it is "
             "done; if something has changed by then, it is refused. The same files again change nothing. "
-            "--prune removes assignments that an earlier apply of the same set has made and that are in no "
-            "file any more; what was made in another way stays, and so do recipes and apps. "
+            "--prune removes assignments and variables that an earlier apply of the same set has made and "
+            "that "
+            "are in no file any more; what was made in another way stays, and so do recipes and apps. "
             "All machines get it at once; where the changes of an app go ring by ring, that is refused for "
             "50 "
             "machines or more without --now. "

@@ -58,7 +58,9 @@ constexpr std::array kRecipeOptions{
     OptionRow{.name = "order",
               .kind = ValueKind::text,
               .placeholder = "N",
-              .doc = "where it stands among several recipes of a machine: lower ones come first (0)",
+              .doc = "where it stands among several of a machine, lower ones first (0): recipes run in this "
+                     "order, and "
+                     "variables of later selectors win",
               .store = store_number<&Options::order, -1'000'000, 1'000'000>},
     OptionRow{.name = "on-change",
               .kind = ValueKind::text,
@@ -66,6 +68,11 @@ constexpr std::array kRecipeOptions{
               .doc = "what a new version does to the state that is running: finish (default) or kill",
               .choices = "finish kill",
               .store = store_by<store_on_change>},
+    OptionRow{.name = "machine",
+              .kind = ValueKind::text,
+              .placeholder = "NAME",
+              .doc = "variables of this machine alone, NAME or APP/NAME",
+              .store = store_text<&Options::machine>},
     OptionRow{.name = "round-delay",
               .kind = ValueKind::text,
               .placeholder = "SECONDS",

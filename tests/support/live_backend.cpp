@@ -150,7 +150,7 @@ TestAgent::TestAgent(std::string instance_id, std::string app_id)
   hello.instance_token = "token of " + hello.instance_id;
   hello.protocol_max = 2;
   hello.agent_uid = "uid-" + hello.instance_id;
-  hello.capabilities = {"plan", "output", "facts", "query", "run", "update", "settings"};
+  hello.capabilities = {"plan", "output", "facts", "query", "run", "update", "settings", "vars"};
 }
 
 TestAgent::~TestAgent() {

@@ -86,6 +86,16 @@ class World {
     return JsonView(made.body).text("recipe") == recipe ? std::to_string(JsonView(made.body).number("id"))
                                                         : "";
   }
+  // A machine with a variable that somebody without a scope has set, which has its name in it.
+  std::string variables(Side side) {
+    const std::string name = machine(side);
+    const auto made = backend.call(
+        "POST", "/variables", R"({"instance_id":")" + name + R"(","set":{"a":")" + kSecret + name + "\"}}");
+    must(made);
+    last_variables_ = std::to_string(JsonView(made.body).number("id"));
+    return name;
+  }
+  std::string last_variables() const { return last_variables_; }
   std::string rollout(Side side, bool paused = false) {
     const auto made = call_as(backend, side == Side::inside ? admin : backend.token(), "POST", "/rollouts",
                               R"({"version":"9.9.9","selector":"instance=)" + machine(side) + "\"}");
@@ -105,6 +115,7 @@ class World {
 
  private:
   int number_ = 0;
+  std::string last_variables_;
 };
 
 struct Made {
@@ -311,6 +322,39 @@ const std::vector<Row>& rows() {
       {"DELETE /assignments/{id}",
        [](World& world, Side side) { return Made{"/assignments/" + world.assignment(side)}; }, kNo, kHidden,
        kHidden, kFine},
+      {"GET /variables",
+       [](World& world, Side side) {
+         return listed("/variables?limit=1000", kSecret + world.variables(side));
+       },
+       kFine, kFine, kFine, kFine},
+      {"POST /variables",
+       [](World& world, Side side) {
+         return Made{"/variables", R"({"set":{"a":1},"instance_id":")" + world.machine(side) + "\"}"};
+       },
+       kNo,
+       {200, 422},
+       {200, 422},
+       kFine},
+      {"GET /variables/history",
+       [](World& world, Side side) {
+         return listed("/variables/history?limit=1000", kSecret + world.variables(side));
+       },
+       kFine, kFine, kFine, kFine},
+      {"GET /variables/{id}",
+       [](World& world, Side side) {
+         const std::string name = world.variables(side);
+         return Made{"/variables/" + world.last_variables(), "", kSecret + name};
+       },
+       kHidden, kHidden, kHidden, kFine},
+      {"GET /instances/{app}/{id}/variables",
+       [](World& world, Side side) {
+         const std::string name = world.variables(side);
+         return Made{"/instances/default/" + name + "/variables", "", kSecret + name};
+       },
+       kHidden, kHidden, kHidden, kFine},
+      {"GET /recipes/{name}/variables",
+       [](World& world, Side side) { return Made{"/recipes/" + world.placed_recipe(side) + "/variables"}; },
+       kHidden, kHidden, kHidden, kFine},
       {"POST /plan",
        [](World& world, Side side) {
          const std::string name = world.machine(side);

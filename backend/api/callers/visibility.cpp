@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend/domain/access/ownership.hpp"
+#include "backend/store/inventory/variables.hpp"
 
 namespace backend::api {
 
@@ -173,6 +174,10 @@ Result<void> check_nothing_new(store::Store& store, const Scope& scope, const do
     if (const auto selector = domain::Selector::parse(each.selector);
         selector && selector->strict().matches(instance))
       given.push_back({each.app_id, each.selector});
+  auto layers = store::layers_for(store, instance);
+  if (!layers) return std::move(layers).error();
+  for (const domain::VariableLayer& each : *layers)
+    given.push_back({each.app_id, domain::reach_of(each)});
   auto visible = visible_sets(store, scope, given);
   if (!visible) return std::move(visible).error();
   if (std::ranges::find(*visible, false) == visible->end()) return {};

@@ -37,8 +37,17 @@ std::size_t ApplyResult::changes() const {
     return static_cast<std::size_t>(
         std::ranges::count_if(list, [](const auto& each) { return each.change != Applied::unchanged; }));
   };
-  return count(apps) + count(recipes) + count(assignments);
+  return count(apps) + count(recipes) + count(assignments) + count(variables);
 }
+
+namespace {
+
+std::string describe_item(const store::LayerName& name) {
+  return "variables of " + domain::describe(domain::VariableLayer{
+                               .app_id = name.app_id, .kind = name.kind, .target = name.target});
+}
+
+}  // namespace
 
 std::vector<ApplyProblem> find_repeated(const ApplyRequest& request) {
   std::map<std::string, std::string> seen;  // what it is -> where
@@ -57,6 +66,8 @@ std::vector<ApplyProblem> find_repeated(const ApplyRequest& request) {
     look(domain::describe_recipe_item(each.push.revision.name), each.source);
   for (const AssignmentItem& each : request.assignments)
     look(domain::describe_assignment_item(each.wanted), each.source);
+  for (const VariablesItem& each : request.variables)
+    look(describe_item(each.wanted.name), each.source);
   return problems;
 }
 
@@ -90,7 +101,8 @@ class Application {
   // An error is the database's; refusals are in the result.
   Result<void> run() {
     for (const auto step : {&Application::put_apps, &Application::prune, &Application::push_recipes,
-                            &Application::put_assignments, &Application::place, &Application::look})
+                            &Application::put_assignments, &Application::put_variables, &Application::place,
+                            &Application::look})
       if (auto done = (this->*step)(); !done) return done;
     return {};
   }
@@ -151,6 +163,72 @@ class Application {
       touch(each);
       result_.assignments.push_back({.change = Applied::removed, .assignment = each});
     }
+    return prune_variables();
+  }
+
+  // Of layers that this set has made and does not describe any more all variables go.
+  Result<void> prune_variables() {
+    const std::string owner = caller_.scope ? caller_.scope->text() : "";
+    domain::PageRequest page{.limit = domain::kLargestPage};
+    std::vector<domain::VariableLayer> pruned;
+    do {
+      auto some = store_.list_layers("", page);
+      if (!some) return std::move(some).error();
+      for (domain::VariableLayer& each : some->items)
+        if (!each.variables.empty() && each.set == request_.set && each.owner == owner && !is_described(each))
+          pruned.push_back(std::move(each));
+      page.after = std::move(some->next);
+    } while (!page.after.empty());
+    for (const domain::VariableLayer& each : pruned) {
+      store::LayerEdit edit{.name = {.app_id = each.app_id, .kind = each.kind, .target = each.target},
+                            .edits = {.replaces_all = true},
+                            .owner = owner};
+      if (auto put = put_layer(std::move(edit), ""); !put) return put;
+    }
+    return {};
+  }
+  bool is_described(const domain::VariableLayer& layer) const {
+    return std::ranges::any_of(request_.variables, [&](const VariablesItem& item) {
+      const store::LayerName& name = item.wanted.name;
+      return name.app_id == layer.app_id && name.kind == layer.kind && name.target == layer.target;
+    });
+  }
+
+  Result<void> put_variables() {
+    if (is_refused()) return {};
+    for (const VariablesItem& item : request_.variables) {
+      store::LayerEdit edit = item.wanted;
+      edit.set = request_.set;
+      edit.edits.replaces_all = true;
+      if (auto put = put_layer(std::move(edit), item.source); !put) return put;
+    }
+    return {};
+  }
+
+  Result<void> put_layer(store::LayerEdit edit, const std::string& source) {
+    const std::string what = describe_item(edit.name);
+    auto present = store_.find_layer(edit.name.app_id, edit.name.kind, edit.name.target);
+    if (!present) return std::move(present).error();
+    const bool was_there = *present && !(*present)->variables.empty();
+    if (was_there && !(*present)->set.empty() && !edit.set.empty() && (*present)->set != edit.set)
+      return refuse(Error(ErrorCode::unsupported,
+                          "they are of the set '" + (*present)->set +
+                              "': describe them in one set only, or apply this as --set " + (*present)->set),
+                    what, source);
+    auto changed =
+        api::put_variables(store_, caller_.scope, caller_.actor, std::move(edit), "(" + why() + ")");
+    if (!changed) return refuse(changed.error(), what, source);
+    const store::PutLayer& put = changed->put;
+    std::ranges::move(changed->warnings, std::back_inserter(result_.warnings));
+    const bool is_there = !put.layer.variables.empty();
+    result_.variables.push_back({.change = !put.is_changed ? Applied::unchanged
+                                           : !was_there    ? Applied::added
+                                           : is_there      ? Applied::edited
+                                                           : Applied::removed,
+                                 .layer = put.layer,
+                                 .changes = put.changes,
+                                 .source = source});
+    if (put.is_changed) changes_[put.layer.app_id].push_back({.layer = put.layer.id});
     return {};
   }
 
@@ -313,8 +391,11 @@ class Application {
   // way.
   Result<void> end_held(const std::string& app, const std::vector<fleet::Change>& changes) {
     for (const fleet::Change& change : changes) {
-      if (!change.assignment && change.recipe.empty()) continue;
-      auto held = rollouts::find_held(store_, app, change.recipe, change.assignment.value_or(0));
+      if (!change.assignment && change.recipe.empty() && !change.layer) continue;
+      auto held = rollouts::find_held(store_, app,
+                                      {.recipe = change.recipe,
+                                       .assignment = change.assignment.value_or(0),
+                                       .layer = change.layer.value_or(0)});
       if (!held) return std::move(held).error();
       if (!*held) continue;
       if ((*held)->is_active()) {
@@ -400,6 +481,15 @@ class Application {
               std::string(each.assignment.kill_on_change ? "kill" : "finish"),
               std::to_string(each.assignment.round_delay_s.value_or(0))})
           shown.add(part);
+    for (const AppliedVariables& each : result_.variables)
+      if (each.change != Applied::unchanged) {
+        for (const std::string& part : {std::string("variables"), domain::describe(each.layer),
+                                        std::to_string(each.layer.edit), std::to_string(each.layer.order)})
+          shown.add(part);
+        for (const domain::VariableChange& change : each.changes)
+          for (const std::string& part : {change.name, change.after.value_or("")})
+            shown.add(part);
+      }
     for (const fleet::PlacedVersion& each : result_.machines)
       shown.add(each.app_id + "/" + each.instance_id);
     result_.fingerprint = shown.fingerprint();

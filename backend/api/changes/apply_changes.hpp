@@ -1,5 +1,5 @@
-// Several changes of apps, recipes and assignments as one: written in one transaction, placed together, so
-// that a machine gets one new version with all of it, or nothing is changed at all.
+// Several changes of apps, recipes, assignments and variables as one: written in one transaction, placed
+// together, so that a machine gets one new version with all of it, or nothing is changed at all.
 //
 // Each item passes through the functions of its single call, in an order in which the caller could have made
 // the single calls, too: what the role and the scope do not allow there is not allowed here. Only placing is
@@ -13,6 +13,7 @@
 
 #include "backend/api/changes/app_changes.hpp"
 #include "backend/api/changes/recipe_changes.hpp"
+#include "backend/api/changes/variable_changes.hpp"
 #include "backend/api/reply.hpp"
 #include "backend/domain/placement/apply_rules.hpp"
 
@@ -34,6 +35,11 @@ struct AppItem {
   std::string source;
 };
 
+struct VariablesItem {
+  store::LayerEdit wanted;  // all variables of that layer
+  std::string source;
+};
+
 struct ApplyProblem {
   base::ErrorCode code;
   ProblemItem item;
@@ -48,6 +54,7 @@ struct ApplyRequest {
   std::vector<AppItem> apps = {};
   std::vector<RecipeItem> recipes = {};
   std::vector<AssignmentItem> assignments = {};
+  std::vector<VariablesItem> variables = {};
   std::vector<ApplyProblem> known = {};  // found before; what else is wrong is added, and nothing is changed
 };
 
@@ -74,6 +81,12 @@ struct AppliedAssignment {
   std::string notice = {};  // why it was pinned, if it was
   std::string source = {};
 };
+struct AppliedVariables {
+  Applied change = Applied::unchanged;
+  domain::VariableLayer layer = {};
+  std::vector<domain::VariableChange> changes = {};
+  std::string source = {};
+};
 struct AppliedApp {
   Applied change = Applied::unchanged;
   domain::App app;
@@ -86,6 +99,7 @@ struct ApplyResult {
   std::vector<AppliedApp> apps = {};
   std::vector<AppliedRecipe> recipes = {};
   std::vector<AppliedAssignment> assignments = {};  // with those that were pruned
+  std::vector<AppliedVariables> variables = {};     // likewise
   std::vector<fleet::PlacedVersion> machines =
       {};  // those that get a new version and that the caller reaches
   std::vector<std::string> warnings = {};

@@ -21,7 +21,7 @@ namespace apply_resource {
 
 namespace {
 
-constexpr std::string_view kKinds = "recipe assignment app";
+constexpr std::string_view kKinds = "recipe assignment app variables";
 
 // The single call that an item stands for: who may make that one may have the item applied.
 const Route& single_route(std::span<const Route> routes, std::string_view method, std::string_view pattern) {
@@ -31,6 +31,7 @@ const Route& single_route(std::span<const Route> routes, std::string_view method
 const Route& route_of(std::string_view kind) {
   if (kind == "recipe") return single_route(recipe_push_routes(), "POST", "/recipes/{name}/revisions");
   if (kind == "assignment") return single_route(assignment_routes(), "POST", "/assignments");
+  if (kind == "variables") return single_route(variable_routes(), "POST", "/variables");
   return single_route(app_routes(), "PUT", "/apps/{app}");
 }
 
@@ -63,6 +64,8 @@ class ItemReader {
       request_.assignments.push_back({read_assignment(fields, caller_.scope), source_});
     else if (kind == "app")
       request_.apps.push_back({read_app_edit(fields, fields.text("app_id")), source_});
+    else if (kind == "variables")
+      read_layer(fields);
     else
       return complain_of_kind(kind);
     for (ProblemItem& item : fields.problem_items())
@@ -73,6 +76,14 @@ class ItemReader {
   std::vector<ApplyProblem> take() { return std::move(problems_); }
 
  private:
+  void read_layer(Fields& fields) {
+    VariablesItem item{.wanted = read_layer_name(fields, caller_.scope), .source = source_};
+    if (const base::Value* values = fields.object("values"))
+      item.wanted.edits.set = read_values(fields, "values", *values);
+    if (!item.wanted.order && item.wanted.name.kind == domain::LayerKind::selector) item.wanted.order = 0;
+    request_.variables.push_back(std::move(item));
+  }
+
   void read_recipe(Fields& fields) {
     RecipeItem item;
     domain::NewRevision& revision = item.push.revision;
@@ -253,6 +264,7 @@ Task<base::Result<void>> check_contents(Context& context, const Call& call, Appl
     revision.state_count = checked->state_count;
     revision.module = std::move(done->module);
     revision.unchecked = std::move(done->unchecked);
+    revision.inputs = std::move(checked->inputs);
     revision.owner = call.caller.scope ? call.caller.scope->text() : "";
     revision.author = call.actor.name;
     item.push.why = "(set " + request.set + ")";
@@ -305,6 +317,23 @@ void add_assignments(base::JsonText& json, const ApplyResult& result, bool is_do
   json.end_list();
 }
 
+void add_variables(base::JsonText& json, const ApplyResult& result) {
+  json.key("variables").begin_list();
+  for (const AppliedVariables& each : result.variables) {
+    const domain::VariableLayer& layer = each.layer;
+    json.begin_object().member("change", name_of(each.change)).member("app_id", layer.app_id);
+    json.member("kind", domain::name_of(layer.kind));
+    if (layer.kind == domain::LayerKind::selector)
+      json.member("selector", layer.target).member("order", layer.order);
+    if (layer.kind == domain::LayerKind::machine) json.member("instance_id", layer.target);
+    json.key("names").begin_list();
+    for (const domain::VariableChange& change : each.changes)
+      json.value(change.name);
+    json.end_list().optional("source", each.source).end_object();
+  }
+  json.end_list();
+}
+
 HttpResponse applied_reply(const ApplyRequest& request, const ApplyResult& result,
                            const std::vector<domain::LineCounts>& counts,
                            const std::vector<std::string>& warnings) {
@@ -324,6 +353,7 @@ HttpResponse applied_reply(const ApplyRequest& request, const ApplyResult& resul
   json.end_list();
   add_recipes(json, result, counts);
   add_assignments(json, result, !request.dry_run);
+  add_variables(json, result);
   json.member("affected", result.machines.size()).key("machines").begin_list();
   for (const fleet::PlacedVersion& each : result.machines | std::views::take(kMostNamed))
     json.begin_object()

@@ -123,7 +123,8 @@ Task<HttpResponse> upload(Context& context, const Call& call, Upload wanted) {
                                .author = call.actor.name,
                                .message = wanted.message,
                                .module = done->module,
-                               .unchecked = done->unchecked},
+                               .unchecked = done->unchecked,
+                               .inputs = std::move(checked->inputs)},
                   .confirmed_owner = wanted.confirmed_owner,
                   .action = wanted.action,
                   .why = wanted.why};
@@ -192,7 +193,7 @@ base::Result<std::optional<std::int64_t>> find_start(store::Store& store, const 
   auto apps = store.apps_that_follow(name);
   if (!apps) return std::move(apps).error();
   for (const std::string& app : *apps) {
-    auto held = rollouts::find_held(store, app, name, 0);
+    auto held = rollouts::find_held(store, app, {.recipe = name});
     if (!held) return std::move(held).error();
     if (!*held || (*held)->change.to_revision != newest) continue;
     const std::int64_t from = (*held)->change.from_revision;

@@ -7,6 +7,10 @@
 #include "backend/api/routes/reads.hpp"
 #include "backend/api/routes/recipe_checks.hpp"
 #include "backend/api/routes/targets.hpp"
+#include "backend/domain/json_text.hpp"
+#include "backend/domain/variables/recipe_inputs.hpp"
+#include "backend/fleet/delivery.hpp"
+#include "backend/store/inventory/variables.hpp"
 #include "base/token.hpp"
 #include "base/values/json.hpp"
 
@@ -98,6 +102,41 @@ protocol::RecipeMetadata plan_of(std::string states, std::string digest, const d
   return recipe;
 }
 
+void add_inputs(protocol::RecipeMetadata& recipe, const domain::FilledInputs& inputs) {
+  if (!inputs.vars.empty()) recipe.vars = protocol::Json{inputs.vars};
+  recipe.tags = domain::read_tags(inputs.tags);
+}
+
+// What a recipe that is only planned is filled in with on each target, or why it cannot be.
+using PlannedInputs = std::unordered_map<domain::InstanceKey, base::Result<domain::FilledInputs>>;
+
+base::Result<PlannedInputs> fill_for(store::Store& store, const std::vector<Target>& targets,
+                                     const domain::RecipeInputs& wanted) {
+  PlannedInputs inputs;
+  for (const Target& target : targets) {
+    auto instance = store.find_instance(target.key);
+    if (!instance) return std::move(instance).error();
+    if (!instance->takes_inputs) {
+      inputs.emplace(target.key,
+                     base::Error(base::ErrorCode::unsupported,
+                                 "its agent knows nothing of expressions and variables: update it"));
+      continue;
+    }
+    auto layers = store::layers_for(store, *instance);
+    if (!layers) return std::move(layers).error();
+    std::vector<const domain::VariableLayer*> all;
+    for (const domain::VariableLayer& each : *layers)
+      all.push_back(&each);
+    const domain::RecipeInputs* const recipe = &wanted;
+    inputs.emplace(target.key, domain::fill_inputs(std::span(&recipe, 1), all, instance->operator_tags));
+  }
+  return inputs;
+}
+
+Task<base::Result<fleet::Answer>> answer_with(base::Error error) {
+  co_return error;
+}
+
 // What each distinct placement among the targets says.
 base::Result<Contents> read_contents(store::Store& store, const std::vector<Target>& targets) {
   Contents contents;
@@ -107,10 +146,12 @@ base::Result<Contents> read_contents(store::Store& store, const std::vector<Targ
       contents.emplace(0, plan_of("[]", "", {}));
       continue;
     }
-    auto placement = store.find_placement(target.placement);
-    if (!placement) return std::move(placement).error();
-    contents.emplace(target.placement,
-                     plan_of(std::move(placement->states), std::move(placement->digest), placement->module));
+    auto content = fleet::read_placement(store, target.placement);
+    if (!content) return std::move(content).error();
+    const domain::Placement& placement = (*content)->placement;
+    protocol::RecipeMetadata recipe = plan_of(*(*content)->text, placement.digest, placement.module);
+    add_inputs(recipe, {.vars = placement.vars, .tags = placement.tags});
+    contents.emplace(target.placement, std::move(recipe));
   }
   return contents;
 }
@@ -147,6 +188,7 @@ Task<HttpResponse> plan(Context& context, const Call& call) {
   if (auto refused = fields.problems()) co_return std::move(*refused);
 
   protocol::RecipeMetadata given;
+  domain::RecipeInputs wanted;
   if (!source.content.empty()) {
     auto checking = check_for_app(context, call, app_id, {.content = source.content});
     auto checked = co_await std::move(checking);
@@ -154,6 +196,7 @@ Task<HttpResponse> plan(Context& context, const Call& call) {
     domain::CheckedRecipe& recipe = checked->recipe;
     if (!recipe.problems.empty())
       co_return problem(kUnprocessable, "the recipe has problems", items_of(recipe.problems));
+    wanted = domain::read_recipe_inputs(recipe.inputs);
     given = plan_of(std::move(recipe.states), std::move(recipe.digest), checked->module);
   } else if (!source.name.empty()) {
     auto reading =
@@ -166,6 +209,7 @@ Task<HttpResponse> plan(Context& context, const Call& call) {
     auto noting = note_read(context, call, revision->name, revision->revision, "plan");
     const auto noted = co_await std::move(noting);
     if (!noted) co_return problem_of(noted.error());
+    wanted = domain::read_recipe_inputs(revision->inputs);
     given = plan_of(std::move(revision->states), std::move(revision->digest), revision->module);
   }
 
@@ -181,8 +225,22 @@ Task<HttpResponse> plan(Context& context, const Call& call) {
     if (!read) co_return problem_of(read.error());
     contents = std::move(*read);
   }
+  PlannedInputs inputs;
+  if (wanted.are_needed) {
+    auto reading = context.store.read(call.caller.token_id,
+                                      [connected = targets->connected, wanted](store::Store& store) {
+                                        return fill_for(store, connected, wanted);
+                                      });
+    auto read = co_await std::move(reading);
+    if (!read) co_return problem_of(read.error());
+    inputs = std::move(*read);
+  }
   AskOne ask = [&](const Target& target) {
     protocol::RecipeMetadata recipe = source.is_own() ? contents.at(target.placement) : given;
+    if (const auto filled = inputs.find(target.key); filled != inputs.end()) {
+      if (!filled->second) return answer_with(filled->second.error());
+      add_inputs(recipe, *filled->second);
+    }
     recipe.recipe_version = std::max<std::int64_t>(target.recipe_version, 1);
     return context.fleet.ask(target.key, protocol::BackendBody(std::move(recipe)), timeout);
   };

@@ -50,7 +50,9 @@ void add_change(base::JsonText& json, const domain::Rollout& rollout) {
   }
   const domain::HeldChange& change = rollout.change;
   json.begin_object();
-  if (change.assignment != 0)
+  if (change.layer != 0)
+    json.member("variables", change.layer);
+  else if (change.assignment != 0)
     json.member("assignment", change.assignment);
   else
     json.member("recipe", change.recipe)

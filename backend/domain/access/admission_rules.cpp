@@ -5,6 +5,7 @@
 #include "backend/domain/access/certificate_rules.hpp"
 #include "base/sha256.hpp"
 #include "base/token.hpp"
+#include "protocol/capabilities.hpp"
 #include "protocol/ids.hpp"
 
 namespace backend::domain {
@@ -123,6 +124,11 @@ AdmittedVersions versions_after(const std::optional<KnownInstance>& instance, st
 
 int protocol_of(const protocol::Handshake& handshake) {
   return std::max(handshake.protocol_version, handshake.protocol_max) >= 2 ? 2 : 1;
+}
+
+bool takes_inputs(const protocol::Handshake& handshake) {
+  return protocol_of(handshake) >= 2 &&
+         std::ranges::find(handshake.capabilities, protocol::kCanVars) != handshake.capabilities.end();
 }
 
 }  // namespace backend::domain

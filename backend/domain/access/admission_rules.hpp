@@ -69,4 +69,7 @@ AdmittedVersions versions_after(const std::optional<KnownInstance>& instance, st
 // The protocol that both sides speak: 1 or 2.
 int protocol_of(const protocol::Handshake& handshake);
 
+// Whether the agent knows what to do with the variables and tags of a recipe.
+bool takes_inputs(const protocol::Handshake& handshake);
+
 }  // namespace backend::domain

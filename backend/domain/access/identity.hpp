@@ -132,7 +132,8 @@ struct KnownInstance {
   bool unplaced = false;      // its placement is to be looked at at the next handshake
   Millis revoked = 0;         // 0: it is not
   std::string revoked_why;
-  Millis pending = 0;  // 0: it is approved
+  Millis pending = 0;         // 0: it is approved
+  bool takes_inputs = false;  // as Instance has it
 };
 
 // Machines without a certificate that wait to be approved: anybody can be one, and make up names. So one
@@ -156,6 +157,7 @@ struct ConnectedAgent {
   std::string agent_tags;             // JSON
   std::optional<std::string> errors;  // JSON; nothing: as they were
   std::int64_t recipe_version = 0, reported_version = 0;
+  bool takes_inputs = false;
 };
 
 // One agent_uid of an instance: a stream of reports.

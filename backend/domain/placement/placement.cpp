@@ -2,6 +2,7 @@
 
 #include "base/values/json.hpp"
 #include "builtins/wait_targets.hpp"
+#include "recipe/expressions.hpp"
 
 namespace backend::domain {
 
@@ -42,6 +43,17 @@ Result<WaitState> read_wait(const Value& state, std::size_t index) {
   return wait;
 }
 
+Result<void> add_state(const Value& state, StateList& list) {
+  list.ids.emplace_back(builtins::state_id_of(state));
+  list.has_computed = list.has_computed || recipe::has_expression(list.ids.back());
+  const Value* module = state.find("module");
+  if (!module || module->text() != builtins::kWaitModule) return {};
+  auto wait = read_wait(state, list.ids.size() - 1);
+  if (!wait) return std::move(wait).error().with_context("wait state '" + list.ids.back() + "'");
+  list.waits.push_back(std::move(*wait));
+  return {};
+}
+
 }  // namespace
 
 const WaitState* StateList::wait_at(std::size_t state) const {
@@ -56,16 +68,15 @@ Result<std::shared_ptr<const StateList>> read_states(std::string_view states_jso
   const auto* root = std::get_if<Value>(&read);
   if (!root || !root->is_list()) return invalid("the states are not a JSON list");
   auto list = std::make_shared<StateList>();
-  for (const Value& state : root->items()) {
-    list->ids.emplace_back(builtins::state_id_of(state));
-    const Value* module = state.find("module");
-    if (!module || module->text() != builtins::kWaitModule) continue;
-    auto wait = read_wait(state, list->ids.size() - 1);
-    if (!wait) return std::move(wait).error().with_context("wait state '" + list->ids.back() + "'");
-    list->waits.push_back(std::move(*wait));
+  for (const Value& item : root->items()) {
+    // A whole recipe says beside its text which states it has.
+    const Value* whole = item.find("content") ? item.find("states") : nullptr;
+    const std::span<const Value> states = whole ? whole->items() : std::span(&item, 1);
+    for (const Value& state : states)
+      if (auto added = add_state(state, *list); !added) return std::move(added).error();
   }
   for (std::size_t i = 0; i < list->ids.size(); ++i)  // `ids` does not move any more
-    if (!list->index.emplace(list->ids[i], i).second)
+    if (!list->index.emplace(list->ids[i], i).second && !recipe::has_expression(list->ids[i]))
       return invalid("the id '" + list->ids[i] + "' is used twice");
   return std::shared_ptr<const StateList>(std::move(list));
 }

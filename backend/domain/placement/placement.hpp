@@ -33,6 +33,7 @@ struct StateList {
   std::vector<std::string> ids;
   std::unordered_map<std::string_view, std::size_t> index;  // of an id; views into `ids`
   std::vector<WaitState> waits;                             // in order
+  bool has_computed = false;  // machines make states of it whose ids are not known here
 
   const WaitState* wait_at(std::size_t state) const;
 };

@@ -17,6 +17,12 @@ std::optional<std::size_t> refusing_case(std::span<const PlacementCase> cases) {
   return first;
 }
 
+std::optional<std::size_t> spoiled_case(std::span<const PlacementCase> cases) {
+  for (std::size_t i = 0; i < cases.size(); ++i)
+    if (cases[i].is_touched && !cases[i].was_rejected && !cases[i].problem.empty()) return i;
+  return std::nullopt;
+}
+
 namespace {
 
 // Adds suspects to those who are kept, as many as possible.

@@ -26,6 +26,9 @@ struct PlacementCase {
 // of them was well before. Nothing: the change holds, and whoever has a problem is rejected.
 std::optional<std::size_t> refusing_case(std::span<const PlacementCase> cases);
 
+// For a change of variables, which is refused where it is set: the machine that it takes its recipe from.
+std::optional<std::size_t> spoiled_case(std::span<const PlacementCase> cases);
+
 // check_waits() without those who spoil it. `suspects` (as many as there are instances): machines that were
 // rejected before, or are where they are by their own word alone. If the waits of all can come true, nobody
 // is left out; else suspects are added to the others by halves, and those with which it fails are left out.

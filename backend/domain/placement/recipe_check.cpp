@@ -4,12 +4,15 @@
 
 #include "backend/domain/placement/foreign_states.hpp"
 #include "backend/domain/placement/placement.hpp"
+#include "backend/domain/variables/recipe_inputs.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "base/values/json.hpp"
 #include "builtins/builtins.hpp"
+#include "builtins/wait_targets.hpp"
 #include "modules/module_type.hpp"
 #include "protocol/ids.hpp"
+#include "recipe/expressions.hpp"
 
 namespace backend::domain {
 
@@ -157,8 +160,42 @@ void warn_of_versions(const RecipeModules& modules, CheckedRecipe& checked) {
     warn(checked, "agents of this release refuse the modules: " + *refusal);
 }
 
+// What the machine fills in goes there as it was written, as one item of the list: an agent that knows
+// nothing of expressions takes no such item. Its `states` say what stands in it, as far as the backend has to
+// know.
+void write_whole(std::string_view content, const CheckedRecipe& checked,
+                 const std::vector<recipe::State>& states, std::string& out) {
+  out.append("{\"syntax\":").append(base::json_quote(checked.syntax));
+  out.append(",\"content\":").append(base::json_quote(content)).append(",\"states\":[");
+  char before = ' ';
+  for (const recipe::State& state : states) {
+    if (std::exchange(before, ',') == ',') out += ',';
+    out.append("{\"id\":").append(base::json_quote(state.id));
+    out.append(",\"module\":").append(base::json_quote(state.type->name()));
+    if (state.type->name() == builtins::kWaitModule) {
+      out += ",\"parameter\":";
+      write_parameter(state, out);
+    }
+    out += '}';
+  }
+  out += "]}";
+}
+
+// What the backend has to know of a wait must not be left to the machine.
+void check_waits_known(const std::vector<recipe::State>& states, CheckedRecipe& checked) {
+  for (const recipe::State& state : states)
+    if (state.type->name() == builtins::kWaitModule &&
+        (recipe::has_expression(state.id) || !state.parameter.find("state")))
+      checked.problems.push_back({.message =
+                                      "what meta.wait waits for, and its id, must be written down: the "
+                                      "backend does not know what a machine makes of an expression",
+                                  .state_id = std::string(state.id)});
+}
+
 CheckedRecipe load_checked(std::string_view content, const states::Registry& registry) {
-  recipe::Loaded loaded = recipe::load_text("", std::string(content), registry);
+  recipe::Inputs check;
+  check.is_check = true;
+  recipe::Loaded loaded = recipe::load_text("", std::string(content), registry, check);
   CheckedRecipe checked;
   checked.problems = std::move(loaded.problems);
   checked.warnings = std::move(loaded.warnings);
@@ -170,8 +207,17 @@ CheckedRecipe load_checked(std::string_view content, const states::Registry& reg
   if (!checked.problems.empty()) return checked;
   checked.syntax = recipe::guess_syntax("", content) == recipe::Syntax::json ? "json" : "yaml";
   checked.state_count = loaded.recipe->states().size();
+  auto inputs = inputs_of_recipe(content);
+  if (!inputs) return refused(std::move(checked), inputs.error().message());
+  checked.inputs = to_json(*inputs);
   checked.states = "[";
+  if (inputs->are_needed) {
+    check_waits_known(loaded.recipe->states(), checked);
+    if (!checked.problems.empty()) return checked;
+    write_whole(content, checked, loaded.recipe->states(), checked.states);
+  }
   for (const recipe::State& state : loaded.recipe->states()) {
+    if (inputs->are_needed) break;
     if (checked.states.size() > 1) checked.states += ',';
     write_state(state, checked.states);
   }
@@ -224,6 +270,8 @@ CheckedRecipe check_single_state(std::string_view state, const RecipeModules* mo
     list.insert(list.find('{') + 1, value->members().empty() ? "\"id\":\"run\"" : "\"id\":\"run\",");
   CheckedRecipe checked = check_recipe(list, modules);
   if (!checked.problems.empty()) return checked;
+  if (!checked.inputs.empty())
+    return refused(std::move(checked), "a state that is run alone cannot have expressions");
   if (auto states = read_states(checked.states); states && !(*states)->waits.empty())
     return refused(std::move(checked), "meta.wait is a part of a recipe and cannot be run alone");
   checked.states = checked.states.substr(1, checked.states.size() - 2);

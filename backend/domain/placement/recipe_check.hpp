@@ -28,6 +28,7 @@ struct CheckedRecipe {
   std::string states;  // JSON list: loads on the agent to the very states that the content says
   std::string digest;  // SHA-256 of `states`
   std::size_t state_count = 0;
+  std::string inputs;  // what it refers to, as of NewRevision
   // What the recipe names that is not native, whether it is known or not; also when there are problems.
   std::vector<std::string> foreign;
 };

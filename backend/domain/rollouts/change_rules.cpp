@@ -56,6 +56,7 @@ std::optional<ChangeVerdict> judge_change(const ChangeEvidence& evidence,
 
 std::string name_of_change(const HeldChange& change) {
   if (change.assignment != 0) return "assignment " + std::to_string(change.assignment);
+  if (change.layer != 0) return "variables " + std::to_string(change.layer);
   return change.recipe + "@" + std::to_string(change.to_revision);
 }
 

@@ -39,15 +39,15 @@ struct ChangeVerdict {
 };
 
 // Nothing: its row stays as it is. `own_states`: the ids of the states that the change is about; none: an
-// assignment was removed, and any state that fails counts. Else a state of another recipe that fails says
-// nothing about this one, for or against.
+// assignment was removed, or variables are others, and any state that fails counts. Else a state of another
+// recipe that fails says nothing about this one, for or against.
 //
 // A machine reports what it likes. What it says of a version that it was not given counts for nothing, nor
 // what it said of one before it was given it.
 std::optional<ChangeVerdict> judge_change(const ChangeEvidence& evidence,
                                           const std::set<std::string, std::less<>>& own_states);
 
-// What people call a change: "web@7", "assignment 3".
+// What people call a change: "web@7", "assignment 3", "variables 5".
 std::string name_of_change(const HeldChange& change);
 
 }  // namespace backend::domain

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backend/domain/model.hpp"
+#include "backend/domain/variables/variable.hpp"
 #include "protocol/update_phase.hpp"
 
 namespace backend::domain {
@@ -34,10 +35,12 @@ enum class RolloutKind {
   version,     // of the agent
   recipe,      // a revision
   assignment,  // made, edited or removed
+  variables,   // of one layer
 };
 std::string_view name_of(RolloutKind kind);
 std::optional<RolloutKind> rollout_kind_of(std::string_view name);
-inline constexpr std::array kRolloutKinds{RolloutKind::version, RolloutKind::recipe, RolloutKind::assignment};
+inline constexpr std::array kRolloutKinds{RolloutKind::version, RolloutKind::recipe, RolloutKind::assignment,
+                                          RolloutKind::variables};
 
 // The phase of a machine in a rollout is the word of a protocol::UpdatePhase, which its agent has reported,
 // or one of these, which only the backend knows.
@@ -70,8 +73,8 @@ static_assert(!protocol::update_phase_of(kWaiting) && !protocol::update_phase_of
               !protocol::update_phase_of(kLost) && !protocol::update_phase_of(kSuperseded) &&
               !protocol::update_phase_of(kExcluded));
 
-// What machines are given instead of what they have: by a rollout of a recipe or of an assignment. While the
-// rollout holds (Rollout::holds()) whoever was not told yet runs what there was before.
+// What machines are given instead of what they have: by a rollout of a recipe, an assignment or variables.
+// While the rollout holds (Rollout::holds()) whoever was not told yet runs what there was before.
 struct HeldChange {
   // A push: assignments that follow the recipe.
   std::string recipe = {};
@@ -79,6 +82,11 @@ struct HeldChange {
   // An assignment, and what it was before; nothing: it was not there. It may be gone now.
   std::int64_t assignment = 0;
   std::optional<Assignment> before = {};
+  // Variables, and what they were before; nothing: there were none. They may be gone now.
+  std::int64_t layer = 0;
+  std::optional<VariableLayer> layer_before = {};
+
+  bool is_of_recipe() const { return assignment == 0 && layer == 0; }
 };
 
 // Of those who were told so many per cent may fail.

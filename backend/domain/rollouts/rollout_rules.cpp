@@ -21,10 +21,11 @@ constexpr std::array<std::pair<RolloutState, std::string_view>, 7> kStates{{
     {RolloutState::ended, "ended"},
 }};
 
-constexpr std::array<std::pair<RolloutKind, std::string_view>, 3> kKinds{{
+constexpr std::array<std::pair<RolloutKind, std::string_view>, 4> kKinds{{
     {RolloutKind::version, "version"},
     {RolloutKind::recipe, "recipe"},
     {RolloutKind::assignment, "assignment"},
+    {RolloutKind::variables, "variables"},
 }};
 
 // Per cent.

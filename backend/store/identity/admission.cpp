@@ -97,7 +97,9 @@ Result<domain::Admission> note_admission(Store& store, const protocol::Handshake
   admission.facts_hash = known ? known->facts_hash : "";
   admission.is_new = !known || known->epoch == 0;  // enrolment makes the row before the first handshake
   const std::string tags = domain::to_json(handshake.tags);
-  admission.tags_changed = known && (known->unplaced || known->agent_tags != tags);
+  const bool takes_inputs = domain::takes_inputs(handshake);
+  admission.tags_changed =
+      known && (known->unplaced || known->agent_tags != tags || known->takes_inputs != takes_inputs);
   if (facts.certificate) admission.issuer = facts.certificate->issuer;
   if (facts.certificate)
     if (auto noted = note_certificate_use(store, *facts.certificate, now); !noted)
@@ -126,7 +128,8 @@ Result<domain::Admission> note_admission(Store& store, const protocol::Handshake
                                    .agent_tags = tags,
                                    .errors = std::nullopt,
                                    .recipe_version = versions.recipe,
-                                   .reported_version = versions.reported};
+                                   .reported_version = versions.reported,
+                                   .takes_inputs = takes_inputs};
   if (handshake.init_errors) connected.errors = domain::to_json(std::span(&*handshake.init_errors, 1));
   auto epoch = store.set_connected(connected, now);
   if (!epoch) return std::move(epoch).error();

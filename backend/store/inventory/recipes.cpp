@@ -75,7 +75,7 @@ Result<domain::PutRevision> put_revision(Store& store, const domain::NewRevision
     auto newest = store.find_revision(revision.name, std::nullopt);
     if (!newest && newest.error().code() != ErrorCode::not_found) return std::move(newest).error();
     if (newest && newest->content == revision.content && newest->module == revision.module &&
-        newest->unchecked.empty() == revision.unchecked.empty())
+        newest->unchecked.empty() == revision.unchecked.empty() && newest->inputs == revision.inputs)
       return domain::PutRevision{std::move(*newest), false};
     const std::int64_t number = newest ? newest->revision + 1 : 1;
     const std::uint64_t bytes = revision.content.size() + revision.states.size();

@@ -16,10 +16,12 @@ class PlacementStore {
 
   // Finds or adds the row (its `key` is ignored).
   virtual base::Result<domain::PlacementKey> put_placement(const domain::Placement& placement) = 0;
+  // One with a base has no states here: find_placement(base) has them.
   virtual base::Result<domain::Placement> find_placement(domain::PlacementKey key) = 0;
   virtual base::Result<std::optional<domain::PlacementKey>> find_placement(std::string_view source) = 0;
-  // Those with wait states that instances of the app have now.
+  // Those with wait states that instances of the app have now; of those with the same states one, the base.
   virtual base::Result<std::vector<domain::Placement>> waiting_placements(std::string_view app_id) = 0;
+  // Whether one of the app has these states.
   virtual base::Result<bool> is_placed(std::string_view app_id, domain::PlacementKey placement) = 0;
   // The instance is to run this from now on; answers its new recipe_version. A problem that it had is gone.
   virtual base::Result<std::int64_t> place(domain::InstanceKey instance, domain::PlacementKey placement) = 0;

@@ -138,7 +138,8 @@ const std::array kSteps{SchemaStep{.sql = kFirst},
                         cause_step(),
                         set_step(),
                         change_step(),
-                        module_step()};
+                        module_step(),
+                        variable_step()};
 
 Result<void> run_step(Database& database, const SchemaStep& step) {
   if (auto done = database.execute(std::string(step.sql)); !done) return done;

@@ -15,6 +15,7 @@ Result<std::vector<domain::Rollout>> SqliteStore::held_changes(std::string_view 
   auto done = for_each_row(rows, [&] { held.push_back(read_rollout(rows)); });
   if (!done) return std::move(done).error();
   for (domain::Rollout& rollout : held) {
+    if (auto read = read_held_layer(rollout); !read) return std::move(read).error();
     Query row(database_,
               "SELECT selector, recipe, revision, position, kill_on_change, round_delay_s FROM "
               "held_assignments WHERE rollout=?",

@@ -11,7 +11,7 @@ using base::Result;
 namespace {
 
 // The columns of read_instance(), in its order; with facts as one more at the end.
-constexpr int kFactsColumn = 40;
+constexpr int kFactsColumn = 41;
 std::string select_instances(bool with_facts) {
   std::string sql =
       "SELECT i.id, i.app_id, i.instance_id, a.agent_uid, i.agent_version, i.os, i.arch, i.boot_id, "
@@ -22,7 +22,7 @@ std::string select_instances(bool with_facts) {
       "i.round, i.round_version, i.round_counts, i.round_not_reached, i.round_ms, i.round_at, i.edit, "
       "i.revoked, i.revoked_why, i.excluded, i.excluded_why, i.wished_name, apps.trust_self_reported, "
       "i.pending, "
-      "substr(i.token_hash, 1, 16), i.tag_scopes";
+      "substr(i.token_hash, 1, 16), i.tag_scopes, i.takes_inputs";
   if (with_facts) sql += ", f.facts";
   sql +=
       " FROM instances i LEFT JOIN agents a ON a.id=i.agent LEFT JOIN placements p ON p.id=i.placement "
@@ -72,7 +72,8 @@ domain::Instance read_instance(const Query& row) {
   instance.trust = domain::self_trust_of(row.view(at++)).value_or(domain::SelfTrust::off);
   instance.pending = row.integer(at++);
   instance.token_prefix = row.view(at++);
-  instance.tag_scopes = domain::read_tags(row.view(at));
+  instance.tag_scopes = domain::read_tags(row.view(at++));
+  instance.takes_inputs = row.integer(at) != 0;
   // What it has said of an older version says nothing about the one that it should run.
   if (instance.status == "converged" && instance.reported_version != instance.recipe_version)
     instance.status = "running";

@@ -18,12 +18,16 @@ domain::Placement read_placement(const Query& row) {
   if (row.integer(4) != kNoDelay) placement.round_delay_s = row.integer(4);
   placement.has_waits = row.integer(5) != 0;
   placement.module = {.repo = row.text(6), .tag = row.text(7), .commit = row.text(8)};
+  placement.vars = row.view(9);
+  placement.tags = row.view(10);
+  placement.needs_inputs = row.integer(11) != 0;
+  placement.base = row.is_null(12) ? 0 : row.integer(12);
   return placement;
 }
 
 const std::string kSelectPlacements =
     "SELECT p.id, p.digest, p.states, p.kill_on_change, p.round_delay_s, p.has_waits, p.module_repo, "
-    "p.module_tag, p.module_commit FROM placements p ";
+    "p.module_tag, p.module_commit, p.vars, p.tags, p.needs_inputs, p.base FROM placements p ";
 
 }  // namespace
 
@@ -31,9 +35,12 @@ Result<domain::PlacementKey> SqliteStore::put_placement(const domain::Placement&
   const std::int64_t delay = placement.round_delay_s.value_or(kNoDelay);
   auto added = write(
       "INSERT OR IGNORE INTO placements (digest, kill_on_change, round_delay_s, has_waits, states, "
-      "module_repo, module_tag, module_commit) VALUES (?,?,?,?,?,?,?,?)",
-      placement.digest, placement.kill_on_change, delay, placement.has_waits, placement.states,
-      placement.module.repo, placement.module.tag, placement.module.commit);
+      "module_repo, module_tag, module_commit, vars, tags, needs_inputs, base) VALUES "
+      "(?,?,?,?,?,?,?,?,?,?,?,?)",
+      placement.digest, placement.kill_on_change, delay, placement.has_waits,
+      placement.base == 0 ? std::string_view(placement.states) : std::string_view(), placement.module.repo,
+      placement.module.tag, placement.module.commit, placement.vars, placement.tags, placement.needs_inputs,
+      placement.base == 0 ? std::optional<domain::PlacementKey>() : std::optional(placement.base));
   if (!added) return std::move(added).error();
   Query row(database_, "SELECT id FROM placements WHERE digest=? AND kill_on_change=? AND round_delay_s=?",
             placement.digest, placement.kill_on_change, delay);
@@ -62,7 +69,8 @@ Result<std::vector<domain::Placement>> SqliteStore::waiting_placements(std::stri
   Query rows(
       database_,
       kSelectPlacements +
-          "WHERE p.has_waits AND EXISTS (SELECT 1 FROM instances i WHERE i.placement=p.id AND i.app_id=?)",
+          "WHERE p.has_waits AND p.base IS NULL AND EXISTS (SELECT 1 FROM instances i JOIN placements own ON "
+          "own.id=i.placement WHERE ifnull(own.base, own.id)=p.id AND i.app_id=?)",
       app_id);
   std::vector<domain::Placement> found;
   if (auto done = for_each_row(rows, [&] { found.push_back(read_placement(rows)); }); !done)
@@ -71,7 +79,12 @@ Result<std::vector<domain::Placement>> SqliteStore::waiting_placements(std::stri
 }
 
 Result<bool> SqliteStore::is_placed(std::string_view app_id, domain::PlacementKey placement) {
-  Query row(database_, "SELECT 1 FROM instances WHERE placement=? AND app_id=? LIMIT 1", placement, app_id);
+  Query row(
+      database_,
+      "SELECT 1 FROM instances WHERE app_id=?1 AND (placement=?2 OR placement IN (SELECT id FROM "
+      "placements WHERE base=(SELECT ifnull(base, id) FROM placements WHERE id=?2)) OR placement=(SELECT "
+      "base FROM placements WHERE id=?2)) LIMIT 1",
+      app_id, placement);
   return row.next();
 }
 
@@ -94,7 +107,9 @@ Result<void> SqliteStore::set_problem(domain::InstanceKey instance, std::string_
 Result<std::size_t> SqliteStore::remove_unused_placements(std::size_t most) {
   auto removed = database_.run(
       "DELETE FROM placements WHERE id IN (SELECT p.id FROM placements p WHERE NOT EXISTS (SELECT 1 FROM "
-      "instances i WHERE i.placement=p.id) LIMIT ?)",
+      "instances i WHERE i.placement=p.id) AND NOT EXISTS (SELECT 1 FROM placements d WHERE d.base=p.id) "
+      "LIMIT "
+      "?)",
       most);
   if (!removed) return std::move(removed).error();
   return static_cast<std::size_t>(*removed);

@@ -12,7 +12,8 @@ Result<std::optional<domain::KnownInstance>> SqliteStore::find_known_instance(st
   Query row(
       database_,
       "SELECT id, token_hash, agent_tags, facts_hash, epoch, recipe_version, reported_version, unplaced, "
-      "revoked, revoked_why, pending, ifnull((SELECT digest FROM placements p WHERE p.id=placement), '') "
+      "revoked, revoked_why, pending, takes_inputs, ifnull((SELECT digest FROM placements p WHERE "
+      "p.id=placement), '') "
       "FROM "
       "instances WHERE app_id=? AND instance_id=?",
       app_id, instance_id);
@@ -26,11 +27,12 @@ Result<std::optional<domain::KnownInstance>> SqliteStore::find_known_instance(st
                                              .epoch = row.count(4),
                                              .recipe_version = row.integer(5),
                                              .reported_version = row.integer(6),
-                                             .recipe_digest = row.text(11),
+                                             .recipe_digest = row.text(12),
                                              .unplaced = row.integer(7) != 0,
                                              .revoked = row.integer(8),
                                              .revoked_why = row.text(9),
-                                             .pending = row.integer(10)});
+                                             .pending = row.integer(10),
+                                             .takes_inputs = row.integer(11) != 0});
 }
 
 Result<domain::InstanceKey> SqliteStore::add_instance(std::string_view app_id, std::string_view instance_id,
@@ -137,9 +139,10 @@ Result<std::uint64_t> SqliteStore::set_connected(const domain::ConnectedAgent& a
       database_,
       "UPDATE instances SET agent=?, epoch=epoch+1, protocol=?, agent_version=?, os=?, arch=?, boot_id=?, "
       "agent_tags=?, unplaced=0, online=1, connected_at=?, last_seen=?, errors=ifnull(?, errors), "
-      "reported_version=?, recipe_version=? WHERE id=? RETURNING epoch",
+      "reported_version=?, recipe_version=?, takes_inputs=? WHERE id=? RETURNING epoch",
       agent.agent, agent.protocol, agent.agent_version, agent.os, agent.arch, agent.boot_id, agent.agent_tags,
-      now, now, agent.errors, agent.reported_version, agent.recipe_version, agent.instance);
+      now, now, agent.errors, agent.reported_version, agent.recipe_version, agent.takes_inputs,
+      agent.instance);
   if (auto found = expect_row(updated, "instance"); !found) return std::move(found).error();
   const std::uint64_t epoch = updated.count(0);
   if (auto end = updated.next(); !end) return std::move(end).error();

@@ -47,7 +47,7 @@ const std::string kSelectAssignments =
 // Without content and states, which may be megabytes.
 const std::string kSelectRevisions =
     "SELECT name, revision, digest, syntax, state_count, created, author, message, module_repo, module_tag, "
-    "module_commit, unchecked FROM revisions ";
+    "module_commit, unchecked, inputs FROM revisions ";
 
 domain::Revision read_revision(const Query& row) {
   domain::Revision revision;
@@ -61,6 +61,7 @@ domain::Revision read_revision(const Query& row) {
   revision.message = row.view(7);
   revision.module = {.repo = row.text(8), .tag = row.text(9), .commit = row.text(10)};
   revision.unchecked = row.view(11);
+  revision.inputs = row.view(12);
   return revision;
 }
 
@@ -113,11 +114,11 @@ Result<void> SqliteStore::insert_revision(const domain::NewRevision& revision, s
                                           domain::Millis now) {
   return write(
       "INSERT INTO revisions (name, revision, digest, syntax, state_count, created, content, states, bytes, "
-      "author, message, module_repo, module_tag, module_commit, unchecked) VALUES "
-      "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+      "author, message, module_repo, module_tag, module_commit, unchecked, inputs) VALUES "
+      "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
       revision.name, number, revision.digest, revision.syntax, revision.state_count, now, revision.content,
       revision.states, revision.content.size() + revision.states.size(), revision.author, revision.message,
-      revision.module.repo, revision.module.tag, revision.module.commit, revision.unchecked);
+      revision.module.repo, revision.module.tag, revision.module.commit, revision.unchecked, revision.inputs);
 }
 
 Result<domain::RecipeUse> SqliteStore::recipe_use(std::string_view owner) {

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kColumns =
     "number, id, app_id, selector, canary, version, url, state, reason, ring, rings, pause_s, jitter_s, "
     "timeout_s, created, created_by, next_at, ended, owner, kind, may_fail, recipe, from_revision, "
-    "to_revision, assignment";
+    "to_revision, assignment, layer";
 
 }  // namespace
 
@@ -50,6 +50,7 @@ domain::Rollout read_rollout(const Query& row) {
   rollout.change.from_revision = row.integer(22);
   rollout.change.to_revision = row.integer(23);
   rollout.change.assignment = row.integer(24);
+  rollout.change.layer = row.integer(25);
   return rollout;
 }
 
@@ -91,12 +92,13 @@ Result<domain::Rollout> SqliteStore::add_rollout(const domain::Rollout& rollout,
   auto added = write(
       "INSERT INTO rollouts (id, app_id, selector, canary, version, url, state, reason, ring, rings, "
       "pause_s, jitter_s, timeout_s, created, created_by, next_at, ended, owner, kind, may_fail, recipe, "
-      "from_revision, to_revision, assignment) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+      "from_revision, to_revision, assignment, layer) VALUES "
+      "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
       rollout.id, rollout.app_id, rollout.selector, rollout.canary, rollout.version, rollout.url,
       domain::name_of(rollout.state), rollout.reason, rollout.ring, rings, rollout.pause_s, rollout.jitter_s,
       rollout.timeout_s, rollout.created, rollout.created_by, rollout.next_at, rollout.ended, rollout.owner,
       domain::name_of(rollout.kind), rollout.may_fail, rollout.change.recipe, rollout.change.from_revision,
-      rollout.change.to_revision, rollout.change.assignment);
+      rollout.change.to_revision, rollout.change.assignment, rollout.change.layer);
   if (!added) return std::move(added).error();
   const std::int64_t number = database_.last_row_id();
   if (const auto& before = rollout.change.before) {
@@ -107,6 +109,8 @@ Result<domain::Rollout> SqliteStore::add_rollout(const domain::Rollout& rollout,
         before->round_delay_s);
     if (!kept) return std::move(kept).error();
   }
+  if (rollout.change.layer_before)
+    if (auto kept = hold_layer(number, *rollout.change.layer_before); !kept) return std::move(kept).error();
   std::int64_t position = 0;
   for (const domain::RolloutTarget& target : targets) {
     // What an older one has left over is this one's now.

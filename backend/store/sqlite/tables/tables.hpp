@@ -1,6 +1,7 @@
 // SqliteStore: the rows of the Store, by table. Each .cpp has the methods of a few tables that belong
 // together: instances, presence, recipes, placements, reports, lists, records, rollouts, pins, enrolments,
-// certificates, tokens, audit. No rules are here: domain/ decides, and the functions in store/ combine.
+// certificates, tokens, audit, variables. No rules are here: domain/ decides, and the functions in store/
+// combine.
 #pragma once
 
 #include <span>
@@ -243,6 +244,27 @@ class SqliteStore final : public Store {
   base::Result<void> begin_history(std::string_view id, std::string_view other, domain::Millis now) override;
   base::Result<std::string> audit_chain(std::int64_t id) override;
 
+  // VariableStore
+  base::Result<domain::Page<domain::VariableLayer>> list_layers(std::string_view app_id,
+                                                                const domain::PageRequest& page) override;
+  base::Result<std::vector<domain::VariableLayer>> layers_of(
+      std::string_view app_id, std::optional<std::string_view> machine) override;
+  base::Result<domain::VariableLayer> find_layer(std::int64_t id) override;
+  base::Result<std::optional<domain::VariableLayer>> find_layer(std::string_view app_id,
+                                                                domain::LayerKind kind,
+                                                                std::string_view target) override;
+  base::Result<std::size_t> count_layers(std::string_view app_id, domain::LayerKind kind,
+                                         std::string_view owner) override;
+  base::Result<domain::VariableLayer> insert_layer(const domain::VariableLayer& layer,
+                                                   domain::Millis now) override;
+  base::Result<domain::VariableLayer> write_layer(const domain::VariableLayer& layer) override;
+  base::Result<void> remove_empty_layers(std::string_view app_id) override;
+  base::Result<void> add_variable_changes(std::span<const domain::VariableChange> changes) override;
+  base::Result<domain::Page<domain::VariableChange>> list_variable_changes(
+      const VariableHistoryFilter& filter, const domain::PageRequest& page) override;
+  base::Result<VariableHistoryUse> variable_history_use(std::string_view owner) override;
+  base::Result<void> remove_oldest_variable_changes(std::string_view owner, std::size_t most) override;
+
  private:
   // A statement whose rows do not matter.
   template <class... Args>
@@ -252,6 +274,10 @@ class SqliteStore final : public Store {
     return {};
   }
   base::Result<void> read_last_states(domain::InstanceProgress& progress);
+  base::Result<void> hold_layer(std::int64_t rollout, const domain::VariableLayer& layer);
+  base::Result<void> read_held_layer(domain::Rollout& rollout);
+  base::Result<void> read_variables(domain::VariableLayer& layer);
+  base::Result<void> write_variables(const domain::VariableLayer& layer);
   template <class Row, class Read>
   base::Result<domain::Page<Row>> list_reports(std::string_view table, std::string_view columns,
                                                const domain::ReportFilter& filter,
