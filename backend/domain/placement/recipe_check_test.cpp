@@ -69,7 +69,7 @@ TEST_CASE("every example means on the wire what its file means") {
     REQUIRE(checked.problems.empty());
     if (!checked.inputs.empty()) {  // it goes there as it is
       CHECK(checked.states.find("{\"syntax\":\"yaml\",\"content\":" + base::json_quote(content)) == 1);
-      CHECK(read_states(checked.states));
+      CHECK(backend::domain::read_states(checked.states));
       continue;
     }
     CHECK(again(checked.states) == checked.states);
