@@ -348,6 +348,7 @@ class ItemFiles {
     used_.insert(identity_of(whole));
     if (bytes_ > kMostRead) return;  // that is said at the end
     auto text = base::read_file(whole, kMostApplyBytes);
+    if (text) text = whole_recipe(whole, std::move(*text));
     if (!text) return say_at(file, path->offset(), text.error().message());
     bytes_ += text->size();
     json_.member("content", *text).member("content_source", whole.lexically_normal().string());

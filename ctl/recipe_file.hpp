@@ -7,7 +7,11 @@
 
 namespace ctl {
 
-// The text of the file; "-" is standard input. Recipes of more than 32 MiB are refused.
+// The text of the file, with the files that it names in it; "-" is standard input. Recipes of more than 32 MiB
+// are refused.
 base::Result<std::string> read_recipe(const std::string& file);
+
+// The text of a recipe at that place, as it can be sent: with the files beside it that it names.
+base::Result<std::string> whole_recipe(const std::string& file, std::string text);
 
 }  // namespace ctl

@@ -166,8 +166,10 @@ void ControlReader::read_once(const Member& member, base::Arena& arena) {
 
 void ControlReader::finish(std::vector<State>& states) {
   std::unordered_map<std::string_view, State*> by_id;
-  for (State& state : states)
+  for (State& state : states) {
     by_id[state.id] = &state;
+    has_unknown_ids_ = has_unknown_ids_ || !state.has_known_id;
+  }
   for (std::size_t place = 0; place < read_.size(); ++place)
     if (!read_[place].id.empty()) places_.emplace(read_[place].id, place);
   for (std::size_t place = 0; place < read_.size(); ++place) {
@@ -214,6 +216,7 @@ void ControlReader::find_one(std::size_t place, std::string_view key, const Name
   const std::string_view id = read_[place].id;
   const std::size_t at = named == places_.end() ? 0 : named->second;
   if (named == places_.end()) {
+    if (has_unknown_ids_) return;
     std::vector<std::string_view> ids;
     if (++not_found_ <= kMostSuggestions)
       for (const auto& [each, where] : places_)
@@ -258,7 +261,7 @@ void ControlReader::find_pattern(std::size_t place, std::string_view key, const 
                      name.offset, id);
     found.push_back(at);
   }
-  if (has_match) return;
+  if (has_match || has_unknown_ids_) return;
   const std::string close = ++not_found_ <= kMostSuggestions ? nearest_pattern(name.text, ids) : "";
   problem(in_quotes(key) + ": no state of this recipe has an id that " + in_quotes(name.text) + " matches" +
               close,

@@ -112,6 +112,7 @@ class ControlReader {
   std::size_t found_ = 0;                                     // of all states together
   std::size_t compared_ = 0;                                  // ids with patterns
   std::size_t not_found_ = 0;
+  bool has_unknown_ids_ = false;  // of a check: whom a name means, only the machine can tell
 };
 
 }  // namespace recipe

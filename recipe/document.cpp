@@ -45,6 +45,13 @@ const base::Value* find_states(const base::Value& root) {
   return init ? init->find("state") : nullptr;
 }
 
+int recipe_version(const base::Value& root) {
+  const base::Value* version = root.find("version");
+  if (!version) return 1;
+  const auto number = version->as_integer();
+  return number && (*number == 1 || *number == 2) ? static_cast<int>(*number) : 0;
+}
+
 std::optional<base::SyntaxProblem> parse(Document& document) {
   auto parsed = document.syntax == Syntax::json ? base::parse_json(document.text, document.arena)
                                                 : parse_yaml(document.text, document.arena);

@@ -30,6 +30,12 @@ struct Document {
   base::Value root;
 };
 
+// A document with states: the recipe itself, or a file that it includes.
+struct Source {
+  std::unique_ptr<Document> document;
+  std::string file;  // "": the recipe itself; else its name in the recipe's folder
+};
+
 // Finds lines and columns in a document's text. Made only when there is something to complain about: it reads
 // all of it.
 class LineIndex {
@@ -57,6 +63,9 @@ std::optional<base::SyntaxProblem> parse(Document& document);
 // The list of states in a recipe that is an object; null when it has none. Also of the original's files:
 // {"component": {"init": {"state": [...]}}}
 const base::Value* find_states(const base::Value& root);
+
+// What the recipe says under `version`; 1 when it says nothing, 0 for what is no version.
+int recipe_version(const base::Value& root);
 
 // YAML text to Value. Scalars without quotes stay undecided (Value::Kind::plain). Anchors and merge keys are
 // understood.

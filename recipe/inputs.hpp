@@ -52,10 +52,23 @@ struct Inputs {
   std::map<std::string, std::string> agent = {};  // "version" …
   std::shared_ptr<SecretSource> secrets = {};     // null: there are none
   std::shared_ptr<FileSource> files = {};         // null: only those that travel in the recipe
+  std::string explain = {};  // the id of a state whose variables are wanted; Loaded has them
 };
 
 // What is given to every recipe besides its variables, by the name that expressions have for it.
 inline constexpr std::string_view kGivenNames[] = {"vars", "facts", "tags", "app", "instance", "agent"};
+
+// A variable that a state uses.
+struct ExplainedVariable {
+  std::string name;    // "vars.port"
+  std::string value;   // JSON; "(secret)", "(not there)", "(unknown)"
+  std::string origin;  // "the recipe, line 4"; "" for facts and other things that are given
+};
+
+// The kinds of facts that there are; agent/facts gathers them, docs/recipes.md has them.
+inline constexpr std::string_view kFactNames[] = {
+    "agent",  "cloud",  "cpu",     "disks", "domain",   "fqdn", "hostname",      "interfaces",
+    "kernel", "memory", "network", "os",    "packages", "tags", "virtualization"};
 
 // What a recipe's expressions and templates read.
 struct UsedVariables {
@@ -68,6 +81,7 @@ struct UsedVariables {
   std::vector<Use> uses;             // each path once, in the order of the text
   std::vector<std::string> secrets;  // the names that are written down; others may be computed
   bool has_expressions = false;      // false: the recipe needs no Inputs
+  bool has_computed_files = false;   // which files it names is not all known from the text
 
   bool reads(std::string_view given) const;  // "facts": whether anything of it is read
 };

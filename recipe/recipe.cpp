@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <unordered_map>
 
 #include "base/files/file_read.hpp"
 #include "base/host/os_release.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
+#include "base/values/json.hpp"
+#include "recipe/rendering.hpp"
 
 namespace recipe {
 
@@ -17,20 +20,35 @@ using base::Member;
 using base::Value;
 
 const std::string& Recipe::digest() const {
-  if (digest_.empty()) digest_ = base::sha256_hex(document_->text);
-  return digest_;
+  if (!digest_.empty()) return digest_;
+  if (!is_rendered_) return digest_ = text_digest();
+  std::string all = text_digest();
+  for (const State& state : states_)
+    all.append("\n")
+        .append(base::json_quote(state.id))
+        .append(state.is_off ? " off" : base::to_json(state.parameter));
+  return digest_ = base::sha256_hex(all);
+}
+
+std::string Recipe::text_digest() const {
+  return base::sha256_hex(sources_.front()->document->text);
 }
 
 // Reads one document into a Recipe, and notes whatever is wrong on the way.
 class Loader {
  public:
-  Loader(std::unique_ptr<Document> document, const RegistryOf& registry_of)
+  Loader(std::unique_ptr<Document> document, const RegistryOf& registry_of, const Inputs& inputs)
       : registry_of_(registry_of),
+        inputs_(inputs),
         recipe_(std::make_shared<Recipe>()),
         control_([this](std::string message, std::string_view state_id, std::uint32_t offset) {
-          problems_.push_back({std::move(message), std::string(state_id), offset});
+          const auto place = ids_.find(state_id);
+          problems_.push_back({std::move(message), std::string(state_id),
+                               place != ids_.end() ? place->second.source : source_, offset});
         }) {
-    recipe_->document_ = std::move(document);
+    recipe_->sources_.push_back(std::make_unique<Source>(Source{std::move(document), ""}));
+    recipe_->is_check_ = inputs.is_check;
+    source_ = recipe_->sources_.front().get();
   }
 
   Loaded load() {
@@ -41,11 +59,9 @@ class Loader {
       control_.finish(recipe_->states_);
       explain_unknown_keys();
     }
-    Loaded loaded;
-    if (!problems_.empty() || !warnings_.empty()) {
-      loaded.problems = shown(problems_, lines());
-      loaded.warnings = shown(warnings_, lines());
-    }
+    Loaded loaded{.explained = std::move(explained_)};
+    loaded.problems = shown(problems_);
+    loaded.warnings = shown(warnings_);
     if (problems_.empty()) {
       introduce_states();
       loaded.recipe = std::move(recipe_);
@@ -59,35 +75,42 @@ class Loader {
   // To each other.
   void introduce_states() {
     for (const State& state : recipe_->states_)
-      recipe_->parts_.push_back({state.type, state.params});
+      if (state.params) recipe_->parts_.push_back({state.type, state.params});
     for (State& state : recipe_->states_)
       state.recipe = recipe_->parts_;
     recipe_->followers_ = ControlReader::followers_of(recipe_->states_);
   }
 
-  Document& document() { return *recipe_->document_; }
-  const LineIndex& lines() { return lines_ ? *lines_ : lines_.emplace(document()); }
+  Document& document() { return *recipe_->sources_.front()->document; }
+  // Of a source. Made when there is something to say about it.
+  const LineIndex& lines(const Source& source) {
+    const auto known = lines_.find(&source);
+    return known != lines_.end() ? known->second : lines_.emplace(&source, *source.document).first->second;
+  }
 
   // A problem before its offset has become a line and a column.
   struct Found {
     std::string message;
     std::string state_id;
+    const Source* source;
     std::uint32_t offset;
+    std::optional<Position> position = {};  // when it is known already
   };
 
   void add(std::vector<Found>& to, std::string message, std::uint32_t offset) {
-    to.push_back({std::move(message), std::string(state_id_), offset});
+    to.push_back({std::move(message), std::string(state_id_), source_, offset});
   }
   void problem(std::string message, std::uint32_t offset) { add(problems_, std::move(message), offset); }
 
-  static std::vector<Problem> shown(const std::vector<Found>& found, const LineIndex& lines) {
+  std::vector<Problem> shown(const std::vector<Found>& found) {
     std::vector<Problem> problems;
     for (const Found& each : found) {
       if (problems.size() == kMostProblems) {
         problems.push_back({"and " + std::to_string(found.size() - kMostProblems) + " more", "", {}});
         break;
       }
-      problems.push_back({each.message, each.state_id, lines.locate(each.offset)});
+      const Position position = each.position ? *each.position : lines(*each.source).locate(each.offset);
+      problems.push_back({each.message, each.state_id, position, each.source->file});
     }
     return problems;
   }
@@ -111,8 +134,9 @@ class Loader {
   }
 
   void read_top(const Value& root) {
-    static constexpr std::array<std::string_view, 7> kKnown{"recipe", "version",        "states",   "state",
-                                                            "module", "recipe_version", "component"};
+    static constexpr std::array<std::string_view, 10> kKnown{
+        "recipe",    "version", "states", "state", "module", "recipe_version",
+        "component", "vars",    "files",  ControlReader::kKeyOfRecipe};
     if (root.is_list()) {  // a bare list of states
       is_list_ = true;
       if (find_types(nullptr)) read_states(root);
@@ -125,11 +149,12 @@ class Loader {
                      root.offset());
     }
     read_version(root);
+    const std::span<const std::string_view> known = std::span(kKnown).first(version_ >= 2 ? 10 : 7);
     for (const Member& member : root.members())
       if (version_ >= 2 && member.key == ControlReader::kKeyOfRecipe)
         control_.read_default(member.value);
-      else if (std::ranges::find(kKnown, member.key) == kKnown.end())
-        unknown_key(member, kKnown, "of the recipe");
+      else if (std::ranges::find(known, member.key) == known.end())
+        unknown_key(member, known, "of the recipe");
     if (const Value* name = root.find("recipe"); name && !name->is_null()) {
       if (const auto text = name->as_line(document().arena))
         recipe_->name_ = *text;
@@ -192,30 +217,101 @@ class Loader {
   }
 
   void read_version(const Value& root) {
-    const Value* version = root.find("version");
-    if (!version) return;
-    const auto number = version->as_integer();
-    if (!number || *number < 1 || *number > 2) return problem("'version' must be 1 or 2", version->offset());
-    version_ = static_cast<int>(*number);
+    version_ = recipe_version(root);
+    if (version_ != 0) return;
+    problem("'version' must be 1 or 2", root.find("version")->offset());
+    version_ = 1;
   }
 
   void read_states(const Value& states) {
     const bool nothing = states.is_null() || (states.kind() == Value::Kind::plain && states.text().empty());
     if (!states.is_list() && !nothing) return problem("'states' must be a list", states.offset());
     recipe_->states_.reserve(states.items().size());
-    for (const Value& state : states.items()) {
-      state_id_ = {};
-      read_state(state);
+    if (needs_rendering(states)) {
+      render(states);
+    } else {
+      for (const Value& state : states.items())
+        read_state({.value = state, .source = source_});
+    }
+    warn_of_lookalikes();
+  }
+
+  // Whether anything in the recipe is more than a list of states as version 1 has it.
+  bool needs_rendering(const Value& states) {
+    if (version_ < 2) return false;
+    const Value& root = document().root;
+    if (root.find("vars") || root.find("files")) return true;
+    const bool has_expressions = has_expression(document().text);
+    return !std::ranges::all_of(states.items(),
+                                [&](const Value& entry) { return is_ordinary(entry, has_expressions); });
+  }
+
+  void render(const Value& states) {
+    recipe_->is_rendered_ = true;
+    Rendering rendering(inputs_, *source_, document().arena, *recipe_->registry_,
+                        [this](std::string message, const Source& source, Position position) {
+                          problems_.push_back({std::move(message), "", &source, 0, position});
+                        });
+    if (rendering.read_variables(document().root))
+      rendering.read_states(states, [this](const RenderedState& state) { read_state(state); });
+    explained_ = rendering.take_explained();
+    recipe_->secrets_ = rendering.take_secrets();
+    for (auto& source : rendering.take_sources())
+      recipe_->sources_.push_back(std::move(source));
+  }
+
+  // What was meant as an expression or a template, and is none.
+  void warn_of_lookalikes() {
+    const std::string& text = document().text;
+    if (version_ < 2 && !recipe_->is_rendered_ && has_expression(text))
+      add(warnings_, "'${{ … }}' is plain text here, because the recipe does not say 'version: 2' at its top",
+          document().root.offset());
+    if (recipe_->is_rendered_ || text.find("{{") == std::string::npos) return;
+    for (const State& state : recipe_->states_) {
+      const Value* content = state.parameter.find("content");
+      if (!content || !looks_like_template(content->text())) continue;
+      state_id_ = state.id;
+      add(warnings_,
+          "'content' is written as it stands, with its '{{ … }}'; templates are written under 'template', in "
+          "a "
+          "recipe that says 'version: 2' at its top",
+          content->offset());
     }
     state_id_ = {};
   }
 
-  void read_state(const Value& value) {
+  // "{{ name }}", "{{ name.part }}".
+  static bool looks_like_template(std::string_view text) {
+    const auto is_part = [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+             c == '.';
+    };
+    for (std::size_t at = 0; (at = text.find("{{", at)) != std::string_view::npos; at += 2) {
+      if (at > 0 && text[at - 1] == '$') continue;
+      const std::size_t end = text.find("}}", at);
+      if (end == std::string_view::npos) return false;
+      const std::string_view inner = base::trim(text.substr(at + 2, end - at - 2));
+      if (!inner.empty() && std::ranges::all_of(inner, is_part)) return true;
+    }
+    return false;
+  }
+
+  void read_state(const RenderedState& rendered) {
+    const Source* const before = std::exchange(source_, rendered.source);
+    state_id_ = {};
+    read_state(rendered.value, rendered);
+    state_id_ = {};
+    source_ = before;
+  }
+
+  void read_state(const Value& value, const RenderedState& rendered) {
     static constexpr std::array<std::string_view, 9> kKnown{
         "id", "stateid", "state_id", "module", "parameter", "timeout", "retries", "when", "sensitive"};
     static const std::vector<std::string_view> kKnownIn2 = ControlReader::with_keys(kKnown);
     if (!value.is_object()) return problem("a state must be an object", value.offset());
     State state;
+    is_id_unknown_ = rendered.has_unknown_id;
+    state.has_known_id = !is_id_unknown_;
     state.id = read_id(value);
     state_id_ = state.id;
     control_.begin_state(state.id);
@@ -238,7 +334,8 @@ class Loader {
         unknown_key(member, version_ >= 2 ? std::span<const std::string_view>(kKnownIn2) : kKnown,
                     "of a state");
     }
-    read_module(value, state);
+    read_module(value, state, rendered);
+    state.sensitive = state.sensitive || rendered.is_secret;
     if (problems_.size() == problems_before) recipe_->states_.push_back(state);
   }
 
@@ -257,19 +354,38 @@ class Loader {
       problem("an 'id' must be printable and at most 256 bytes long", given->offset());
       return {};
     }
-    const auto [earlier, is_new] = ids_.emplace(*id, given->offset());
-    if (!is_new)
-      problem("the id '" + std::string(*id) + "' is used twice; first in line " +
-                  std::to_string(lines().locate(earlier->second).line),
-              given->offset());
+    if (is_id_unknown_) return *id;
+    const auto [earlier, is_new] = ids_.emplace(*id, IdPlace{source_, given->offset()});
+    if (!is_new) complain_of_id(*id, earlier->second, given->offset());
     return *id;
   }
 
-  void read_module(const Value& value, State& state) {
+  // Where an id was used first.
+  struct IdPlace {
+    const Source* source;
+    std::uint32_t offset;
+  };
+
+  void complain_of_id(std::string_view id, const IdPlace& first, std::uint32_t offset) {
+    std::string message = "the id '" + std::string(id) + "' is used twice; first in line " +
+                          std::to_string(lines(*first.source).locate(first.offset).line);
+    if (!first.source->file.empty()) message += " of " + first.source->file;
+    if (first.source == source_ && first.offset == offset)
+      message += "; what 'each' makes needs an id with something of the item in it, such as ${{ item.name }}";
+    problem(std::move(message), offset);
+  }
+
+  void read_module(const Value& value, State& state, const RenderedState& rendered) {
     const Value* module = value.find("module");
     const auto name = module ? module->as_line(document().arena) : std::nullopt;
-    if (!name || name->empty()) return problem("a state needs a 'module'", value.offset());
     const states::Registry& registry = *recipe_->registry_;
+    if (!name || name->empty()) {
+      const bool is_short = std::ranges::any_of(
+          value.members(), [&](const Member& member) { return registry.find(member.key) != nullptr; });
+      return problem(std::string("a state needs a 'module'") +
+                         (is_short ? "; the module as a key needs 'version: 2' at the recipe's top" : ""),
+                     value.offset());
+    }
     const states::RegistryEntry* entry = registry.find(*name);
     if (!entry) {
       std::string message = "Unsupported module '" + std::string(*name) + "'";
@@ -278,12 +394,30 @@ class Loader {
       return problem(std::move(message), module->offset());
     }
     state.type = entry->type;
+    state.is_off = rendered.is_off;
+    if (state.is_off) return;
     std::vector<states::ParamProblem> wrong;
     // A missing 'parameter' has no place of its own: the state's stands for it.
     const Value parameter = state.parameter.is_null() ? Value().at(value.offset()) : state.parameter;
-    state.params = entry->type->read_params(parameter, document().arena, wrong);
+    if (rendered.unknown_params.empty()) {
+      state.params = entry->type->read_params(parameter, document().arena, wrong);
+    } else {
+      // What is known is checked one by one; that a parameter is missing which is not known is no problem.
+      entry->type->read_values(parameter, document().arena, wrong);
+      std::erase_if(wrong, [&](const states::ParamProblem& each) {
+        return is_missing_unknown(*entry->type, each.message, rendered.unknown_params);
+      });
+    }
     for (states::ParamProblem& each : wrong)
       problem(std::move(each.message), each.offset);
+  }
+
+  static bool is_missing_unknown(const states::StateType& type, std::string_view message,
+                                 std::span<const std::string_view> unknown) {
+    for (const states::Param& param : type.schema())
+      if (message == "Missing parameter '" + std::string(param.name) + "'")
+        return std::ranges::any_of(unknown, [&](std::string_view name) { return param.is_called(name); });
+    return false;
   }
 
   void read_timeout(const Value& value, State& state) {
@@ -359,16 +493,20 @@ class Loader {
   }
 
   const RegistryOf& registry_of_;
+  const Inputs& inputs_;
   std::shared_ptr<Recipe> recipe_;
+  const Source* source_ = nullptr;  // of what is being read
   std::vector<Found> problems_;
   std::vector<Found> warnings_;
-  std::optional<LineIndex> lines_;  // when there is something to complain about
+  std::vector<ExplainedVariable> explained_;
+  std::map<const Source*, LineIndex> lines_;  // when there is something to complain about
+  bool is_id_unknown_ = false;
   int version_ = 1;
   bool is_list_ = false;  // the wire's form: states, and nothing around them
   ControlReader control_;
   bool has_unknown_keys_ = false;
   std::string_view state_id_;
-  std::unordered_map<std::string_view, std::uint32_t> ids_;  // with the place of each
+  std::unordered_map<std::string_view, IdPlace> ids_;
 };
 
 namespace {
@@ -383,7 +521,7 @@ RegistryOf always(const states::Registry& registry) {
 }  // namespace
 
 Loaded load_text(std::string_view name, std::string text, const RegistryOf& registry_of,
-                 const Inputs& /*inputs*/) {
+                 const Inputs& inputs) {
   auto document = std::make_unique<Document>();
   document->syntax = guess_syntax(name, text);
   document->text = std::move(text);
@@ -392,7 +530,7 @@ Loaded load_text(std::string_view name, std::string text, const RegistryOf& regi
         nullptr,
         {{"the recipe is larger than the limit of " + std::to_string(kLargestRecipe >> 20) + " MiB", "", {}}},
         {}};
-  return Loader(std::move(document), registry_of).load();
+  return Loader(std::move(document), registry_of, inputs).load();
 }
 
 Loaded load_text(std::string_view name, std::string text, const states::Registry& registry,
@@ -411,8 +549,22 @@ Loaded load_file(const std::string& path, const states::Registry& registry) {
   return load_text(path, std::move(*text), registry);
 }
 
+bool same_states(const Recipe& a, const Recipe& b) {
+  const auto same_lists = [](states::List one, states::List other) { return std::ranges::equal(one, other); };
+  const auto same_when = [&](const std::optional<When>& one, const std::optional<When>& other) {
+    if (!one || !other) return one.has_value() == other.has_value();
+    return same_lists(one->path_exists, other->path_exists) &&
+           same_lists(one->path_absent, other->path_absent) && same_lists(one->os, other->os);
+  };
+  return std::ranges::equal(a.states(), b.states(), [&](const State& one, const State& other) {
+    return one.id == other.id && one.type->name() == other.type->name() && one.is_off == other.is_off &&
+           one.timeout == other.timeout && one.retries == other.retries && one.sensitive == other.sensitive &&
+           same_when(one.when, other.when) && base::to_json(one.parameter) == base::to_json(other.parameter);
+  });
+}
+
 std::string describe(const Problem& problem, std::string_view file_name) {
-  std::string text(file_name);
+  std::string text(problem.file.empty() ? file_name : problem.file);
   if (problem.position.line > 0)
     text += ":" + std::to_string(problem.position.line) + ":" + std::to_string(problem.position.column);
   text += ": ";

@@ -30,11 +30,13 @@ struct When {
 struct State {
   std::string_view id;
   const states::StateType* type = nullptr;
-  const states::ParamValues* params = nullptr;  // never null in a Recipe
+  const states::ParamValues* params = nullptr;  // null when it is off, or of a check, not known
   std::optional<std::chrono::seconds> timeout;
   unsigned retries = 0;
   std::optional<When> when;
   bool sensitive = false;                        // contents and diffs never leave the host
+  bool has_known_id = true;                      // false: of a check, and what depends on the machine
+  bool is_off = false;                           // its expression `when` is false: there are no params
   base::Value parameter;                         // as written
   std::span<const states::RecipePart> recipe{};  // all states of the recipe that it is in, in order
   std::shared_ptr<const Control> control{};      // null: it has none of these keys
@@ -44,7 +46,8 @@ class Recipe {
  public:
   const std::string& name() const { return name_; }
   const std::vector<State>& states() const { return states_; }
-  // SHA-256 of the text, computed when first asked for. One thread.
+  // SHA-256 of the text and, where that is not all, of what it was filled in with: equal for the same states
+  // only. Computed when first asked for. One thread. It may be made of secrets, and is for root's files.
   const std::string& digest() const;
   // Whether some state may fail and the round goes on.
   bool continues_after_failures() const;
@@ -52,6 +55,15 @@ class Recipe {
   std::span<const Follower> followers(std::size_t place) const {
     return followers_.empty() ? std::span<const Follower>() : followers_[place];
   }
+  // Of the text alone.
+  std::string text_digest() const;
+  // It was loaded with Inputs::is_check: what depends on the machine is not in its states, and it must not
+  // run.
+  bool is_check() const { return is_check_; }
+  // Whether anything in it was computed: with other Inputs it may be another recipe.
+  bool is_rendered() const { return is_rendered_; }
+  // The secrets that were read, and every text that was made of one.
+  const std::vector<std::string>& secrets() const { return secrets_; }
 
   Recipe() = default;
   Recipe(const Recipe&) = delete;
@@ -61,9 +73,12 @@ class Recipe {
   friend class Loader;
   std::string name_;
   std::vector<State> states_;
-  std::vector<states::RecipePart> parts_;  // of states_, which look at it
-  Followers followers_;                    // by place; empty: nobody follows anybody
-  std::unique_ptr<Document> document_;
+  std::vector<states::RecipePart> parts_;         // of states_, which look at it
+  Followers followers_;                           // by place; empty: nobody follows anybody
+  std::vector<std::unique_ptr<Source>> sources_;  // the recipe's own first
+  std::vector<std::string> secrets_;
+  bool is_check_ = false;
+  bool is_rendered_ = false;
   std::shared_ptr<const states::Registry> registry_;  // what types live in; null: whoever loaded it has it
   mutable std::string digest_;
 };
@@ -72,12 +87,14 @@ struct Problem {
   std::string message;
   std::string state_id;  // "" when it is not about one state
   Position position;
+  std::string file = {};  // that the recipe includes; "": the recipe itself
 };
 
 struct Loaded {
   std::shared_ptr<const Recipe> recipe;  // null when there is any problem
   std::vector<Problem> problems;
   std::vector<Problem> warnings;
+  std::vector<ExplainedVariable> explained = {};  // of the state Inputs::explain
 };
 
 // Where the recipe says that modules come from: its key `module`.
@@ -104,6 +121,9 @@ Loaded load_text(std::string_view name, std::string text, const states::Registry
 // The text of a file, or of standard input for "-", within the limit.
 base::Result<std::string> read_recipe(const std::string& path);
 Loaded load_file(const std::string& path, const states::Registry& registry);
+
+// Whether two recipes ask for the same, state by state.
+bool same_states(const Recipe& a, const Recipe& b);
 
 // "web.yaml:12:7: [site] Unknown parameter 'mod' …", as compilers do it.
 std::string describe(const Problem& problem, std::string_view file_name);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "recipe/expressions.hpp"
+#include "recipe/file_source.hpp"
 #include "recipe/inputs.hpp"
 #include "templates/uses.hpp"
 
@@ -57,10 +58,9 @@ class Collector {
       if (auto read = value(document, shown, member.value); !read) return read;
       if (member.key == "template" && member.value.is_text()) {
         if (auto read = source(document, shown, member.value); !read) return read;
-      } else if ((member.key == "template_file" || member.key == "include") &&
-                 !has_expression(member.value.text())) {
+      } else if (member.key == "template_file" || member.key == "include") {
         used_.has_expressions = true;
-        if (auto read = named_files(member); !read) return read;
+        if (auto read = named_files(member, folder_of(shown)); !read) return read;
       } else if (member.key == "each") {
         used_.has_expressions = true;
       }
@@ -96,16 +96,29 @@ class Collector {
     add(uses, shown, [&](const templates::Use& use) {
       return locate_in_text(document, given.offset(), use.line, use.column).line;
     });
-    for (const std::string& name : uses.templates)
-      if (auto read = template_file(name); !read) return read;
+    return included_templates(uses, folder_of(shown));
+  }
+
+  Result<void> included_templates(const templates::Uses& uses, std::string_view folder) {
+    used_.has_computed_files = used_.has_computed_files || uses.has_computed_templates;
+    for (const std::string& name : uses.templates) {
+      auto clean = file_name_in(folder, name);
+      if (!clean) return std::move(clean).error();
+      if (auto read = template_file(*clean); !read) return read;
+    }
     return {};
   }
 
-  Result<void> named_files(const base::Member& member) {
+  Result<void> named_files(const base::Member& member, std::string_view folder) {
     const auto read = [&](const Value& name) -> Result<void> {
       if (!name.is_text()) return {};
-      return member.key == "include" ? recipe_file(std::string(name.text()))
-                                     : template_file(std::string(name.text()));
+      if (has_expression(name.text())) {
+        used_.has_computed_files = true;
+        return {};
+      }
+      auto clean = file_name_in(folder, name.text());
+      if (!clean) return std::move(clean).error();
+      return member.key == "include" ? recipe_file(*clean) : template_file(*clean);
     };
     for (const Value& item : member.value.items())
       if (auto done = read(item); !done) return done;
@@ -140,9 +153,7 @@ class Collector {
       return Error(ErrorCode::invalid, describe(*problem));
     const templates::Uses uses = templates::uses_of(*std::get<0>(parsed));
     add(uses, name, [](const templates::Use& use) { return use.line; });
-    for (const std::string& each : uses.templates)
-      if (auto read = template_file(each); !read) return read;
-    return {};
+    return included_templates(uses, folder_of(name));
   }
 
   template <class Line>

@@ -7,6 +7,13 @@
 
 namespace templates {
 
+namespace {
+
+// Run by the evaluator itself.
+constexpr Builtin kSecret{.name = "secret", .parameters = {"name"}, .required = 1};
+
+}  // namespace
+
 std::string Evaluator::render(const Syntax& syntax) {
   scope_ = scope(nullptr);
   scope_->instance = instance(syntax, nullptr, true);
@@ -71,9 +78,10 @@ Value Evaluator::lookup_outside(Instance& instance, Symbol symbol) {
   if (const Value* found = lookup_by_name(instance.includer, name)) return *found;
   if (instance.is_looked_up[symbol]) return instance.given[symbol];
   Value found;
-  const Dict::Entry* entry = instance.sees_variables ? variables_.names.find(name) : nullptr;
-  if (entry)
-    found = entry->value;
+  if (const Value* given = instance.sees_variables ? variables_.find(name) : nullptr)
+    found = *given;
+  else if (name == kSecret.name && variables_.secret_source())
+    found = Value::of(memory_.make<Function>(Function{&kSecret, Value::none()}));
   else if (const Builtin* global = find_global(name))
     found = Value::of(memory_.make<Function>(Function{global, Value::none()}));
   else
@@ -87,14 +95,43 @@ Value Evaluator::lookup(const Expression& name) {
   return lookup_outside(*scope_->instance, name.symbol);
 }
 
+Value Evaluator::used(const Value& value) {
+  if (value.marks() == 0) return value;
+  if ((value.marks() & Marks::kAnyUnknown) != 0) throw UsesUnknown();
+  has_used_secret_ = true;
+  return value;
+}
+
+Value Evaluator::looked_into(const Expression& expression) {
+  using Form = Expression::Kind;
+  if (expression.kind == Form::name) {
+    at_ = expression.at;
+    return lookup(expression);
+  }
+  if (expression.kind != Form::attribute && expression.kind != Form::item) return value(expression);
+  const Depth depth(*this);
+  const Value of = looked_into(*expression.first);
+  if ((of.marks() & (Marks::kSecret | Marks::kUnknown)) != 0) used(of);
+  if (expression.kind == Form::item) {
+    const Value key = value(*expression.second);
+    at_ = expression.at;
+    return item(of, key, memory_);
+  }
+  at_ = expression.at;
+  const Value found = attribute(of, expression.name, memory_);
+  if (found.is(Kind::function)) used(of);  // a method sees all of it
+  return found;
+}
+
 Value Evaluator::value(const Expression& expression) {
   using Form = Expression::Kind;
   switch (expression.kind) {
     case Form::constant:
       return expression.constant;
     case Form::name:
-      at_ = expression.at;
-      return lookup(expression);
+    case Form::attribute:
+    case Form::item:
+      return used(looked_into(expression));
     default:
       break;
   }
@@ -104,17 +141,6 @@ Value Evaluator::value(const Expression& expression) {
     case Form::tuple:
     case Form::dict:
       return made_of(expression);
-    case Form::attribute: {
-      const Value of = value(*expression.first);
-      at_ = expression.at;
-      return attribute(of, expression.name, memory_);
-    }
-    case Form::item: {
-      const Value of = value(*expression.first);
-      const Value key = value(*expression.second);
-      at_ = expression.at;
-      return item(of, key, memory_);
-    }
     case Form::slice: {
       const Value of = value(*expression.first);
       const Value start = value(*expression.items[0]), stop = value(*expression.items[1]),
@@ -287,6 +313,7 @@ Value Evaluator::call(const Value& callee, const Call& given) {
   switch (defined(callee).kind()) {
     case Kind::function: {
       const Function& function = callee.as<Function>();
+      if (function.builtin == &kSecret) return secret(given);
       return templates::run(*function.builtin, &function.self, given, memory_);
     }
     case Kind::macro:
@@ -309,6 +336,17 @@ Value Evaluator::call(const Value& callee, const Call& given) {
     default:
       throw Failure("a " + std::string(type_name(callee)) + " cannot be called");
   }
+}
+
+Value Evaluator::secret(const Call& given) {
+  const Arguments arguments(kSecret, nullptr, given, memory_);
+  has_used_secret_ = true;
+  const Answer<std::string> found = (*variables_.secret_source())(arguments.only_text(0));
+  if (const auto* problem = std::get_if<Problem>(&found)) {
+    if (problem->is_unknown) throw UsesUnknown();
+    throw Failure(problem->message);
+  }
+  return new_text(memory_, std::get<std::string>(found));
 }
 
 Value Evaluator::call_macro(const Macro& macro, const Call& given) {

@@ -13,6 +13,19 @@ namespace templates {
 struct Variables::Content {
   Memory memory{Limits{.memory = std::size_t{1} << 30}};
   Dict names;
+  const Content* outer = nullptr;
+  SecretOf secrets{};
+
+  const Value* find(std::string_view name) const {
+    for (const Content* content = this; content; content = content->outer)
+      if (const Dict::Entry* entry = content->names.find(name)) return &entry->value;
+    return nullptr;
+  }
+  const SecretOf* secret_source() const {
+    for (const Content* content = this; content; content = content->outer)
+      if (content->secrets) return &content->secrets;
+    return nullptr;
+  }
 };
 
 struct Instance;
@@ -66,6 +79,7 @@ class Evaluator {
   // Where the evaluation is, for a problem.
   const Syntax& syntax() const { return *scope_->instance->syntax; }
   std::uint32_t at() const { return at_; }
+  bool has_used_secret() const { return has_used_secret_; }
 
  private:
   enum class Flow { on, next_round, leave_loop };
@@ -78,6 +92,11 @@ class Evaluator {
   Value lookup_outside(Instance& instance, Symbol symbol);
   const Value* lookup_by_name(const Scope* scope, std::string_view name);
 
+  // Notes that a value counts, with all that is in it.
+  Value used(const Value& value);
+  // The value of a name, attribute or item, of which only a part may count.
+  Value looked_into(const Expression& expression);
+  Value secret(const Call& call);
   Value value(const Expression& expression);
   Value operation(const Expression& expression);
   Value comparison(const Expression& expression);
@@ -118,6 +137,7 @@ class Evaluator {
   Scope* scope_ = nullptr;
   std::uint32_t at_ = 0;
   unsigned depth_ = 0;
+  bool has_used_secret_ = false;
 };
 
 class Evaluator::Depth {

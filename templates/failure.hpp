@@ -16,4 +16,7 @@ struct Failure {
   bool limit = false;  // a bound was passed: nothing in the template may go on after it
 };
 
+// The evaluation has used a value that is marked as unknown.
+struct UsesUnknown {};
+
 }  // namespace templates

@@ -36,8 +36,15 @@ Value of_plain(std::string_view text, Memory& memory) {
 
 }  // namespace
 
-Value from_document(const base::Value& value, Memory& memory, bool frozen) {
+namespace {
+
+Value copied(const base::Value& value, Memory& memory, bool frozen, const MarksOf* marks_of) {
   memory.step();
+  const auto inside = [](std::uint8_t marks) {
+    const std::uint8_t deeper = marks & (Marks::kSecretInside | Marks::kUnknownInside);
+    const std::uint8_t own = marks & (Marks::kSecret | Marks::kUnknown);
+    return static_cast<std::uint8_t>(deeper | (own << Marks::kInside));
+  };
   switch (value.kind()) {
     case base::Value::Kind::null:
       return Value::none();
@@ -53,20 +60,35 @@ Value from_document(const base::Value& value, Memory& memory, bool frozen) {
       return of_plain(value.text(), memory);
     case base::Value::Kind::list: {
       List* list = new_list(memory, value.items().size());
-      for (const base::Value& item : value.items())
-        list->add(memory, from_document(item, memory, frozen));
+      std::uint8_t marks = 0;
+      for (const base::Value& item : value.items()) {
+        const Value made = from_document(item, memory, frozen, marks_of);
+        marks |= inside(made.marks());
+        list->add(memory, made);
+      }
       list->is_frozen = frozen;
-      return Value::list(list);
+      return Value::list(list).marked(marks);
     }
     case base::Value::Kind::object: {
       Dict* dict = memory.make<Dict>();
-      for (const base::Member& member : value.members())
-        dict->set(memory, Value::text(memory.copy(member.key)), from_document(member.value, memory, frozen));
+      std::uint8_t marks = 0;
+      for (const base::Member& member : value.members()) {
+        const Value made = from_document(member.value, memory, frozen, marks_of);
+        marks |= inside(made.marks());
+        dict->set(memory, Value::text(memory.copy(member.key)), made);
+      }
       dict->is_frozen = frozen;
-      return Value::dict(dict);
+      return Value::dict(dict).marked(marks);
     }
   }
   return Value::none();
+}
+
+}  // namespace
+
+Value from_document(const base::Value& value, Memory& memory, bool frozen, const MarksOf* marks_of) {
+  const Value made = copied(value, memory, frozen, marks_of);
+  return marks_of ? made.marked(static_cast<std::uint8_t>(made.marks() | (*marks_of)(value))) : made;
 }
 
 namespace {

@@ -35,6 +35,9 @@ class Memory {
     steps_left_ -= count;
   }
 
+  // Made so far.
+  std::uint64_t steps() const { return limits_.steps - steps_left_; }
+
   void* allocate(std::size_t bytes, std::size_t alignment) {
     if (bytes > bytes_left_)
       throw Failure("needs more than " + std::to_string(limits_.memory >> 20) + " MiB of memory", true);

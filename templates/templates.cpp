@@ -5,6 +5,7 @@
 #include "templates/evaluator.hpp"
 #include "templates/from_document.hpp"
 #include "templates/parser.hpp"
+#include "templates/print.hpp"
 #include "templates/text.hpp"
 
 namespace templates {
@@ -46,12 +47,24 @@ Answer<std::shared_ptr<const Template>> parsed(std::string_view name, std::strin
 // Runs `use` with an evaluator and makes a Problem of its failure.
 template <class T, class Use>
 Answer<T> evaluated(const Template& given, const Variables& variables, Loader* loader, const Limits& limits,
-                    Use use) {
+                    Used* used, Use use) {
   Evaluator evaluator(variables.content(), loader, limits);
+  const auto note = [&] {
+    if (!used) return;
+    used->secret = used->secret || evaluator.has_used_secret();
+    used->steps += evaluator.memory().steps();
+  };
   try {
-    return use(evaluator, given.syntax());
+    Answer<T> made = use(evaluator, given.syntax());
+    note();
+    return made;
   } catch (const Failure& failure) {
+    note();
     return problem_at(evaluator.syntax(), evaluator.at(), failure.message);
+  } catch (const UsesUnknown&) {
+    Problem problem = problem_at(evaluator.syntax(), evaluator.at(), "is not known here");
+    problem.is_unknown = true;
+    return problem;
   }
 }
 
@@ -86,41 +99,75 @@ std::vector<Template::Name> Template::needed_names() const {
   return names;
 }
 
-Variables::Variables() : content_(std::make_unique<Content>()) {}
+Variables::Variables(const Variables* outer) : content_(std::make_unique<Content>()) {
+  if (outer) content_->outer = outer->content_.get();
+}
 Variables::~Variables() = default;
 Variables::Variables(Variables&&) noexcept = default;
 Variables& Variables::operator=(Variables&&) noexcept = default;
 
-void Variables::set(std::string_view name, const base::Value& value) {
+void Variables::set(std::string_view name, const base::Value& value, const MarksOf* marks_of) {
   Memory& memory = content_->memory;
-  content_->names.set(memory, Value::text(memory.copy(name)), from_document(value, memory, true));
+  content_->names.set(memory, Value::text(memory.copy(name)), from_document(value, memory, true, marks_of));
 }
 
 bool Variables::has(std::string_view name) const {
-  return content_->names.find(name) != nullptr;
+  return content_->find(name) != nullptr;
+}
+
+void Variables::set_secrets(SecretOf secrets) {
+  content_->secrets = std::move(secrets);
 }
 
 Answer<std::string> render(const Template& given, const Variables& variables, Loader* loader,
-                           const Limits& limits) {
+                           const Limits& limits, Used* used) {
   return evaluated<std::string>(
-      given, variables, loader, limits,
+      given, variables, loader, limits, used,
       [](Evaluator& evaluator, const Syntax& syntax) { return evaluator.render(syntax); });
 }
 
 Answer<base::Value> evaluate(const Template& expression, const Variables& variables, base::Arena& arena,
-                             const Limits& limits) {
-  return evaluated<base::Value>(expression, variables, nullptr, limits,
+                             const Limits& limits, Used* used) {
+  return evaluated<base::Value>(expression, variables, nullptr, limits, used,
                                 [&arena](Evaluator& evaluator, const Syntax& syntax) {
                                   const Value value = evaluator.evaluate(syntax);
                                   return to_document(value, arena, evaluator.memory());
                                 });
 }
 
-Answer<bool> evaluate_condition(const Template& expression, const Variables& variables,
-                                const Limits& limits) {
+Answer<std::string> evaluate_text(const Template& expression, const Variables& variables,
+                                  const Limits& limits, Used* used) {
+  return evaluated<std::string>(expression, variables, nullptr, limits, used,
+                                [](Evaluator& evaluator, const Syntax& syntax) {
+                                  std::string text;
+                                  append_text(evaluator.evaluate(syntax), text, evaluator.memory());
+                                  return text;
+                                });
+}
+
+Answer<bool> evaluate_condition(const Template& expression, const Variables& variables, const Limits& limits,
+                                Used* used) {
   return evaluated<bool>(
-      expression, variables, nullptr, limits,
+      expression, variables, nullptr, limits, used,
       [](Evaluator& evaluator, const Syntax& syntax) { return is_true(evaluator.evaluate(syntax)); });
+}
+
+std::optional<std::vector<std::string>> path_of(const Template& expression) {
+  using Form = Expression::Kind;
+  std::vector<std::string> path;
+  const Expression* at = expression.syntax().expression;
+  for (; at && at->kind != Form::name; at = at->first) {
+    if (at->kind == Form::attribute)
+      path.emplace_back(at->name);
+    else if (at->kind == Form::item && at->second->kind == Form::constant && at->second->constant.is_text())
+      path.emplace_back(at->second->constant.text());
+    else
+      return std::nullopt;
+  }
+  if (!at) return std::nullopt;
+  path.emplace_back(at->name);
+  std::ranges::reverse(path);
+  return path;
 }
 
 }  // namespace templates

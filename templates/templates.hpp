@@ -6,7 +6,9 @@
 // included templates come from a Loader. Every answer is a value or a Problem; nothing is thrown.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,6 +28,8 @@ struct Problem {
   std::string message;
   std::string name;                  // of the template
   std::size_t line = 0, column = 0;  // from 1
+  // Nothing is wrong: it used what is marked as unknown.
+  bool is_unknown = false;
 };
 // "motd.j2:3:7: 'port' is not defined"
 std::string describe(const Problem& problem);
@@ -64,15 +68,26 @@ class Template {
   std::unique_ptr<Syntax> syntax_;
 };
 
+// What is known of a value besides what it says: bits of Marks (value.hpp).
+inline constexpr std::uint8_t kSecretMark = 1;
+inline constexpr std::uint8_t kUnknownMark = 2;
+using MarksOf = std::function<std::uint8_t(const base::Value&)>;
+
+// Answers secret('name'). A Problem's message is all that is used of it, or that it is unknown.
+using SecretOf = std::function<Answer<std::string>(std::string_view name)>;
+
 class Variables {
  public:
-  Variables();
+  // `outer`: has the names that are not set here, and stays.
+  explicit Variables(const Variables* outer = nullptr);
   ~Variables();
   Variables(Variables&&) noexcept;
   Variables& operator=(Variables&&) noexcept;
   // Copied. Scalars without quotes are read as YAML's: true, no, null, 12, 1.5; 0644 stays text.
-  void set(std::string_view name, const base::Value& value);
+  void set(std::string_view name, const base::Value& value, const MarksOf* marks_of = nullptr);
   bool has(std::string_view name) const;
+  // Without one there is no function of that name. Those with an outer one use the outer one's.
+  void set_secrets(SecretOf secrets);
 
   struct Content;
   const Content& content() const { return *content_; }
@@ -88,14 +103,28 @@ class Loader {
   virtual Answer<std::shared_ptr<const Template>> load(std::string_view name) = 0;
 };
 
+// What an evaluation has used, added to what is there already.
+struct Used {
+  bool secret = false;
+  std::uint64_t steps = 0;
+};
+
+// Of all four: whoever uses a value that is marked as unknown ends with a Problem that says so. `used` may be
+// null, and is filled whatever the answer is.
 Answer<std::string> render(const Template& given, const Variables& variables, Loader* loader = nullptr,
-                           const Limits& limits = {});
+                           const Limits& limits = {}, Used* used = nullptr);
 // What an expression is worth, made in `arena`. A Problem for what a recipe has no value for, such as a
 // macro.
 Answer<base::Value> evaluate(const Template& expression, const Variables& variables, base::Arena& arena,
-                             const Limits& limits = {});
+                             const Limits& limits = {}, Used* used = nullptr);
+// The text that "{{ expression }}" would print.
+Answer<std::string> evaluate_text(const Template& expression, const Variables& variables,
+                                  const Limits& limits = {}, Used* used = nullptr);
 // Whether it is true, as "if" would say.
 Answer<bool> evaluate_condition(const Template& expression, const Variables& variables,
-                                const Limits& limits = {});
+                                const Limits& limits = {}, Used* used = nullptr);
+// The way of an expression that only leads to a value ("vars.sites"): its names and keys. Nothing for all
+// others. What such a one leads to can be had with its marks, without using it.
+std::optional<std::vector<std::string>> path_of(const Template& expression);
 
 }  // namespace templates

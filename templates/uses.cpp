@@ -70,7 +70,7 @@ class Reader {
           call->values[0]->constant.is_text())
         uses_.secrets.emplace_back(call->values[0]->constant.text());
       else
-        uses_.has_computed_names = true;
+        uses_.has_computed_secrets = true;
     } else if (callee.kind == Form::attribute) {
       read(callee.first);  // a method is no variable
     } else {
@@ -119,7 +119,7 @@ class Reader {
       for (const Expression* each : name->items)
         name_of_template(each);
     else
-      uses_.has_computed_names = true;
+      uses_.has_computed_templates = true;
   }
 
   void read(const Statement& statement) {

@@ -18,7 +18,8 @@ struct Uses {
   std::vector<Use> variables;          // in the order of the text; a path may stand there more than once
   std::vector<std::string> secrets;    // names in secret('…')
   std::vector<std::string> templates;  // names that are included or imported
-  bool has_computed_names = false;     // of secrets or templates, besides
+  bool has_computed_secrets = false;   // besides, whose names the text does not have
+  bool has_computed_templates = false;
 };
 
 Uses uses_of(const Template& given);

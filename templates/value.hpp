@@ -42,6 +42,15 @@ struct Macro;
 struct Loop;
 struct Cycler;
 
+// What is known of a value besides what it says. "Inside": of something in a list or dict.
+struct Marks {
+  static constexpr std::uint8_t kSecret = 1, kUnknown = 2;
+  static constexpr std::uint8_t kSecretInside = 4, kUnknownInside = 8;
+  static constexpr std::uint8_t kAnySecret = kSecret | kSecretInside;
+  static constexpr std::uint8_t kAnyUnknown = kUnknown | kUnknownInside;
+  static constexpr int kInside = 2;  // bits between one and the other
+};
+
 class Value {
  public:
   Value() : integer_(0) {}
@@ -105,6 +114,14 @@ class Value {
   }
   const void* address() const { return object_; }
 
+  // Only of values that were given: what is made of them has none. An evaluation notes what it has used.
+  std::uint8_t marks() const { return marks_; }
+  Value marked(std::uint8_t marks) const {
+    Value copy = *this;
+    copy.marks_ = marks;
+    return copy;
+  }
+
  private:
   explicit Value(Kind kind) : integer_(0), kind_(kind) {}
   Value(Kind kind, std::string_view text) : text_(text.data()), size_(text.size()), kind_(kind) {}
@@ -119,6 +136,7 @@ class Value {
   std::size_t size_ = 0;
   Kind kind_ = Kind::undefined;
   bool is_markup_ = false;
+  std::uint8_t marks_ = 0;
 };
 
 struct List {

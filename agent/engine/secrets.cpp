@@ -203,7 +203,7 @@ void hide_common(const recipe::State& state, const base::Redactor& redactor, std
 }  // namespace
 
 std::vector<std::string> secrets_of(const recipe::Recipe& recipe) {
-  std::vector<std::string> secrets;
+  std::vector<std::string> secrets = recipe.secrets();
   for (const recipe::State& state : recipe.states()) {
     base::Arena arena;
     for (const std::string_view value : secrets_of(state, arena)) {

@@ -40,7 +40,7 @@ std::optional<Target> load_target(const Options& options, RecipeReader& reader, 
   if (plan->modules) reader.pin(*plan->modules);
   auto recipe = usable_recipe(reader.load_file(plan->recipe), plan->recipe, options, console);
   if (!recipe) return std::nullopt;
-  if (recipe->digest() != plan->digest) {
+  if (recipe->text_digest() != plan->digest) {
     console.complain(plan->recipe + ": the recipe has changed since the plan was made; plan again");
     return std::nullopt;
   }

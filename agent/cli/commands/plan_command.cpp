@@ -1,5 +1,7 @@
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "agent/cli/commands/commands.hpp"
 #include "agent/cli/commands/recipe_reader.hpp"
 #include "agent/cli/input/plan_file.hpp"
@@ -9,7 +11,9 @@
 #include "agent/engine/execution/planner.hpp"
 #include "agent/engine/secrets.hpp"
 #include "base/host/accounts.hpp"
+#include "base/text.hpp"
 #include "base/token.hpp"
+#include "base/values/json_text.hpp"
 #include "terminal/wrap.hpp"
 
 namespace agent::cli {
@@ -29,10 +33,42 @@ base::Result<void> save_plan(const engine::PlanResult& plan, const recipe::Recip
                              const std::string& salt, const Options& options) {
   auto path = absolute_path(options.argument());
   if (!path) return std::move(path).error();
-  PlanFile file = make_plan_file(plan, std::move(*path), recipe.digest(), root, salt);
+  PlanFile file = make_plan_file(plan, std::move(*path), recipe.text_digest(), root, salt);
   if (fetched)
     file.modules = {.repo = fetched->named.repo, .tag = fetched->named.tag, .commit = fetched->commit};
   return save(file, options.out);
+}
+
+// Which variables a state uses, and where they come from.
+int explain(const recipe::Recipe& recipe, const std::vector<recipe::ExplainedVariable>& variables,
+            const Options& options, terminal::Console& console) {
+  const auto state = std::ranges::find(recipe.states(), options.explain, &recipe::State::id);
+  if (state == recipe.states().end()) {
+    std::vector<std::string_view> ids;
+    for (const recipe::State& each : recipe.states())
+      ids.push_back(each.id);
+    console.complain("the recipe has no state '" + options.explain + "'" +
+                     base::did_you_mean(options.explain, ids));
+    return kFailure;
+  }
+  const auto redacted = [&](const std::string& text) { return console.redactor->redact(text); };
+  if (options.json) {
+    base::JsonText json;
+    json.begin_object().member("state", options.explain).key("variables").begin_list();
+    for (const recipe::ExplainedVariable& each : variables)
+      json.begin_object()
+          .member("name", each.name)
+          .member("value", redacted(each.value))
+          .member("origin", each.origin)
+          .end_object();
+    console.out.json(json.end_list().end_object().take());
+    return kOk;
+  }
+  if (variables.empty()) console.out.line(options.explain + " uses no variables");
+  for (const recipe::ExplainedVariable& each : variables)
+    console.out.line(terminal::printable(each.name + " = " + redacted(each.value) +
+                                         (each.origin.empty() ? "" : "   (" + each.origin + ")")));
+  return kOk;
 }
 
 }  // namespace
@@ -53,11 +89,14 @@ int plan_command(const Options& options, terminal::Console& console) {
     console.complain(reader.error().message());
     return kFailure;
   }
-  const auto recipe =
-      usable_recipe(reader->load_file(options.argument()), options.argument(), options, console);
+  recipe::Loaded loaded = reader->load_file(options.argument());
+  const std::vector<recipe::ExplainedVariable> explained = std::move(loaded.explained);
+  const auto recipe = usable_recipe(std::move(loaded), options.argument(), options, console);
   if (!recipe) return kFailure;
   for (const std::string& warning : engine::follow_secrets(nullptr, *recipe, *console.redactor))
     console.warn(warning);
+
+  if (!options.explain.empty()) return explain(*recipe, explained, options, console);
 
   if (::geteuid() != 0 && !options.json && !options.quiet)
     console.out.line(
@@ -76,7 +115,7 @@ int plan_command(const Options& options, terminal::Console& console) {
                                                       });
   const PlanCounts counts = count(plan);
   if (options.json)
-    console.out.json(plan_json(plan, options.argument(), recipe->digest(), host->root));
+    console.out.json(plan_json(plan, options.argument(), recipe->text_digest(), host->root));
   else if (!options.quiet)
     console.out.line(counts_line(counts, console.paint, terminal::output_width()));
 

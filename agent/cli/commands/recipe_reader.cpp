@@ -4,6 +4,7 @@
 
 #include "agent/cli/commands/commands.hpp"
 #include "agent/cli/commands/version.hpp"
+#include "agent/cli/input/variable_input.hpp"
 #include "terminal/wrap.hpp"
 
 namespace agent::cli {
@@ -56,10 +57,11 @@ FetchLines fetch_lines(const Options& options, terminal::Console& console) {
 RecipeReader::RecipeReader(const Options& options, FetchLines say)
     : options_(options), settings_(module_settings(options)), say_(std::move(say)) {}
 
-base::Result<RecipeReader> RecipeReader::open(const Options& options, FetchLines say) {
+base::Result<RecipeReader> RecipeReader::open(const Options& options, FetchLines say, bool is_check) {
   if (!options.module_repo.empty() && options.module_tag.empty())
     return Error(ErrorCode::invalid, "which tag of " + options.module_repo + "? --module-tag TAG");
   RecipeReader reader(options, std::move(say));
+  reader.is_check_ = is_check;
   auto local = StateSources::open(reader.settings_);
   if (!local) return std::move(local).error();
   reader.local_ = reader.last_ = std::move(*local);
@@ -79,15 +81,27 @@ recipe::Loaded RecipeReader::load_file(const std::string& path) {
   return load_file(path, none);
 }
 
+recipe::Loaded RecipeReader::load_with(const recipe::RegistryOf& registry_of) const {
+  auto inputs = recipe_inputs(options_, path_, text_, is_check_);
+  if (!inputs) return {nullptr, {{inputs.error().message(), "", {}}}, {}};
+  return recipe::load_text(path_, text_, registry_of, *inputs);
+}
+
 recipe::Loaded RecipeReader::load(base::Interrupt& interrupt) {
-  return recipe::load_text(path_, text_,
-                           [&](const std::optional<recipe::ModuleSource>& named)
-                               -> base::Result<std::shared_ptr<const states::Registry>> {
-                             auto sources = sources_for(named, interrupt);
-                             if (!sources) return std::move(sources).error();
-                             last_ = std::move(*sources);
-                             return last_->registry();
-                           });
+  return load_with([&](const std::optional<recipe::ModuleSource>& named)
+                       -> base::Result<std::shared_ptr<const states::Registry>> {
+    auto sources = sources_for(named, interrupt);
+    if (!sources) return std::move(sources).error();
+    last_ = std::move(*sources);
+    return last_->registry();
+  });
+}
+
+std::optional<recipe::Loaded> RecipeReader::load_if_filled_differently(const recipe::Recipe& before) {
+  if (!before.is_rendered()) return std::nullopt;
+  recipe::Loaded loaded = load_with([&](const auto&) { return last_->registry(); });
+  if (loaded.recipe && recipe::same_states(before, *loaded.recipe)) return std::nullopt;
+  return loaded;
 }
 
 std::optional<recipe::Loaded> RecipeReader::load_if_moved(base::Interrupt& interrupt) {
@@ -97,7 +111,7 @@ std::optional<recipe::Loaded> RecipeReader::load_if_moved(base::Interrupt& inter
   auto now = fetch(used->named, interrupt);
   if (!now) return recipe::Loaded{nullptr, {{now.error().message(), "", {}}}, {}};
   if ((*now)->fetched()->commit == used->commit) return std::nullopt;
-  recipe::Loaded loaded = recipe::load_text(path_, text_, [&](const auto&) { return (*now)->registry(); });
+  recipe::Loaded loaded = load_with([&](const auto&) { return (*now)->registry(); });
   if (loaded.recipe) last_ = std::move(*now);
   return loaded;
 }

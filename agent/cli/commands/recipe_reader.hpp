@@ -31,13 +31,18 @@ FetchLines fetch_lines(const Options& options, terminal::Console& console);
 class RecipeReader {
  public:
   // An Error has a line for each thing that is wrong with --module-dir or with the options.
-  static base::Result<RecipeReader> open(const Options& options, FetchLines say);
+  // `is_check`: recipes are checked only, without a look at the machine.
+  static base::Result<RecipeReader> open(const Options& options, FetchLines say, bool is_check = false);
 
   recipe::Loaded load_file(const std::string& path, base::Interrupt& interrupt);
   recipe::Loaded load_file(const std::string& path);
   // The recipe that was read last, with what its repository has by now. Nothing when that is what it was read
   // with, or when the tag is not one that may move.
   std::optional<recipe::Loaded> load_if_moved(base::Interrupt& interrupt);
+
+  // The recipe that was read last, if it is another one by now: with the facts, variables and secrets that
+  // there are. Nothing when all of it is the same.
+  std::optional<recipe::Loaded> load_if_filled_differently(const recipe::Recipe& before);
 
   // Of a saved plan: these modules, whatever the recipe and the options say.
   void pin(recipe::ModuleSource modules) { pinned_ = std::move(modules); }
@@ -59,10 +64,12 @@ class RecipeReader {
   modules::StateSources::Opened fetch(const recipe::ModuleSource& source, base::Interrupt& interrupt);
   recipe::Loaded load(base::Interrupt& interrupt);
   bool is_moving(const std::string& tag) const;
+  recipe::Loaded load_with(const recipe::RegistryOf& registry_of) const;
 
   const Options& options_;
   modules::ModuleSettings settings_;
   FetchLines say_;
+  bool is_check_ = false;
   std::shared_ptr<const modules::StateSources> local_, last_;
   std::optional<recipe::ModuleSource> pinned_;
   std::string path_, text_;  // of the recipe that was read last

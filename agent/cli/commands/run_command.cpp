@@ -123,6 +123,7 @@ class FileRecipe {
       return std::nullopt;
     }
     log_.info("the recipe was read again: " + states_text(loaded.recipe->states().size()));
+    recipe_ = loaded.recipe;
     return engine::RunRecipe{
         .recipe = loaded.recipe, .version = ++version_, .on_change = options_.on_change, .resume = false};
   }
@@ -134,18 +135,46 @@ class FileRecipe {
     if (asked_ && Clock::now() - *asked_ < std::min(kSoonest, options_.round_delay)) return std::nullopt;
     const auto loaded = reader_.load_if_moved(interrupt);
     asked_ = Clock::now();
-    if (!loaded) return std::nullopt;
+    if (!loaded) return filled_differently();
     tell(*loaded);
     if (!loaded->recipe) {
       log_.error("the modules were not brought up to date because of these problems; the old ones stay");
       return std::nullopt;
     }
     log_.info("the modules are at commit " + reader_.fetched()->commit + " from the next round on");
+    recipe_ = loaded->recipe;
     return engine::RunRecipe{
         .recipe = loaded->recipe, .version = ++version_, .resume = false, .after_round = true};
   }
 
+  // The recipe that the worker has.
+  void begin_with(std::shared_ptr<const recipe::Recipe> recipe) { recipe_ = std::move(recipe); }
+
  private:
+  // The same text, when facts, variables or secrets make another recipe of it.
+  std::optional<engine::RunRecipe> filled_differently() {
+    if (!recipe_) return std::nullopt;
+    const auto loaded = reader_.load_if_filled_differently(*recipe_);
+    if (!loaded) {
+      is_told_ = false;
+      return std::nullopt;
+    }
+    if (!loaded->recipe) {
+      if (!std::exchange(is_told_, true)) {  // once, not in every round
+        tell(*loaded);
+        log_.error(
+            "with the facts, variables and secrets of now the recipe has these problems; it goes on as it "
+            "was");
+      }
+      return std::nullopt;
+    }
+    is_told_ = false;
+    recipe_ = loaded->recipe;
+    log_.info("facts, variables or secrets have changed: the recipe is another one from the next round on");
+    return engine::RunRecipe{
+        .recipe = loaded->recipe, .version = ++version_, .resume = false, .after_round = true};
+  }
+
   void tell(const recipe::Loaded& loaded) {
     for (const recipe::Problem& warning : loaded.warnings)
       log_.warning(describe(warning, options_.recipe));
@@ -157,6 +186,8 @@ class FileRecipe {
   RecipeReader& reader_;
   terminal::Log& log_;
   std::int64_t version_ = 1;
+  std::shared_ptr<const recipe::Recipe> recipe_;
+  bool is_told_ = false;                                        // that it cannot be filled in any more
   std::optional<std::chrono::steady_clock::time_point> asked_;  // about a moving tag
 };
 
@@ -322,6 +353,7 @@ int run_command(const Options& options, terminal::Console& console) {
               std::to_string(options.round_delay.count()) + " s");
   EventLog events(options, *log);
   FileRecipe file(options, *reader, *log);
+  if (settings.recipe) file.begin_with(settings.recipe->recipe);
   settings.log = [&](Level level, const std::string& text) { log->write(level_of(level), text); };
   settings.show = [&](const engine::Event& event) { events.show(event); };
   settings.reread = [&](base::Interrupt& interrupt) { return file.reread(interrupt); };

@@ -7,7 +7,7 @@
 namespace agent::cli {
 
 int validate_command(const Options& options, terminal::Console& console) {
-  auto reader = RecipeReader::open(options, fetch_lines(options, console));
+  auto reader = RecipeReader::open(options, fetch_lines(options, console), true);
   if (!reader) {
     console.complain(reader.error().message());
     return kFailure;

@@ -17,6 +17,8 @@ using terminal::ValueKind;
   "module-ca-file module-known-hosts module-ssh-key module-credentials module-keys module-gpg-keyring " \
   "module-scheme module-moving-tag module-fetch-timeout module-max-size proxy "
 // Which repository, and how.
+// What a recipe is filled in with.
+#define OPSAGENT_INPUT_OPTIONS "var vars secrets-dir secret-program "
 #define OPSAGENT_REPOSITORY_OPTIONS "module-repo module-tag commit offline " OPSAGENT_FETCH_OPTIONS
 
 constexpr std::array kCommands{
@@ -26,7 +28,8 @@ constexpr std::array kCommands{
                .most = 1,
                .argument_kind = ValueKind::file,
                .question = "which recipe? opsagent plan FILE",
-               .options = "out root allow-unverified-http module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS
+               .options = "out root " OPSAGENT_INPUT_OPTIONS
+                          "explain allow-unverified-http module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS
                           "assume-done state-dir json quiet verbose color config",
                .summary = "show what applying a recipe would change; changes nothing",
                .description =
@@ -35,7 +38,8 @@ constexpr std::array kCommands{
                    "Exit status: 0 nothing to do, 2 there are changes, 1 something is wrong.",
                .examples = "opsagent plan web.yaml\n"
                            "opsagent plan web.yaml --out web.plan; opsagent apply web.plan\n"
-                           "opsagent plan image.yaml --root /mnt/image",
+                           "opsagent plan image.yaml --root /mnt/image\n"
+                           "opsagent plan web.yaml --vars site.yaml --var port=81",
                .run = run_by<plan_command>},
     CommandRow{.name = "apply",
                .arguments = "FILE|PLAN",
@@ -43,7 +47,8 @@ constexpr std::array kCommands{
                .most = 1,
                .argument_kind = ValueKind::file,
                .question = "which recipe? opsagent apply FILE|PLAN",
-               .options = "root allow-unverified-http module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS
+               .options = "root " OPSAGENT_INPUT_OPTIONS
+                          "allow-unverified-http module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS
                           "assume-done state-dir json quiet verbose color config",
                .summary = "make a recipe true, once",
                .description =
@@ -56,19 +61,19 @@ constexpr std::array kCommands{
                            "opsagent apply web.yaml --verbose\n"
                            "opsagent apply web.plan --json",
                .run = run_by<apply_command>},
-    CommandRow{
-        .name = "validate",
-        .arguments = "FILE",
-        .least = 1,
-        .most = 1,
-        .argument_kind = ValueKind::file,
-        .question = "which recipe? opsagent validate FILE",
-        .options = "module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS "state-dir json quiet color config",
-        .summary = "check a recipe without looking at the machine",
-        .description = "Lists all problems of a recipe at once, each with its line and column.\n\n"
-                       "Exit status: 0 the recipe is fine, 1 it is not.",
-        .examples = "opsagent validate web.yaml",
-        .run = run_by<validate_command>},
+    CommandRow{.name = "validate",
+               .arguments = "FILE",
+               .least = 1,
+               .most = 1,
+               .argument_kind = ValueKind::file,
+               .question = "which recipe? opsagent validate FILE",
+               .options = OPSAGENT_INPUT_OPTIONS "module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS
+                                                 "state-dir json quiet color config",
+               .summary = "check a recipe without looking at the machine",
+               .description = "Lists all problems of a recipe at once, each with its line and column.\n\n"
+                              "Exit status: 0 the recipe is fine, 1 it is not.",
+               .examples = "opsagent validate web.yaml",
+               .run = run_by<validate_command>},
     CommandRow{.name = "states",
                .arguments = "[NAME]",
                .most = 1,
@@ -88,8 +93,8 @@ constexpr std::array kCommands{
                .options =
                    "ws-uri app-id instance-id token-file join-token ca-file tag "
                    "release-base channel prefix update-trial update-delay protocol-min "
-                   "allow-plain allowed-backend-host allow identity-source metadata-url identity-file recipe "
-                   "module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS
+                   "allow-plain allowed-backend-host allow identity-source metadata-url identity-file "
+                   "recipe " OPSAGENT_INPUT_OPTIONS "module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS
                    "allow-unverified-http root round-delay on-change log-file log-level state-dir config",
                .summary = "the daemon: keep a recipe true, round after round, until stopped",
                .description =

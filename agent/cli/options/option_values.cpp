@@ -82,6 +82,13 @@ Result<void> store_join_token(Options& options, std::string_view value) {
   return {};
 }
 
+Result<void> store_var(Options& options, std::string_view value) {
+  const std::size_t equals = value.find('=');
+  if (equals == std::string_view::npos || equals == 0) return must_be("NAME=VALUE", value);
+  options.vars.emplace_back(value);
+  return {};
+}
+
 Result<void> store_tag(Options& options, std::string_view value) {
   constexpr std::size_t kLongest = 1024;
   const std::size_t equals = value.find('=');

@@ -22,6 +22,7 @@ base::Result<void> store_on_change(Options& options, std::string_view value);
 base::Result<void> store_round_delay(Options& options, std::string_view value);
 base::Result<void> store_ws_uri(Options& options, std::string_view value);
 base::Result<void> store_join_token(Options& options, std::string_view value);
+base::Result<void> store_var(Options& options, std::string_view value);
 base::Result<void> store_tag(Options& options, std::string_view value);
 base::Result<void> store_proxy(Options& options, std::string_view value);
 base::Result<void> store_release(Options& options, std::string_view value);

@@ -321,6 +321,43 @@ constexpr std::array kOptions{
     OptionRow{.name = "plan-only",
               .doc = "do not apply the module's examples",
               .store = store_flag<&Options::plan_only>},
+    OptionRow{.name = "var",
+              .kind = ValueKind::text,
+              .placeholder = "NAME=VALUE",
+              .doc =
+                  "a variable of the recipe, stronger than all others; NAME may be a path (db.port), VALUE "
+                  "may be a list or a mapping in YAML; may be given several times",
+              .repeatable = true,
+              .store = store_by<store_var>},
+    OptionRow{.name = "vars",
+              .kind = ValueKind::file,
+              .placeholder = "FILE",
+              .doc =
+                  "variables of the recipe, an object in YAML or JSON; may be given several times, and the "
+                  "last is the strongest",
+              .repeatable = true,
+              .configurable = true,
+              .store = store_more<&Options::vars_files>},
+    OptionRow{.name = "explain",
+              .kind = ValueKind::text,
+              .placeholder = "STATE",
+              .doc = "show which variables the state STATE uses, their values and where they come from, and "
+                     "plan nothing",
+              .store = store_text<&Options::explain>},
+    OptionRow{.name = "secrets-dir",
+              .kind = ValueKind::folder,
+              .placeholder = "DIR",
+              .doc = "where secret('NAME') finds the file NAME (/etc/opsagent/secrets)",
+              .configurable = true,
+              .store = store_text<&Options::secrets_dir>},
+    OptionRow{.name = "secret-program",
+              .kind = ValueKind::file,
+              .placeholder = "PROGRAM",
+              .doc =
+                  "prints the secret NAME when it is run with NAME, for secrets that are neither a file nor "
+                  "a systemd credential",
+              .configurable = true,
+              .store = store_text<&Options::secret_program>},
     OptionRow{.name = "assume-done",
               .kind = ValueKind::text,
               .placeholder = "ID",

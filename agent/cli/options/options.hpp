@@ -32,6 +32,12 @@ struct Options : terminal::CommandLine {
   bool json_schema = false;
   std::string log_file;
   std::vector<std::string> assume_done;
+  // What a recipe's expressions are filled in with.
+  std::vector<std::string> vars;  // "name=value"
+  std::vector<std::string> vars_files;
+  std::string explain;  // the id of a state
+  std::string secrets_dir = "/etc/opsagent/secrets";
+  std::string secret_program;
   bool json = false;
   bool quiet = false;
   bool verbose = false;

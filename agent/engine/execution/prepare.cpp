@@ -80,6 +80,7 @@ void add_changed(WatchState& watch, const PlannedWatch& planned, const states::W
 Prepared prepare(const recipe::State& state, const states::Overlay& overlay, ManagedHost& machine,
                  WatchStore& watches, base::Interrupt& interrupt, bool condition_counts) {
   using Next = Prepared::Next;
+  if (state.is_off) return {.next = Next::skip};
   if (state.when && condition_counts) {
     ManagedHost::Condition condition = machine.check(*state.when, overlay);
     if (!condition.problem.empty())

@@ -60,7 +60,7 @@ const std::vector<std::size_t>& Watchers::of(const recipe::Recipe& recipe) {
   if (recipe.digest() == digest_) return watching_;
   watching_.clear();
   for (std::size_t index = 0; index < recipe.states().size(); ++index)
-    if (recipe.states()[index].type->watches_files()) watching_.push_back(index);
+    if (recipe.states()[index].params && recipe.states()[index].type->watches_files()) watching_.push_back(index);
   digest_ = recipe.digest();
   return watching_;
 }

@@ -1,0 +1,21 @@
+// What a recipe is filled in with, from the command line and from this machine.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "agent/cli/options/options.hpp"
+#include "base/result.hpp"
+#include "recipe/inputs.hpp"
+
+namespace agent::cli {
+
+// "db.port=81" as variables: {"db": {"port": 81}}. A value that is no YAML by itself is a text.
+base::Result<std::string> variables_of(std::string_view assignment);
+
+// For the recipe at `path` with this text. Facts are looked at only if the text has expressions. `is_check`:
+// the machine is not looked at, and has no secrets.
+base::Result<recipe::Inputs> recipe_inputs(const Options& options, const std::string& path,
+                                           std::string_view text, bool is_check);
+
+}  // namespace agent::cli
