@@ -30,13 +30,13 @@ class WholeRecipes final : public recipe::FileSource {
   std::map<std::string, std::string, std::less<>> texts_;
 };
 
-std::string text_of(const Value& item, std::string_view key) {
+std::string text_in(const Value& item, std::string_view key) {
   const Value* value = item.find(key);
   return value ? std::string(value->text()) : std::string();
 }
 
 std::string file_name(const Value& item) {
-  return text_of(item, "syntax") == "json" ? "recipe.json" : "recipe.yaml";
+  return text_in(item, "syntax") == "json" ? "recipe.json" : "recipe.yaml";
 }
 
 // Beside recipes with expressions what looks like one in a plain state is still text.
@@ -56,13 +56,13 @@ std::string literal(std::string_view json) {
 // What a whole recipe says beside its states is for it alone: its files are known by its folder.
 Result<void> add_whole(const Value& item, const std::string& folder, WholeRecipes& files) {
   recipe::Document document;
-  document.text = text_of(item, "content");
+  document.text = text_in(item, "content");
   document.syntax = recipe::guess_syntax(file_name(item), document.text);
   if (auto wrong = recipe::parse(document)) return Error(ErrorCode::invalid, wrong->message);
   if (const Value* own = document.root.find("files"))
     for (const base::Member& file : own->members())
       files.add(folder + "/" + std::string(file.key), std::string(file.value.text()));
-  files.add(folder + "/" + file_name(item), text_of(item, "content"));
+  files.add(folder + "/" + file_name(item), text_in(item, "content"));
   return {};
 }
 
@@ -83,7 +83,7 @@ Result<RecipeText> compose_recipe(const std::string& states) {
   if (whole == 0) return RecipeText{.name = "recipe.json", .text = states};
   if (root->items().size() == 1) {
     const Value& only = root->items()[0];
-    return RecipeText{.name = file_name(only), .text = text_of(only, "content")};
+    return RecipeText{.name = file_name(only), .text = text_in(only, "content")};
   }
   auto files = std::make_shared<WholeRecipes>();
   base::JsonText json;

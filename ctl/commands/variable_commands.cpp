@@ -23,7 +23,7 @@ using base::ErrorCode;
 using base::Result;
 using base::Value;
 
-constexpr std::size_t kLargestFile = std::size_t{1} << 20;
+constexpr std::size_t kLargestValueFile = std::size_t{1} << 20;
 
 // What variables are for, as members of a body.
 struct Target {
@@ -61,7 +61,7 @@ std::string described(const Value& layer) {
 Result<std::string> value_of(const std::string& argument, std::string_view value, bool is_json) {
   std::string text(value);
   if (text.starts_with('@')) {
-    auto read = base::read_file(text.substr(1), kLargestFile);
+    auto read = base::read_file(text.substr(1), kLargestValueFile);
     if (!read) return std::move(read).error();
     text = std::move(*read);
   }

@@ -15,6 +15,7 @@ constexpr std::array kVariableCommands{
         .name = "var set",
         .arguments = "NAME=TEXT|NAME:=JSON...",
         .least = 1,
+        .most = 64,
         .argument_kind = ValueKind::text,
         .options =
             "app selector machine order dry-run now rings canary canaries may-fail pause jitter silence "
@@ -40,6 +41,7 @@ constexpr std::array kVariableCommands{
         .name = "var unset",
         .arguments = "NAME...",
         .least = 1,
+        .most = 64,
         .argument_kind = ValueKind::text,
         .options =
             "app selector machine dry-run now rings canary canaries may-fail pause jitter silence wait "

@@ -210,7 +210,8 @@ class Application {
     auto present = store_.find_layer(edit.name.app_id, edit.name.kind, edit.name.target);
     if (!present) return std::move(present).error();
     const bool was_there = *present && !(*present)->variables.empty();
-    if (was_there && !(*present)->set.empty() && !edit.set.empty() && (*present)->set != edit.set)
+    const bool is_own = was_there && domain::owns(caller_.scope, (*present)->owner);
+    if (is_own && !(*present)->set.empty() && !edit.set.empty() && (*present)->set != edit.set)
       return refuse(Error(ErrorCode::unsupported,
                           "they are of the set '" + (*present)->set +
                               "': describe them in one set only, or apply this as --set " + (*present)->set),

@@ -45,7 +45,6 @@ Result<WaitState> read_wait(const Value& state, std::size_t index) {
 
 Result<void> add_state(const Value& state, StateList& list) {
   list.ids.emplace_back(builtins::state_id_of(state));
-  list.has_computed = list.has_computed || recipe::has_expression(list.ids.back());
   const Value* module = state.find("module");
   if (!module || module->text() != builtins::kWaitModule) return {};
   auto wait = read_wait(state, list.ids.size() - 1);
@@ -71,6 +70,7 @@ Result<std::shared_ptr<const StateList>> read_states(std::string_view states_jso
   for (const Value& item : root->items()) {
     // A whole recipe says beside its text which states it has.
     const Value* whole = item.find("content") ? item.find("states") : nullptr;
+    list->has_computed = list->has_computed || whole;
     const std::span<const Value> states = whole ? whole->items() : std::span(&item, 1);
     for (const Value& state : states)
       if (auto added = add_state(state, *list); !added) return std::move(added).error();

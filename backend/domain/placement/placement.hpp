@@ -33,7 +33,8 @@ struct StateList {
   std::vector<std::string> ids;
   std::unordered_map<std::string_view, std::size_t> index;  // of an id; views into `ids`
   std::vector<WaitState> waits;                             // in order
-  bool has_computed = false;  // machines make states of it whose ids are not known here
+  // Machines fill it in: with variables of their own they may have more states than these, or others.
+  bool has_computed = false;
 
   const WaitState* wait_at(std::size_t state) const;
 };

@@ -67,6 +67,11 @@ TEST_CASE("every example means on the wire what its file means") {
     const auto content = tests::must(base::read_file(file.path(), 1 << 20));
     const auto checked = check_recipe(content);
     REQUIRE(checked.problems.empty());
+    if (!checked.inputs.empty()) {  // it goes there as it is
+      CHECK(checked.states.find("{\"syntax\":\"yaml\",\"content\":" + base::json_quote(content)) == 1);
+      CHECK(backend::domain::read_states(checked.states));
+      continue;
+    }
     CHECK(again(checked.states) == checked.states);
     const auto from_file = recipe::load_text("a.yaml", content, registry).recipe;
     const auto from_wire = recipe::load_text("a.json", "{\"state\":" + checked.states + "}", registry).recipe;
@@ -133,4 +138,27 @@ TEST_CASE("a single state is checked as it would be in a recipe") {
   CHECK_FALSE(check_single_state(R"({"module":"linux.dir"})").problems.empty());
   CHECK_FALSE(check_single_state(R"({"module":"meta.wait","parameter":{"state":"a/b"}})").problems.empty());
   CHECK_FALSE(check_single_state(R"({"module":"meta.comment"},{"module":"meta.comment"})").problems.empty());
+}
+
+TEST_CASE("a recipe that machines fill in goes there as it was written, with what the backend has to know") {
+  using namespace backend::domain;
+  const std::string content =
+      "version: 2\nvars: { port: { type: integer } }\nstates:\n"
+      "  - { id: conf, module: linux.file, parameter: { path: /conf, content: \"${{ vars.port }}\" } }\n"
+      "  - { id: db, module: meta.wait, parameter: { state: [db1/ready] } }\n";
+  const CheckedRecipe checked = check_recipe(content);
+  REQUIRE_MESSAGE(checked.problems.empty(), checked.problems[0].message);
+  CHECK(checked.state_count == 2);
+  const auto list = read_states(checked.states);
+  REQUIRE_MESSAGE(list, list.error().message());
+  CHECK((*list)->ids == std::vector<std::string>{"conf", "db"});
+  CHECK((*list)->has_computed);
+  REQUIRE((*list)->waits.size() == 1);
+  CHECK((*list)->waits[0].targets[0].instance_id == "db1");
+  CHECK(checked.inputs.find("\"port\"") != std::string::npos);
+  // What the backend must know of is not left to the machine.
+  const CheckedRecipe refused = check_recipe(
+      "version: 2\nstates:\n  - { id: w, module: meta.wait, parameter: { state: \"${{ vars.whom }}\" } }\n");
+  REQUIRE(refused.problems.size() == 1);
+  CHECK(refused.problems[0].message.find("must be written down") != std::string::npos);
 }

@@ -1,7 +1,6 @@
 #include "backend/domain/variables/recipe_inputs.hpp"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "backend/domain/variables/merge.hpp"
@@ -11,6 +10,7 @@
 #include "protocol/messages.hpp"
 #include "recipe/document.hpp"
 #include "recipe/inputs.hpp"
+#include "recipe/variables.hpp"
 
 namespace backend::domain {
 
@@ -31,21 +31,6 @@ bool flag_of(const Value& object, std::string_view name) {
 std::string json_of(const Value& object, std::string_view name) {
   const Value* value = object.find(name);
   return value ? base::to_json(*value) : std::string();
-}
-
-constexpr std::array<std::string_view, 8> kTypes{"string",  "text", "integer", "number",
-                                                 "boolean", "list", "mapping", "any"};
-
-// As the agent takes it: a number in quotes is one where a number is wanted.
-bool has_type(const Value& value, std::string_view type) {
-  base::Arena arena;
-  if (type == "integer") return value.as_integer().has_value();
-  if (type == "number") return value.as_number().has_value();
-  if (type == "boolean") return value.as_bool().has_value();
-  if (type == "string" || type == "text") return value.as_line(arena).has_value();
-  if (type == "list") return value.is_list();
-  if (type == "mapping") return value.is_object();
-  return true;  // "any", or what a later version knows
 }
 
 // What YAML has without quotes becomes what it looks like.
@@ -90,8 +75,7 @@ void read_own_variables(const Value& vars, std::vector<RecipeVariable>& variable
   for (const base::Member& member : vars.members()) {
     RecipeVariable& variable = variables.emplace_back();
     variable.name = member.key;
-    const Value* type = member.value.find("type");
-    const bool is_declaration = type && std::ranges::find(kTypes, type->text()) != kTypes.end();
+    const bool is_declaration = member.value.find("type") != nullptr;
     if (!is_declaration) {
       variable.fallback = typed_json(member.value);
       continue;
@@ -102,10 +86,6 @@ void read_own_variables(const Value& vars, std::vector<RecipeVariable>& variable
     else
       variable.is_required = true;
   }
-}
-
-std::string name_of_kind(const Value& value) {
-  return std::string(base::kind_name(value.kind()));
 }
 
 // The names of the variables that these recipes get.
@@ -229,34 +209,14 @@ RecipeInputs read_recipe_inputs(std::string_view json) {
 
 std::string problem_of_value(const RecipeVariable& declared, std::string_view value) {
   if (declared.declaration.empty()) return {};
-  base::Arena arena, other;
-  const auto read = base::parse_json(value, arena);
-  const auto parsed = base::parse_json(declared.declaration, other);
-  const auto* given = std::get_if<Value>(&read);
+  base::Arena arena;
+  const auto parsed = base::parse_json(declared.declaration, arena);
   const auto* declaration = std::get_if<Value>(&parsed);
-  if (!given || !declaration) return {};
-  const Value* type = declaration->find("type");
-  const std::string what = "'" + declared.name + "' must be ";
-  if (type && !has_type(*given, type->text()))
-    return what + "of type " + std::string(type->text()) + ", and is " + name_of_kind(*given);
-  const bool is_numeric = type && (type->text() == "integer" || type->text() == "number");
-  if (const auto number = is_numeric ? given->as_number() : std::nullopt) {
-    const Value* least = declaration->find("min");
-    const Value* most = declaration->find("max");
-    if (least && least->as_number() && *number < *least->as_number())
-      return what + "at least " + base::to_json(*least) + ", and is " + std::string(value);
-    if (most && most->as_number() && *number > *most->as_number())
-      return what + "at most " + base::to_json(*most) + ", and is " + std::string(value);
-  }
-  const Value* choices = declaration->find("choices");
-  if (!choices) choices = declaration->find("enum");
-  if (choices && choices->is_list()) {
-    const bool is_one = std::ranges::any_of(choices->items(), [&](const Value& choice) {
-      return choice.as_line(other) == given->as_line(arena);
-    });
-    if (!is_one) return what + "one of " + base::to_json(*choices);
-  }
-  return {};
+  if (!declaration) return {};
+  auto read = recipe::read_declaration({.key = declared.name, .value = *declaration}, arena);
+  if (!read) return {};  // of a later version: the agent knows
+  auto fine = recipe::check_variable(read->variable, value);
+  return fine ? std::string() : fine.error().message();
 }
 
 Result<FilledInputs> fill_inputs(std::span<const RecipeInputs* const> recipes,
@@ -276,7 +236,7 @@ Result<FilledInputs> fill_inputs(std::span<const RecipeInputs* const> recipes,
       if (merged.empty() && declared->is_required) return Error(ErrorCode::invalid, missing(name));
       // Merged with the recipe's own, a mapping stays one: its own keys are the agent's to check.
       if (const std::string wrong = merged.empty() ? "" : problem_of_value(*declared, merged); !wrong.empty())
-        return Error(ErrorCode::invalid, "the variable " + wrong + " ('opsctl var explain' says who set it)");
+        return Error(ErrorCode::invalid, wrong + " ('opsctl var explain' says who set it)");
     }
     if (merged.empty()) continue;
     json.key(name).json(merged);
