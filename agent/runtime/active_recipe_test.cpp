@@ -453,8 +453,6 @@ TEST_CASE("variables and tags are kept with their recipe, and are those of the s
   CHECK(again.current()->tags.empty());
 }
 
-}  // namespace agent::runtime
-
 TEST_CASE("a recipe in force is filled in again, and taken up after the round if it is another one then") {
   const tests::ScratchFolder scratch;
   ActiveRecipe active(scratch.path(), native());
@@ -482,3 +480,5 @@ TEST_CASE("a recipe in force is filled in again, and taken up after the round if
   facts = R"({"hostname":"b"})";
   CHECK(!active.fill_again().command);
 }
+
+}  // namespace agent::runtime
