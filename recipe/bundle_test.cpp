@@ -29,7 +29,7 @@ TEST_CASE("a recipe that travels has its files in it, and its lines keep their n
   BesideFiles files;
   files.texts = {{"db/main.yaml", "states:\n  - linux.file: { path: /b, template_file: b.j2 }\n"},
                  {"db/b.j2", "\"quoted\" \\ \t ü\n{% include 'c.j2' %}"},
-                 {"db/c.j2", "${{ no }}"},
+                 {"db/c.j2", "${ no }"},
                  {"a.j2", "a"}};
   const states::Registry known{states::native_states()};
   for (const std::string& text :
@@ -44,7 +44,7 @@ TEST_CASE("a recipe that travels has its files in it, and its lines keep their n
     for (const auto& problem : loaded.problems)
       MESSAGE(describe(problem, "r"));
     REQUIRE(loaded.recipe);
-    CHECK(loaded.recipe->states()[1].parameter.find("content")->text() == "\"quoted\" \\ \t ü\n${{ no }}");
+    CHECK(loaded.recipe->states()[1].parameter.find("content")->text() == "\"quoted\" \\ \t ü\n${ no }");
   }
 }
 

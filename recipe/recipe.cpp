@@ -252,8 +252,10 @@ class Loader {
                         [this](std::string message, const Source& source, Position position) {
                           problems_.push_back({std::move(message), "", &source, 0, position});
                         });
+    secrets_ = &rendering.secrets();
     if (rendering.read_variables(document().root))
       rendering.read_states(states, [this](const RenderedState& state) { read_state(state); });
+    secrets_ = nullptr;
     explained_ = rendering.take_explained();
     recipe_->secrets_ = rendering.take_secrets();
     for (auto& source : rendering.take_sources())
@@ -335,7 +337,7 @@ class Loader {
                     "of a state");
     }
     read_module(value, state, rendered);
-    state.sensitive = state.sensitive || rendered.is_secret;
+    state.sensitive = state.sensitive || !rendered.secret_params.empty();
     if (problems_.size() == problems_before) recipe_->states_.push_back(state);
   }
 
@@ -409,7 +411,21 @@ class Loader {
       });
     }
     for (states::ParamProblem& each : wrong)
-      problem(std::move(each.message), each.offset);
+      problem(without_secrets(std::move(each), rendered), each.offset);
+  }
+
+  // Why a parameter is wrong may say what is in it.
+  std::string without_secrets(states::ParamProblem wrong, const RenderedState& rendered) const {
+    if (rendered.secret_params.empty()) return std::move(wrong.message);
+    for (const Member& param : rendered.secret_params)
+      if (param.value.offset() == wrong.offset)
+        return "'" + std::string(param.key) + "' is made of a secret, and is not what this parameter must be";
+    const bool tells = std::ranges::any_of(*secrets_, [&](const std::string& secret) {
+      return wrong.message.find(secret) != std::string::npos;
+    });
+    return tells ? "the parameters do not fit together; what exactly is wrong is not shown, because a secret "
+                   "is in it"
+                 : std::move(wrong.message);
   }
 
   static bool is_missing_unknown(const states::StateType& type, std::string_view message,
@@ -499,7 +515,8 @@ class Loader {
   std::vector<Found> problems_;
   std::vector<Found> warnings_;
   std::vector<ExplainedVariable> explained_;
-  std::map<const Source*, LineIndex> lines_;  // when there is something to complain about
+  const std::vector<std::string>* secrets_ = nullptr;  // that were read so far, while it is rendered
+  std::map<const Source*, LineIndex> lines_;           // when there is something to complain about
   bool is_id_unknown_ = false;
   int version_ = 1;
   bool is_list_ = false;  // the wire's form: states, and nothing around them

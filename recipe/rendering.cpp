@@ -304,7 +304,7 @@ void Rendering::state(const Form& form, Scope& scope) {
     if (!is_wanted) continue;
     const Made made = make(param.pattern, scope);
     has_failed = has_failed || made.has_failed;
-    rendered.is_secret = rendered.is_secret || made.is_secret;
+    if (made.is_secret) rendered.secret_params.push_back({param.name, made.value, param.offset});
     if (made.is_unknown)
       rendered.unknown_params.push_back(param.name);
     else

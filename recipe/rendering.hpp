@@ -30,8 +30,8 @@ inline constexpr std::uint64_t kMostSteps = 200'000'000;
 struct RenderedState {
   base::Value value;
   const Source* source = nullptr;
-  bool is_off = false;     // its `when` is false: its parameters were not rendered
-  bool is_secret = false;  // a parameter was made of a secret
+  bool is_off = false;                           // its `when` is false: its parameters were not rendered
+  std::vector<base::Member> secret_params = {};  // that were made of a secret
   // Of a check: what depends on the machine. These parameters are left out of `value`.
   bool has_unknown_id = false;
   std::vector<std::string_view> unknown_params = {};
@@ -51,6 +51,7 @@ class Rendering {
   bool read_variables(const base::Value& root);
   void read_states(const base::Value& states, const Take& take);
 
+  const std::vector<std::string>& secrets() const { return secrets_; }
   // Every secret that was read, and every text that was made of one.
   std::vector<std::string> take_secrets() { return std::move(secrets_); }
   // The included files, which the states point into.

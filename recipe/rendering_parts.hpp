@@ -41,6 +41,7 @@ struct Rendering::Pattern {
   std::vector<Piece> pieces = {};
   std::vector<Pattern> items = {};  // of a list, or of an object's members in their order
   std::shared_ptr<const templates::Template> source = {};
+  std::optional<std::vector<std::string>> path = {};  // of a text that only leads to a value
   const Piece* single() const { return pieces.size() == 1 && pieces[0].expression ? &pieces[0] : nullptr; }
 };
 

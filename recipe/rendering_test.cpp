@@ -193,7 +193,7 @@ states: [{ linux.file: { path: /a, content: "${{ vars.port + 1 }} ${{ vars.level
            {"{release: a, level: loud}", "'level' must be one of: info, debug"},
            {"{release: [a]}", "'release' must be a string, not a list"},
            {"[1]", "variables are an object"},
-           {"{", "--var: line"}}) {
+           {"{", "--var: did not find"}}) {
     inputs.vars = {{"--var", given}};
     CHECK(has(rendered(typed, inputs), wrong));
   }
@@ -332,7 +332,8 @@ states:
             "the secret 'nope': there is no file for it"));
   CHECK(has(with("linux.file: { path: /a, content: \"${{ secret('../x') }}\" }"),
             "a secret's name has letters"));
-  CHECK(has(with("linux.file: { path: /a, mode: '${{ vars.s }}' }"), "mode"));
+  CHECK(has(with("linux.file: { path: /a, mode: '${{ vars.s }}' }"),
+            "'mode' is made of a secret, and is not what this parameter must be"));
   CHECK(has(with("linux.apt.package: { name: x, state: '${{ vars.s }}' }"), "state"));
 }
 

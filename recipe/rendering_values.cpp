@@ -40,6 +40,7 @@ Rendering::Pattern Rendering::pattern_of(const Value& value, Scope& scope, bool&
           });
       is_fine = is_fine && fine;
     }
+    if (const Piece* piece = pattern.single()) pattern.path = templates::path_of(*piece->expression);
     return pattern;
   }
   const auto add = [&](const Value& item) {
@@ -164,8 +165,8 @@ Rendering::Made Rendering::make_text(const Pattern& pattern, Scope& scope) {
   };
   if (const Piece* piece = pattern.single()) {
     // What only leads to a value hands on what is known of its parts.
-    if (const auto path = templates::path_of(*piece->expression))
-      if (const auto found = resolve(*path, scope)) {
+    if (pattern.path)
+      if (const auto found = resolve(*pattern.path, scope)) {
         if (is_unknown(*found)) return {.value = unknown(offset), .is_unknown = true};
         return {.value = found->at(offset),
                 .is_unknown = holds_unknown(*found),

@@ -4,8 +4,7 @@
 #include <array>
 
 #include "base/text.hpp"
-#include "recipe/document.hpp"
-#include "recipe/expressions.hpp"
+#include "base/values/json.hpp"
 
 namespace recipe {
 
@@ -51,12 +50,6 @@ std::string number_text(double number) {
 
 }  // namespace
 
-std::string_view variable_type_name(VariableType type) {
-  for (const TypeName& each : kTypes)
-    if (each.type == type) return each.name;
-  return "any";
-}
-
 Result<Declaration> read_declaration(const Member& member, base::Arena& arena) {
   static constexpr std::array<std::string_view, 7> kKnown{"type",    "min",     "max", "enum",
                                                           "choices", "default", "doc"};
@@ -67,7 +60,6 @@ Result<Declaration> read_declaration(const Member& member, base::Arena& arena) {
   const Value* type = member.value.find("type");
   if (!type) {
     read.fallback = &member.value;
-    variable.has_default = true;
     return read;
   }
   const auto found = std::ranges::find(kTypes, type->text(), &TypeName::name);
@@ -88,7 +80,6 @@ Result<Declaration> read_declaration(const Member& member, base::Arena& arena) {
                                    base::did_you_mean(each.key, kKnown));
     if (each.key == "default") {
       read.fallback = &each.value;
-      variable.has_default = true;
     } else if (each.key == "doc") {
       variable.doc = each.value.as_line(arena).value_or("");
     } else if (each.key == "min" || each.key == "max") {
@@ -174,28 +165,6 @@ Value merged(const Value& weak, const Value& strong, base::Arena& arena) {
       present->value = merged(present->value, member.value, arena);
   }
   return Value::object(arena.copy(std::span<const Member>(members))).at(strong.offset());
-}
-
-Result<std::vector<DeclaredVariable>> declared_variables(std::string_view name, std::string text) {
-  Document document;
-  document.syntax = guess_syntax(name, text);
-  document.text = std::move(text);
-  if (auto problem = parse(document)) return Error(ErrorCode::invalid, problem->message);
-  std::vector<DeclaredVariable> declared;
-  const Value* vars = document.root.find("vars");
-  if (!vars || recipe_version(document.root) < 2) return declared;
-  const LineIndex lines(document);
-  for (const Member& member : vars->members()) {
-    auto read = read_declaration(member, document.arena);
-    if (!read) return std::move(read).error();
-    read->variable.line = lines.locate(member.offset).line;
-    const bool is_fixed = read->fallback && !has_expression(read->fallback->text());
-    if (is_fixed)
-      if (auto fits = typed(read->variable, *read->fallback, document.arena); !fits)
-        return std::move(fits).error();
-    declared.push_back(std::move(read->variable));
-  }
-  return declared;
 }
 
 Result<void> check_variable(const DeclaredVariable& variable, std::string_view json) {

@@ -16,25 +16,17 @@
 namespace recipe {
 
 enum class VariableType { any, string, integer, number, boolean, list, mapping };
-std::string_view variable_type_name(VariableType type);
 
 struct DeclaredVariable {
   std::string name;
   VariableType type = VariableType::any;
   std::optional<double> min = {}, max = {};
   std::vector<std::string> choices = {};  // of `choices` or `enum`, as text; empty: any
-  bool has_default = false;               // false: somebody has to give it a value
   std::string doc = {};
-  std::size_t line = 0;
 };
 
-// What a recipe's text declares, in its order. An Error is the first thing that is wrong with it. `name`
-// decides the syntax by its ending.
-base::Result<std::vector<DeclaredVariable>> declared_variables(std::string_view name, std::string text);
 // Whether a variable may have this value (JSON).
 base::Result<void> check_variable(const DeclaredVariable& variable, std::string_view json);
-
-// ---- for whoever has the document
 
 struct Declaration {
   DeclaredVariable variable;

@@ -11,6 +11,7 @@
 #include "agent/control/pid_file.hpp"
 #include "agent/control/stop_signals.hpp"
 #include "agent/daemon/status_json.hpp"
+#include "agent/inputs/recipe_facts.hpp"
 #include "agent/runtime/active_recipe.hpp"
 #include "agent/runtime/daemon_state.hpp"
 #include "agent/runtime/recipe_modules.hpp"
@@ -33,6 +34,8 @@ constexpr mode_t kStateFolderMode = 0711;
 constexpr std::chrono::milliseconds kFarewell = 2s;
 // While a package manager has to finish before we end: how much more time is asked for, and how often.
 constexpr std::chrono::seconds kMoreTime = 60s;
+// However often rounds start: a recipe is filled in again no more often.
+constexpr std::chrono::seconds kBetweenFills = 30s;
 constexpr std::chrono::milliseconds kAskForTime = 5s;
 
 class Daemon {
@@ -117,15 +120,16 @@ class Daemon {
   }
 
   // What expressions of a recipe can ask of this machine.
-  void add_machine(recipe::Inputs& inputs) const {
-    inputs.facts = live_->facts.json;
-    inputs.app = live_->identity.app_id;
-    inputs.instance = live_->identity.instance_id;
+  void add_machine(recipe::Inputs& given) const {
+    given.facts = inputs::recipe_facts(live_->facts.json);
+    given.secrets = std::make_shared<inputs::MachineSecrets>(settings_.secrets);
+    given.app = live_->identity.app_id;
+    given.instance = live_->identity.instance_id;
     if (const auto* credentials = live_->membership->credentials()) {
-      inputs.app = credentials->name.app_id;
-      inputs.instance = credentials->name.instance_id;
+      given.app = credentials->name.app_id;
+      given.instance = credentials->name.instance_id;
     }
-    inputs.agent = {{"version", settings_.version}};
+    given.agent = {{"version", settings_.version}};
   }
 
   // The recipe that is run before anybody is connected.
@@ -223,7 +227,24 @@ class Daemon {
     append(recipe_.on_worker_event(event, std::chrono::system_clock::now()));
     if (connector_) connector_->on_worker_event(event);
     if (modules_) modules_->on_worker_event(event);
-    if (!live_ && std::holds_alternative<engine::RoundStarted>(event)) next_recipe(settings_.moved_modules);
+    if (!std::holds_alternative<engine::RoundStarted>(event)) return;
+    if (live_)
+      fill_again();
+    else
+      next_recipe(settings_.moved_modules);
+  }
+
+  // Facts and secrets may make another recipe of the same text by now.
+  void fill_again() {
+    using Clock = std::chrono::steady_clock;
+    if (filled_ && Clock::now() - *filled_ < kBetweenFills) return;
+    filled_ = Clock::now();
+    runtime::RecipeDecision decision = recipe_.fill_again();
+    if (decision.command)
+      settings_.log(Level::info,
+                    "facts or secrets have changed: the recipe is another one from the next round on");
+    if (decision.command || !decision.statuses.empty() || !decision.problems.empty())
+      carry_out(std::move(decision));
   }
 
   // Of a file, on a thread of its own: modules may have to be fetched. One at a time; what is asked for
@@ -376,6 +397,7 @@ class Daemon {
   bool is_drained_ = false;  // and the updater has noted all that it must know
   bool worker_is_over_ = false;
   bool asks_for_time_ = false;
+  std::optional<std::chrono::steady_clock::time_point> filled_;
   bool is_reading_ = false;                             // the recipe's file, or its modules
   bool reads_again_ = false;                            // somebody has asked for it meanwhile
   std::unique_ptr<base::BackgroundThread> background_;  // without a backend; last: it uses the others

@@ -1,4 +1,7 @@
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 #include <doctest/doctest.h>
 

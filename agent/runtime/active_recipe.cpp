@@ -181,6 +181,31 @@ RecipeDecision ActiveRecipe::follow_modules(const RecipeTypes& types) {
   return decision;
 }
 
+RecipeDecision ActiveRecipe::fill_again() {
+  if (!recipe_ || !recipe_->is_rendered()) return {};
+  auto loaded = load("version " + std::to_string(current_->version), current_->states, types_,
+                     inputs_of(current_->vars, current_->tags));
+  if (auto* problems = std::get_if<Problems>(&loaded)) {
+    if (*problems == fill_problems_) return {};  // that has been said
+    fill_problems_ = *problems;
+    return {.problems = *problems, .statuses = progress_.set_errors(current_->version, std::move(*problems))};
+  }
+  RecipeDecision decision;
+  if (!std::exchange(fill_problems_, {}).empty())
+    decision.statuses = progress_.set_errors(current_->version, {});
+  if (recipe::same_states(*recipe_, *std::get<0>(loaded))) return decision;
+  recipe_ = std::get<0>(std::move(loaded));
+  std::string run_id = engine::new_run_id();
+  progress_.resume(run_id);
+  engine::RunRecipe command = to_command(std::move(run_id));
+  command.resume = false;
+  command.replaces_same_version = true;
+  command.after_round = true;
+  command.on_change = engine::OnChange::finish;  // nobody has sent another recipe
+  decision.command = std::move(command);
+  return decision;
+}
+
 RecipeDecision ActiveRecipe::modules_failed(const recipe::ModuleSource& source, const std::string& why,
                                             bool may_pass) {
   if (waiting_ && waiting_->source == source) {
@@ -311,7 +336,8 @@ engine::RunRecipe ActiveRecipe::to_command(std::string run_id) const {
 std::vector<protocol::at_agent::OpenWait> ActiveRecipe::open_waits() const {
   std::vector<protocol::at_agent::OpenWait> open;
   for (const recipe::State& state : recipe_->states())
-    if (state.type->name() == builtins::kWaitModule && !waits_.waits().is_done(current_->version, state.id))
+    if (state.type->name() == builtins::kWaitModule && !state.is_off &&
+        !waits_.waits().is_done(current_->version, state.id))
       open.push_back({std::string(state.id), targets_of(state)});
   return open;
 }

@@ -74,6 +74,10 @@ class ActiveRecipe {
   // What is being done about them, for the recipe that waits.
   RecipeDecision modules_progress(const recipe::ModuleSource& source, const std::string& line,
                                   Progress::Instant now);
+  // The machine's facts or secrets may have changed: the recipe in force, filled in with them. Something is
+  // to be done only if that makes another recipe of it, or cannot be done any more; then it goes on as it
+  // was.
+  RecipeDecision fill_again();
   // The backend says that a wait state is done.
   RecipeDecision wait_done(std::int64_t version, const std::string& state_id);
   // The worker says something. What is returned is for the spool.
@@ -127,6 +131,7 @@ class ActiveRecipe {
 
   const RecipeTypes local_;
   MachineInputs machine_;
+  Problems fill_problems_;  // why the recipe in force cannot be filled in any more
   const RecipeStore store_;
   WaitStore waits_;
   std::optional<StoredRecipe> current_;           // with the version

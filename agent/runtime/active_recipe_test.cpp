@@ -453,4 +453,32 @@ TEST_CASE("variables and tags are kept with their recipe, and are those of the s
   CHECK(again.current()->tags.empty());
 }
 
+TEST_CASE("a recipe in force is filled in again, and taken up after the round if it is another one then") {
+  const tests::ScratchFolder scratch;
+  ActiveRecipe active(scratch.path(), native());
+  std::string facts = R"({"hostname":"a"})";
+  active.set_machine([&](recipe::Inputs& inputs) { inputs.facts = facts; });
+  protocol::RecipeMetadata metadata = recipe_of(1, nullptr);
+  metadata.states = protocol::Json{
+      R"([{"syntax":"yaml","content":"version: 2\nstates: [{ linux.file: { path: '/${{ facts.hostname }}' } }]\n","states":[]}])"};
+  REQUIRE(active.take(metadata).command);
+  CHECK(!active.fill_again().command);
+  facts = R"({"hostname":"b"})";
+  const RecipeDecision other = active.fill_again();
+  REQUIRE(other.command);
+  const auto& run = std::get<engine::RunRecipe>(*other.command);
+  CHECK(run.after_round);
+  CHECK(run.replaces_same_version);
+  CHECK(run.recipe->states()[0].id == "linux.file /b");
+  CHECK(!active.fill_again().command);
+  // What cannot be filled in any more is said once, and the recipe goes on as it was.
+  facts = "{}";
+  const RecipeDecision broken = active.fill_again();
+  CHECK(!broken.command);
+  CHECK(broken.problems.size() == 1);
+  CHECK(active.fill_again().problems.empty());
+  facts = R"({"hostname":"b"})";
+  CHECK(!active.fill_again().command);
+}
+
 }  // namespace agent::runtime

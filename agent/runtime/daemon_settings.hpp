@@ -12,6 +12,7 @@
 #include "agent/engine/messages.hpp"
 #include "agent/identity/identity.hpp"
 #include "agent/identity/membership.hpp"
+#include "agent/inputs/machine_secrets.hpp"
 #include "agent/log_line.hpp"
 #include "agent/metadata/metadata.hpp"
 #include "agent/modules/sources/state_sources.hpp"
@@ -44,6 +45,7 @@ struct DaemonSettings {
   std::shared_ptr<base::Redactor> redactor;
   std::optional<BackendSettings> backend;
   std::optional<engine::RunRecipe> recipe;  // without a backend
+  inputs::SecretSettings secrets;           // where those of recipes come from
   // The states that every recipe may name, and how those of module repositories are fetched.
   modules::ModuleSettings modules;
   std::shared_ptr<const modules::StateSources> sources;

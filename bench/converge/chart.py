@@ -9,6 +9,7 @@ COLOURS = {
     "c": "#8a8f98",
     "opsagent-json": "#0b6e4f",
     "opsagent-yaml": "#5aa786",
+    "opsagent-templates": "#8cc4ab",
     "cfengine": "#c8871e",
     "puppet": "#b4472f",
     "ansible": "#4a4f8c",

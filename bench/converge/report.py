@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 from tools import COLD, CONVERGED, EMPTY
 
-FLOOR, OURS, OURS_YAML = "c", "opsagent-json", "opsagent-yaml"
+FLOOR, OURS, OURS_YAML, OURS_TEMPLATES = "c", "opsagent-json", "opsagent-yaml", "opsagent-templates"
 
 
 class Figures:
@@ -59,6 +59,8 @@ def expectations(figures):
         at_most("Empty recipe: under 15 ms", empty and empty * 1000, 15, "ms"),
         at_most("N = 10,000 converged: YAML at most 3 x JSON",
                 divide(wall(OURS_YAML, 10000, CONVERGED), wall(OURS, 10000, CONVERGED)), 3),
+        at_most("N = 10,000 converged: templates at most 1.15 x the same files with plain content",
+                divide(wall(OURS_TEMPLATES, 10000, CONVERGED), wall(OURS, 10000, CONVERGED)), 1.15),
         at_most("N = 10,000 cold, JSON: at most 1.5 x the C floor",
                 divide(wall(OURS, 10000, COLD), wall(FLOOR, 10000, COLD)), 1.5),
         at_most("N = 10,000 converged, JSON: peak memory under 64 MiB",

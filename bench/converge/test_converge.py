@@ -66,7 +66,7 @@ class Converge(unittest.TestCase):
             {(one["tool"], one["files"], one["phase"]) for one in series},
             {
                 (tool, files, phase)
-                for tool in ("c", "opsagent-json", "opsagent-yaml")
+                for tool in ("c", "opsagent-json", "opsagent-yaml", "opsagent-templates")
                 for files, phase in ((0, "empty"), (120, "cold"), (120, "converged"))
             },
         )

@@ -83,13 +83,13 @@ class OpsAgent(Tool):
         super().__init__()
         self.program = program
         self.form = form
-        self.key = f"opsagent-{form}"
-        self.label = f"OpsAgent, {form.upper()}"
+        self.key = f"opsagent-{form.removesuffix('.json')}"
+        self.label = f"OpsAgent, {form.upper() if '.' not in form else 'templates'}"
 
     def prepare(self, workload, folder):
         self.recipe = folder / f"recipe.{self.form}"
         self.state = folder / "state"
-        write = write_json_recipe if self.form == "json" else write_yaml_recipe
+        write = {"json": write_json_recipe, "yaml": write_yaml_recipe, "templates.json": write_templates}[self.form]
         with open(self.recipe, "w", encoding="utf-8") as out:
             write(workload, out)
 
@@ -122,6 +122,39 @@ def write_yaml_recipe(workload, out):
         if "content" in what:
             out.write("      content: |\n")
             out.writelines(f"        {line}\n" for line in what["content"].splitlines())
+
+
+TEMPLATE = """\
+# Service instance {{ item.number }}, written by configuration management
+listen = 10.{{ item.net }}:8080
+log_level = info
+workers = {{ item.workers }}
+timeout_seconds = 30
+data_dir = /srv/instances/{{ item.number }}/data
+max_connections = 1024
+"""
+
+
+def write_templates(workload, out):
+    """The same files, each made of one template and of an item with what differs in it."""
+    files = [
+        {
+            "path": file.path,
+            "number": f"{number:06d}",
+            "net": f"{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}",
+            "workers": number % 16 + 1,
+        }
+        for number, file in enumerate(workload.files)
+    ]
+    states = [
+        {"each": workload.directories, "linux.dir": {"path": "${{ item }}", "mode": "0755"}},
+        {
+            "id": "f${{ key }}",
+            "each": "${{ vars.files }}",
+            "linux.file": {"path": "${{ item.path }}", "template": TEMPLATE, "mode": "0644"},
+        },
+    ]
+    json.dump({"version": 2, "recipe": "bench", "vars": {"files": files}, "states": states}, out)
 
 
 class CFEngine(Tool):

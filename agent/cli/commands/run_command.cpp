@@ -11,6 +11,7 @@
 #include "agent/cli/commands/recipe_reader.hpp"
 #include "agent/cli/commands/version.hpp"
 #include "agent/cli/input/recipe_input.hpp"
+#include "agent/cli/input/variable_input.hpp"
 #include "agent/cli/output/apply_view.hpp"
 #include "agent/control/stop_signals.hpp"
 #include "agent/daemon/daemon.hpp"
@@ -335,6 +336,7 @@ int run_command(const Options& options, terminal::Console& console) {
                                    .round_delay = options.round_delay,
                                    .version = std::string(kVersion),
                                    .redactor = console.redactor,
+                                   .secrets = secret_settings(options),
                                    .modules = module_settings(options),
                                    .sources = reader->local()};
   if (!options.ws_uris.empty()) {

@@ -52,6 +52,13 @@ Result<std::string> variables_of(std::string_view assignment) {
   return text + end;
 }
 
+inputs::SecretSettings secret_settings(const Options& options) {
+  const char* credentials = std::getenv("CREDENTIALS_DIRECTORY");
+  return {.folder = options.secrets_dir,
+          .credentials = credentials ? credentials : "",
+          .program = options.secret_program};
+}
+
 Result<recipe::Inputs> recipe_inputs(const Options& options, const std::string& path, std::string_view text,
                                      bool is_check) {
   constexpr std::size_t kLargestVariables = 4 * 1024 * 1024;
@@ -79,11 +86,7 @@ Result<recipe::Inputs> recipe_inputs(const Options& options, const std::string& 
   if (has("${{") || has("template") || has("include"))
     given.facts =
         inputs::recipe_facts(facts::gather({.version = std::string(kVersion), .tags = given.tags}).json);
-  const char* credentials = std::getenv("CREDENTIALS_DIRECTORY");
-  given.secrets = std::make_shared<inputs::MachineSecrets>(
-      inputs::SecretSettings{.folder = options.secrets_dir,
-                             .credentials = credentials ? credentials : "",
-                             .program = options.secret_program});
+  given.secrets = std::make_shared<inputs::MachineSecrets>(secret_settings(options));
   return given;
 }
 

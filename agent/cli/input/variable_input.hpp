@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "agent/cli/options/options.hpp"
+#include "agent/inputs/machine_secrets.hpp"
 #include "base/result.hpp"
 #include "recipe/inputs.hpp"
 
@@ -12,6 +13,9 @@ namespace agent::cli {
 
 // "db.port=81" as variables: {"db": {"port": 81}}. A value that is no YAML by itself is a text.
 base::Result<std::string> variables_of(std::string_view assignment);
+
+// Where secrets of recipes come from on this machine.
+inputs::SecretSettings secret_settings(const Options& options);
 
 // For the recipe at `path` with this text. Facts are looked at only if the text has expressions. `is_check`:
 // the machine is not looked at, and has no secrets.
