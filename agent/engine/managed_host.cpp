@@ -96,6 +96,7 @@ states::ApplyContext ManagedHost::context(const Parts& parts) {
            .watch_reacted = parts.watch_reacted,
            .sensitive = parts.sensitive,
            .wants_diffs = parts.wants_diffs,
+           .plans_only = parts.plans_only,
            .plan_salt = parts.plan_salt,
            .redactor = parts.redactor,
            .recipe = parts.recipe},

@@ -45,6 +45,7 @@ class ManagedHost {
     std::span<const std::string> watch_reacted{};
     bool sensitive = false;
     bool wants_diffs = true;
+    bool plans_only = false;
     std::string_view plan_salt{};
     const base::Redactor* redactor = nullptr;
     std::span<const states::RecipePart> recipe{};

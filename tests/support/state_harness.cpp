@@ -55,6 +55,7 @@ struct StateHarness::Session {
                  .watch_changed = harness.watch_changed,
                  .watch_reacted = harness.watch_reacted,
                  .sensitive = harness.sensitive,
+                 .plans_only = harness.plans_only,
                  .redactor = harness.redactor,
                  .recipe = harness.recipe_},
                 harness.writer_} {}
@@ -138,8 +139,10 @@ StateHarness::Outcome StateHarness::converge(const states::StateType& type, std:
   states::Applied applied = apply(type, json, first);
   outcome.message = applied.comment;
   outcome.output = applied.output;
-  outcome.changed = outcome.ok = applied.ok();
-  if (!applied.ok() || !type.rereadable()) return outcome;
+  outcome.ok = applied.ok();
+  outcome.changed = applied.ok() && !applied.changed_nothing;
+  std::string ignored;
+  if (!applied.ok() || !type.rereadable_with(*read(type, json, ignored))) return outcome;
   const bool triggered = std::exchange(watch_triggered, false);
   const states::Plan again = plan(type, json);
   watch_triggered = triggered;

@@ -56,6 +56,7 @@ class StateHarness {
   bool watch_triggered = false;
   std::vector<std::string> watch_changed;
   std::vector<std::string> watch_reacted;
+  bool plans_only = false;  // see states::Context
   bool sensitive = false;  // as a recipe may call a state
   const base::Redactor* redactor = nullptr;
   std::string state_id = "test";

@@ -182,7 +182,7 @@ StateResult Executor::execute(const Job& job) {
     result.begun_in = job.begun->begun_in;
     result.changes = job.begun->changes;
   }
-  const bool can_resume = job.begun && state.type->rereadable();
+  const bool can_resume = job.begun && state.type->rereadable_with(*state.params);
   const Clock::time_point started = Clock::now();
   const auto finish = [&](Outcome outcome, std::string comment) {
     result.outcome = outcome;
@@ -256,7 +256,7 @@ void Executor::run(Attempt& attempt) {
     case states::Verdict::kept:
       result.outcome = Outcome::kept;
       // A guard holds it back; that says nothing of what was begun before.
-      if (!state.type->rereadable() && result.attempt == 1) {
+      if ((plan.is_held_back || !state.type->rereadable_with(*state.params)) && result.attempt == 1) {
         result.begun_in.reset();
       } else if (!attempt.begun.empty()) {
         // Made before, by somebody who could not say so.
@@ -303,7 +303,7 @@ void Executor::apply(Attempt& attempt, const states::Plan& plan) {
     return;
   }
   parts_.committer.journal_written();
-  attempt.has_begun = true;
+  attempt.has_begun = result.is_journalled = true;
   if (auto noted = note_watches(attempt, plan); !noted) {
     result.outcome = Outcome::failed;
     result.comment =
@@ -330,10 +330,17 @@ void Executor::apply(Attempt& attempt, const states::Plan& plan) {
   result.max_rss_kb = usage.max_rss_kb;
   result.truncated = usage.truncated;
   if (usage.programs > 0) parts_.machine.invalidate_caches();
-  if (!applied.ok() || !state.type->rereadable()) return;
+  if (!applied.ok()) return;
+  const auto end_well = [&] {
+    // What an earlier attempt, or a killed run, has begun is a change all the same.
+    if (!applied.changed_nothing || !attempt.begun.empty()) return;
+    result.outcome = Outcome::kept;
+    result.changes.clear();
+  };
+  if (!state.type->rereadable_with(*state.params)) return end_well();
 
   const states::Plan again = attempt.session.plan_again();
-  if (again.verdict == states::Verdict::kept) return;
+  if (again.verdict == states::Verdict::kept) return end_well();
   if (is_cut_short(again)) {
     result.outcome = Outcome::cancelled;
     result.comment += "\nNot looked at again: " + again.message;

@@ -141,6 +141,7 @@ class Planner {
                           .machine = machine_,
                           .interrupt = interrupt_,
                           .waits = waits_,
+                          .plans_only = true,
                           .plan_salt = salt_,
                           .redactor = &redactor_});
     states::Plan planned = session.plan();
@@ -230,6 +231,19 @@ class Planner {
 
 }  // namespace
 
+namespace {
+
+// What is run in any case, and may count as no change.
+void show_as_counted(const states::Plan& plan, PlannedState& planned) {
+  if (plan.verdict != states::Verdict::change) return;
+  const bool is_known = plan.counts == states::Plan::Counts::never;
+  planned.verdict = is_known ? states::Verdict::kept : states::Verdict::unknown;
+  planned.needs_root = planned.needs_root && !is_known;
+  if (is_known) planned.changes.clear();
+}
+
+}  // namespace
+
 std::string fingerprint(const states::Plan& plan, const std::vector<states::Change>& shown) {
   std::string text(verdict_name(plan.verdict));
   if (shown.empty()) return text;
@@ -266,6 +280,7 @@ PlanResult plan_recipe(const recipe::Recipe& recipe, const states::Host& host, c
       // What an unknown state will see cannot be known: its fingerprint stays empty and matches everything.
       if (!options.salt.empty() && plan->verdict != states::Verdict::unknown)
         planned.fingerprint = fingerprint(*plan, planned.changes);
+      if (plan->counts != states::Plan::Counts::always) show_as_counted(*plan, planned);
       if (plan->fails_in_part) planned.verdict = states::Verdict::fail;
     }
     if (each) each(planned);

@@ -137,6 +137,7 @@ StateSession::StateSession(Parts parts)
                                       .watch_reacted = parts.watch.reacted,
                                       .sensitive = parts.state.sensitive,
                                       .wants_diffs = parts.wants_diffs && !parts.state.sensitive,
+                                      .plans_only = parts.plans_only,
                                       .plan_salt = parts.plan_salt,
                                       .redactor = parts.redactor,
                                       .recipe = parts.state.recipe})) {}
