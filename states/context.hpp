@@ -125,6 +125,9 @@ struct Context {
   // The recipe calls this state sensitive: the engine hides diffs and output; comments must not quote them.
   bool sensitive = false;
   bool wants_diffs = true;  // false: nobody will see them, so none need be made
+  // A plan of the recipe is made, not of a run: a program must not write either (base/programs/process.hpp
+  // has a view for that).
+  bool plans_only = false;
   // Of the saved plan that is made or compared now: what would be overwritten or removed is marked with it
   // (files/marking.hpp). Empty: there is none.
   std::string_view plan_salt{};

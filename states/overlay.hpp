@@ -31,6 +31,12 @@ class Overlay final : public base::PlannedPaths {
 
   bool empty() const { return entries_.empty() && !anything_; }
 
+  // Somebody who would do something, for those who cannot say what they depend on; null when nobody would.
+  const Entry* anybody() const {
+    if (anything_) return &*anything_;
+    return entries_.empty() ? nullptr : &entries_.begin()->second;
+  }
+
   // The effect on exactly this path (file, directory or link), user, group, package or unit; null if none.
   const Entry* path(std::string_view path) const;
   const Entry* find(EffectKind kind, std::string_view name) const;

@@ -172,6 +172,10 @@ struct BoundParam {
   constexpr BoundParam names() const {
     return with([](Param& p) { p.names_things = true; });
   }
+  // The words that are accepted. They are not copied.
+  constexpr BoundParam only(std::span<const std::string_view> words) const {
+    return with([&](Param& p) { p.choices = words; });
+  }
   // What holds when the parameter is absent, for the documentation; the value itself is the field's
   // initialiser.
   constexpr BoundParam fallback(std::string_view text) const {

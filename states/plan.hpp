@@ -58,8 +58,12 @@ struct Plan {
   // A hash, with Context::plan_salt, of what applying this would overwrite or remove, as far as `changes` do
   // not show it: so that a saved plan does not undo a later edit. Never shown.
   std::string mark;
-  std::string depends_on;                  // id of the state, for `unknown`
-  bool fails_in_part = false;              // of `change`: the rest is done, and then the state has failed
+  std::string depends_on;      // id of the state, for `unknown`
+  bool fails_in_part = false;  // of `change`: the rest is done, and then the state has failed
+  bool is_held_back = false;   // of `kept`: by a guard, which says nothing of what was done before
+  // Of `change`, whether doing it counts as one: what a command has changed may be known only afterwards
+  // (Applied::changed_nothing). A plan of a recipe calls that `unknown`, and `kept` what never counts.
+  enum class Counts { always, by_outcome, never } counts = Counts::always;
   bool is_refresh = false;                 // all is as asked; what was looked up long ago is looked up again
   std::unique_ptr<const StepsBase> steps;  // for `change`; states/state.hpp puts them here
 
@@ -92,6 +96,7 @@ struct Applied {
   std::string output;   // what programs printed, or a diff
   // The parts of a state that watches files which have reacted, though the state may have failed for others.
   std::vector<std::string> reacted{};
+  bool changed_nothing = false;  // of `done`: it was run, and the machine was as asked before
 
   bool ok() const { return end == AppliedEnd::done; }
 

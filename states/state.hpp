@@ -109,6 +109,9 @@ class StateType {
   virtual std::vector<Effect> possible_effects(const ParamValues& /*params*/) const {
     return {{.kind = EffectKind::anything}};
   }
+  // Whether planning after applying can tell what came of it with these parameters; as rereadable() in
+  // general.
+  virtual bool rereadable_with(const ParamValues& /*params*/) const { return rereadable(); }
   // A time limit among the parameters; the recipe's `timeout` for the state still wins.
   virtual std::optional<std::chrono::seconds> own_time_limit(const ParamValues& /*params*/) const {
     return std::nullopt;
@@ -175,6 +178,8 @@ class State : public StateType {
     return touched(values(params));
   }
 
+  bool rereadable_with(const ParamValues& params) const final { return can_reread(values(params)); }
+
   std::optional<std::chrono::seconds> own_time_limit(const ParamValues& params) const final {
     return time_limit(values(params));
   }
@@ -199,6 +204,7 @@ class State : public StateType {
   virtual std::vector<Effect> touched(const Params& /*params*/) const {
     return {{.kind = EffectKind::anything}};
   }
+  virtual bool can_reread(const Params& /*params*/) const { return rereadable(); }
   virtual std::optional<std::chrono::seconds> time_limit(const Params& /*params*/) const {
     return std::nullopt;
   }

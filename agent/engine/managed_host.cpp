@@ -97,6 +97,7 @@ states::ApplyContext ManagedHost::context(const Parts& parts) {
            .orders = parts.orders,
            .sensitive = parts.sensitive,
            .wants_diffs = parts.wants_diffs,
+           .plans_only = parts.plans_only,
            .plan_salt = parts.plan_salt,
            .redactor = parts.redactor,
            .recipe = parts.recipe},

@@ -46,6 +46,7 @@ class ManagedHost {
     const states::Orders* orders = nullptr;
     bool sensitive = false;
     bool wants_diffs = true;
+    bool plans_only = false;
     std::string_view plan_salt{};
     const base::Redactor* redactor = nullptr;
     std::span<const states::RecipePart> recipe{};

@@ -48,7 +48,7 @@ std::string report_key(const RunRound& begun_in, std::size_t index) {
 
 const StateResult* as_worked(const Event& event) {
   const auto* result = std::get_if<StateResult>(&event);
-  return result && result->outcome != Outcome::kept ? result : nullptr;
+  return result && (result->outcome != Outcome::kept || result->is_journalled) ? result : nullptr;
 }
 
 RunRound journalled_in(const StateResult& result) {

@@ -157,6 +157,7 @@ struct StateResult {
   std::chrono::microseconds cpu{};
   std::uint64_t max_rss_kb = 0;
   bool truncated = false;
+  bool is_journalled = false;             // though nothing may have been changed in the end
   std::vector<std::string> written = {};  // files that were to be written, for the worker itself
   // Skipped, because a state that it requires has failed: this is no success.
   bool is_blocked = false;
@@ -214,8 +215,8 @@ struct Stopped {};  // the last event
 using Event =
     std::variant<RoundStarted, StateStarted, StateOutput, StateResult, RoundEnd, PlanResult, Notice, Stopped>;
 
-// The result that this event is, if its state was not kept; otherwise null. A kept state has written nothing,
-// neither to the machine nor to the journal, so its report has no key.
+// The result that this event is, if its state was not kept, or is in the journal; otherwise null. Any other
+// kept state has written nothing, neither to the machine nor to the journal, so its report has no key.
 const StateResult* as_worked(const Event& event);
 
 // About how much memory an event holds.

@@ -4,13 +4,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <array>
 
 #include "base/output_text.hpp"
 #include "base/text.hpp"
 #include "states/files/working_folder.hpp"
+#include "states/linux_cmd/changed_when.hpp"
+#include "states/linux_cmd/command_guards.hpp"
+#include "states/linux_cmd/params.hpp"
+#include "states/linux_cmd/path_guards.hpp"
+#include "states/linux_cmd/paths.hpp"
+#include "states/linux_cmd/surroundings.hpp"
 #include "states/programs/ending_text.hpp"
-#include "states/programs/shell_command.hpp"
 #include "states/runners/run_as.hpp"
 #include "states/state.hpp"
 #include "states/systemd/leftovers.hpp"
@@ -19,17 +24,7 @@ namespace states::linux_cmd {
 
 namespace {
 
-struct Params {
-  std::string_view cmd;
-  std::string_view shell = "/bin/sh";
-  std::optional<std::string_view> cwd;
-  std::optional<std::string_view> user;
-  std::optional<std::string_view> group;
-  Pairs env;
-  std::optional<Seconds> timeout;
-  List if_path_present;
-  List if_path_absent;
-};
+constexpr std::array kGuardViews{kViewOffline, kViewNetwork, kViewAll};
 
 constexpr auto kParams = param_table(
     param<&Params::cmd>("cmd", "the command, handed to the shell as it is; a list is joined by newlines")
@@ -45,15 +40,28 @@ constexpr auto kParams = param_table(
     param<&Params::env>("env", "additional environment; entries without a value are skipped").split_words(),
     param<&Params::timeout>("timeout", "seconds after which it is ended with all that it started")
         .fallback("600"),
+    param<&Params::creates>("creates", "what the command makes: nothing to do once all of these exist")
+        .names(),
+    param<&Params::removes>("removes", "what the command removes: nothing to do once none of these exists")
+        .names(),
+    param<&Params::unless>("unless", "commands that only look: nothing to do once all of them succeed"),
+    param<&Params::only_if>("only_if", "commands that only look: run only if all of them succeed"),
+    param<&Params::guard_view>("guard_view",
+                               "what `unless` and `only_if` may use: `offline` (nothing is written, no "
+                               "network), `network` (nothing is written), `all` (not asked in plans)")
+        .only(kGuardViews)
+        .fallback("`offline`"),
+    param<&Params::changed_when>("changed_when",
+                                 "when it counts as a change: exit statuses, texts that the output "
+                                 "contains, or `never`")
+        .fallback("whenever it has run"),
     param<&Params::if_path_present>("if-path-present", "run only if all of these exist").names(),
     param<&Params::if_path_absent>("if-path-absent", "run only if none of these exists").names());
 
 class Cmd final : public State<Params> {
  public:
   constexpr Cmd()
-      : State({.name = "linux.cmd",
-               .summary = "A shell command, run in every round while its guards hold",
-               .rereadable = false},
+      : State({.name = "linux.cmd", .summary = "A shell command, run in every round while its guards hold"},
               kParams) {}
 
  private:
@@ -63,6 +71,7 @@ class Cmd final : public State<Params> {
                 ApplyContext& context) const override;
   std::optional<std::chrono::seconds> time_limit(const Params& params) const override;
   std::vector<Effect> touched(const Params& params) const override;
+  bool can_reread(const Params& params) const override { return params.has_goal(); }
 };
 
 base::Error invalid(std::string message) {
@@ -72,8 +81,8 @@ base::Error invalid(std::string message) {
 base::Result<void> Cmd::check(const Params& params) const {
   std::vector<std::string_view> paths{params.shell};
   if (params.cwd) paths.push_back(*params.cwd);
-  paths.insert(paths.end(), params.if_path_present.begin(), params.if_path_present.end());
-  paths.insert(paths.end(), params.if_path_absent.begin(), params.if_path_absent.end());
+  for (const List named : {params.creates, params.removes, params.if_path_present, params.if_path_absent})
+    paths.insert(paths.end(), named.begin(), named.end());
   for (std::string_view path : paths)
     if (!path.starts_with('/') || path.find('\0') != std::string_view::npos)
       return invalid("'" + std::string(path) + "' is not an absolute path");
@@ -84,7 +93,21 @@ base::Result<void> Cmd::check(const Params& params) const {
     if (illegal && !pair.value.empty())
       return invalid("Illegal value for 'env': '" + std::string(pair.key) + "'");
   }
+  for (const std::string_view path : params.creates)
+    if (std::ranges::find(params.removes, path) != params.removes.end())
+      return invalid("'" + std::string(path) + "' is both in 'creates' and in 'removes'");
+  if (auto when = read_changed_when(params.changed_when); !when) return std::move(when).error();
   return {};
+}
+
+// What check() has let pass.
+ChangedWhen changed_when(const Params& params) {
+  auto when = read_changed_when(params.changed_when);
+  return when ? std::move(*when) : ChangedWhen();
+}
+
+Plan::Counts counts_of(const Params& params) {
+  return changed_when(params).counts();
 }
 
 std::optional<std::chrono::seconds> Cmd::time_limit(const Params& params) const {
@@ -92,41 +115,12 @@ std::optional<std::chrono::seconds> Cmd::time_limit(const Params& params) const 
 }
 
 std::vector<Effect> Cmd::touched(const Params& params) const {
-  return {{.kind = EffectKind::anything, .name = std::string(params.cmd)}};
-}
-
-// Whose links count as the agent's own: those of the user that the command runs as.
-std::optional<uid_t> whose(const runners::Runner& runner) {
-  return runner.identity ? std::optional(runner.identity->uid) : std::nullopt;
-}
-
-// What is at a path, links followed as far as the agent follows any; nothing when it is not there.
-base::Result<std::optional<struct stat>> found_at(std::string_view path, std::optional<uid_t> whose,
-                                                  Context& context) {
-  auto found = context.tree.follow(path, whose);
-  if (!found) {
-    const base::ErrorCode why = found.error().code();
-    if (why == base::ErrorCode::not_found || why == base::ErrorCode::exists)
-      return std::optional<struct stat>();
-    return std::move(found).error();
-  }
-  struct stat st {};
-  if (::fstat(found->get(), &st) != 0) return base::os_error(errno, path);
-  return std::optional(st);
-}
-
-// What an earlier state of the recipe would have done to this very path.
-const Overlay::Entry* planned_at(std::string_view path, const Context& context) {
-  if (context.overlay.empty()) return nullptr;
-  auto clean = base::clean_path(path);
-  return clean ? context.overlay.followed(*clean) : nullptr;
-}
-
-base::Result<bool> exists(std::string_view path, std::optional<uid_t> whose, Context& context) {
-  if (const Overlay::Entry* planned = planned_at(path, context)) return planned->effect.present;
-  auto found = found_at(path, whose, context);
-  if (!found) return std::move(found).error();
-  return found->has_value();
+  if (counts_of(params) == Plan::Counts::never) return {};
+  std::vector<Effect> effects{{.kind = EffectKind::anything, .name = std::string(params.cmd)}};
+  for (const List named : {params.creates, params.removes})
+    for (const std::string_view path : named)
+      effects.push_back({.kind = EffectKind::anything, .name = std::string(path)});
+  return effects;
 }
 
 // `message` as a failure, or as "unknown" when an earlier state may yet provide the path.
@@ -134,45 +128,6 @@ Plan not_there(std::string_view path, std::string message, const Context& contex
   if (const Overlay::Entry* provider = context.overlay.provider(EffectKind::file, path))
     return Plan::unknown(provider->state_id, message + " yet");
   return Plan::fail(std::move(message));
-}
-
-// Who may make something else of a path of a guard than there is now.
-const Overlay::Entry* who_may_change(std::string_view path, bool is_there, const Context& context) {
-  const Overlay& overlay = context.overlay;
-  if (overlay.empty() || planned_at(path, context)) return nullptr;
-  const Overlay::Entry* who =
-      is_there ? overlay.command_naming(path) : overlay.provider(EffectKind::file, path);
-  overlay.take_doubt();
-  return who;
-}
-
-// The plan to do nothing, when a guard says so.
-std::optional<Plan> held_back(const Params& params, std::optional<uid_t> whose, Context& context) {
-  // What holds it back for certain decides, whatever becomes of other paths, and whoever it would run as.
-  const Overlay::Entry* doubt = context.overlay.take_doubt();
-  std::string open = "It depends on what an earlier state does";
-  std::optional<Plan> problem;
-  const auto check = [&](std::string_view path, bool wanted) -> std::optional<Plan> {
-    const auto is_there = exists(path, whose, context);
-    const Overlay::Entry* who = context.overlay.take_doubt();
-    if (!who && !is_there) {
-      problem = Plan::fail((wanted ? "if-path-present: " : "if-path-absent: ") + is_there.error().message());
-      return std::nullopt;
-    }
-    if (!who) who = who_may_change(path, *is_there, context);
-    if (who) {
-      if (!doubt) open = std::string(path) + " depends on what an earlier state does";
-      doubt = who;
-      return std::nullopt;
-    }
-    if (*is_there == wanted) return std::nullopt;
-    return Plan::kept("Skipped: " + std::string(path) + (*is_there ? " exists" : " is missing"));
-  };
-  for (std::string_view path : params.if_path_present)
-    if (auto stop = check(path, true)) return stop;
-  for (std::string_view path : params.if_path_absent)
-    if (auto stop = check(path, false)) return stop;
-  return doubt ? std::optional(Plan::unknown(doubt->state_id, std::move(open))) : std::move(problem);
 }
 
 // Who may enter it is said elsewhere than in its mode.
@@ -247,48 +202,65 @@ std::optional<Plan> obstacle(const Params& params, std::variant<runners::Runner,
   return closed_cwd(cwd, params, std::get<runners::Runner>(runner), context);
 }
 
-// In which rounds it runs.
+// In which rounds it runs, and what that counts as.
 std::string how_often(const Params& params) {
-  if (params.if_path_present.empty() && params.if_path_absent.empty()) return "runs every round";
-  if (params.if_path_present.empty() && params.if_path_absent.size() == 1)
-    return "runs until " + std::string(params.if_path_absent.front()) + " exists";
-  return "runs while its guards hold";
+  const std::size_t paths = params.creates.size() + params.removes.size() + params.if_path_present.size() +
+                            params.if_path_absent.size();
+  const bool asks = !params.unless.empty() || !params.only_if.empty();
+  std::string text = "runs while its guards hold";
+  if (paths == 0 && !asks) text = "runs every round";
+  if (paths == 1 && !asks) {
+    if (!params.creates.empty()) text = "runs until " + std::string(params.creates.front()) + " exists";
+    if (!params.removes.empty()) text = "runs until " + std::string(params.removes.front()) + " is gone";
+    if (!params.if_path_absent.empty())
+      text = "runs until " + std::string(params.if_path_absent.front()) + " exists";
+  }
+  switch (counts_of(params)) {
+    case Plan::Counts::always:
+      return text;
+    case Plan::Counts::by_outcome:
+      return text + "; whether it changes something is known when it has run";
+    case Plan::Counts::never:
+      return text + "; never counts as a change";
+  }
+  return text;
 }
 
 PlanWith<NoSteps> Cmd::plan(const Params& params, Context& context) const {
-  auto runner = runners::run_as(params.user, params.group, context);
-  const runners::Runner* known = std::get_if<runners::Runner>(&runner);
-  if (auto skipped = held_back(params, known ? whose(*known) : std::nullopt, context))
-    return std::move(*skipped);
-  if (auto stop = obstacle(params, std::move(runner), context)) return std::move(*stop);
-  Plan plan{.verdict = Verdict::change, .message = "Run a command (" + how_often(params) + ")"};
-  plan.changes = {{.what = "command", .before = "", .after = programs::shortened(params.cmd, context)}};
+  auto found = runners::run_as(params.user, params.group, context);
+  const runners::Runner* known = std::get_if<runners::Runner>(&found);
+  if (auto held = held_back_by_paths(params, known ? whose(*known) : std::nullopt, context))
+    return std::move(*held);
+  const runners::Runner runner = known ? *known : runners::Runner();
+  if (auto stop = obstacle(params, std::move(found), context)) return std::move(*stop);
+  auto asked = held_back_by_commands(params, runner, context);
+  if (auto* held = std::get_if<Plan>(&asked)) return std::move(*held);
+  const std::string& why = std::get<std::string>(asked);
+  Plan plan{.verdict = Verdict::change,
+            .message = "Run a command (" + how_often(params) + ")" + (why.empty() ? "" : ": " + why),
+            .counts = counts_of(params)};
+  plan.changes = {{.what = "command",
+                   .before = params.has_goal() ? "not done" : "",
+                   .after = programs::shortened(params.cmd, context)}};
   plan.effects = touched(params);
   return plan;
 }
 
-// Replaces an entry of the same name, so that no program sees two.
-void set_variable(std::vector<std::string>& environment, std::string_view name, std::string_view value) {
-  const std::string prefix = std::string(name) + "=";
-  std::erase_if(environment, [&](const std::string& entry) { return entry.starts_with(prefix); });
-  environment.push_back(prefix + std::string(value));
-}
-
-std::vector<std::string> environment_for(const Params& params, const runners::Runner& runner) {
-  auto environment = base::clean_environment(runner.home);
-  if (!runner.name.empty()) {
-    set_variable(environment, "USER", runner.name);
-    set_variable(environment, "LOGNAME", runner.name);
-    set_variable(environment, "SHELL", runner.shell);
-  }
-  for (const Pair& pair : params.env)
-    if (!pair.value.empty()) set_variable(environment, pair.key, pair.value);
-  return environment;
-}
-
-Applied judge(const base::Completed& completed, const Context& context) {
+Applied judge(const Params& params, const base::Completed& completed, const Context& context) {
   std::string output = base::clean_output(completed.output);
-  if (completed.ok()) return Applied::done("Command succeeded", std::move(output));
+  switch (judge_ending(changed_when(params), completed, output)) {
+    case Ended::changed:
+      return Applied::done(completed.ok() ? std::string("Command succeeded")
+                                          : "Command succeeded (" + programs::ending_of(completed) + ")",
+                           std::move(output));
+    case Ended::unchanged: {
+      Applied applied = Applied::done("Command succeeded and changed nothing", std::move(output));
+      applied.changed_nothing = true;
+      return applied;
+    }
+    case Ended::failed:
+      break;
+  }
   std::string comment = "Command failed (" + programs::ending_of(completed) + ")";
   if (const std::string_view line = base::last_line(output); !context.sensitive && !line.empty())
     comment += ": " + programs::shortened(line, context);
@@ -301,22 +273,16 @@ Applied Cmd::apply(const Params& params, const Plan&, const NoSteps&, ApplyConte
   if (!cwd) return Applied::failed(cwd.error());
   auto found = runners::run_as(params.user, params.group, context);
   if (auto* stop = std::get_if<Plan>(&found)) return Applied::failed(stop->message);
-  const runners::Runner& runner = std::get<runners::Runner>(found);
-  const auto folder = context.tree.follow(*cwd, whose(runner));
-  if (!folder) return Applied::failed(folder.error().with_context("working directory"));
-
-  base::Command command;
-  programs::set_shell_command(command, params.shell, params.cmd, context);
-  command.env = environment_for(params, runner);
-  command.cwd = std::move(*cwd);
-  command.cwd_folder = folder->get();
-  command.identity = runner.identity;
-  command.timeout = context.commands.time_left();  // by time_limit(), or what the recipe says
-  systemd::Leftovers left(command, context);
-  auto completed = context.commands.run(command);
+  base::UniqueFd folder;
+  auto command =
+      command_in(std::move(*cwd), params.cmd, params, std::get<runners::Runner>(found), context, folder);
+  if (!command) return Applied::failed(command.error());
+  command->timeout = context.commands.time_left();  // by time_limit(), or what the recipe says
+  systemd::Leftovers left(*command, context);
+  auto completed = context.commands.run(*command);
   if (!completed)
     return Applied::failed(completed.error(), base::clean_output(context.commands.interrupted_output()));
-  Applied applied = judge(*completed, context);
+  Applied applied = judge(params, *completed, context);
   if (const std::string remark = left.remark(); !remark.empty()) applied.comment += "; " + remark;
   return applied;
 }

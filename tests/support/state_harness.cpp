@@ -56,6 +56,7 @@ struct StateHarness::Session {
                  .watch_reacted = harness.watch_reacted,
                  .orders = &harness.orders,
                  .sensitive = harness.sensitive,
+                 .plans_only = harness.plans_only,
                  .redactor = harness.redactor,
                  .recipe = harness.recipe_},
                 harness.writer_} {}
@@ -139,8 +140,10 @@ StateHarness::Outcome StateHarness::converge(const states::StateType& type, std:
   states::Applied applied = apply(type, json, first);
   outcome.message = applied.comment;
   outcome.output = applied.output;
-  outcome.changed = outcome.ok = applied.ok();
-  if (!applied.ok() || !type.rereadable()) return outcome;
+  outcome.ok = applied.ok();
+  outcome.changed = applied.ok() && !applied.changed_nothing;
+  std::string ignored;
+  if (!applied.ok() || !type.rereadable_with(*read(type, json, ignored))) return outcome;
   const bool triggered = std::exchange(watch_triggered, false);
   states::Orders ordered = std::exchange(orders, {});
   const states::Plan again = plan(type, json);

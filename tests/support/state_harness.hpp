@@ -57,6 +57,7 @@ class StateHarness {
   std::vector<std::string> watch_changed;
   std::vector<std::string> watch_reacted;
   states::Orders orders;   // the same for states whose services follow others
+  bool plans_only = false;  // see states::Context
   bool sensitive = false;  // as a recipe may call a state
   const base::Redactor* redactor = nullptr;
   std::string state_id = "test";

@@ -31,6 +31,7 @@ std::string quoted_list(const std::vector<std::string>& ids) {
 }
 
 std::vector<std::string> parts_of(const recipe::State& state) {
+  if (state.is_off) return {""};
   const states::WatchRequest request = state.type->watch_request(*state.params);
   std::vector<std::string> parts(request.parts.begin(), request.parts.end());
   if (parts.empty()) parts.emplace_back();

@@ -186,7 +186,7 @@ StateResult Executor::execute(const Job& job) {
     result.begun_in = job.begun->begun_in;
     result.changes = job.begun->changes;
   }
-  const bool can_resume = job.begun && state.type->rereadable();
+  const bool can_resume = job.begun && !state.is_off && state.type->rereadable_with(*state.params);
   const Clock::time_point started = Clock::now();
   const auto finish = [&](Outcome outcome, std::string comment) {
     result.outcome = outcome;
@@ -241,7 +241,7 @@ StateResult Executor::execute(const Job& job) {
     if (current.has_begun) begun = std::move(result.changes);
     has_begun = has_begun || current.has_begun;
     // So may what it depends on; but what was begun and can be read again is finished, as after a kill.
-    if (!state.when || (has_begun && state.type->rereadable())) continue;
+    if (!state.when || (has_begun && state.type->rereadable_with(*state.params))) continue;
     const ManagedHost::Condition condition = parts_.machine.check(*state.when, kNothingPlanned);
     if (condition.problem.empty() && condition.holds) continue;
     const std::string now =
@@ -355,7 +355,7 @@ void Executor::run(Attempt& attempt) {
     case states::Verdict::kept:
       result.outcome = Outcome::kept;
       // A guard holds it back; that says nothing of what was begun before.
-      if (!state.type->rereadable() && result.attempt == 1) {
+      if ((plan.is_held_back || !state.type->rereadable_with(*state.params)) && result.attempt == 1) {
         result.begun_in.reset();
       } else if (!attempt.begun.empty()) {
         // Made before, by somebody who could not say so.
@@ -407,7 +407,7 @@ void Executor::apply(Attempt& attempt, const states::Plan& plan) {
     return;
   }
   parts_.committer.journal_written();
-  attempt.has_begun = true;
+  attempt.has_begun = result.is_journalled = true;
   if (auto noted = note_watches(attempt, plan); !noted) {
     result.outcome = Outcome::failed;
     result.comment =
@@ -439,10 +439,17 @@ void Executor::apply(Attempt& attempt, const states::Plan& plan) {
   result.max_rss_kb = usage.max_rss_kb;
   result.truncated = usage.truncated;
   if (usage.programs > 0) parts_.machine.invalidate_caches();
-  if (!applied.ok() || !state.type->rereadable()) return;
+  if (!applied.ok()) return;
+  const auto end_well = [&] {
+    // What an earlier attempt, or a killed run, has begun is a change all the same.
+    if (!applied.changed_nothing || !attempt.begun.empty()) return;
+    result.outcome = Outcome::kept;
+    result.changes.clear();
+  };
+  if (!state.type->rereadable_with(*state.params)) return end_well();
 
   const states::Plan again = attempt.session.plan_again();
-  if (again.verdict == states::Verdict::kept) return;
+  if (again.verdict == states::Verdict::kept) return end_well();
   const bool is_timed_out = again.verdict == states::Verdict::fail && attempt.session.time().is_over();
   if (is_timed_out || is_cut_short(again)) {
     result.outcome = is_timed_out ? Outcome::timed_out : Outcome::cancelled;

@@ -198,6 +198,7 @@ class Planner {
                           .machine = machine_,
                           .interrupt = interrupt_,
                           .waits = waits_,
+                          .plans_only = true,
                           .plan_salt = salt_,
                           .redactor = &redactor_});
     states::Plan planned = session.plan();
@@ -250,6 +251,7 @@ class Planner {
   // Of a state whose plan is not known: everything that it could ever touch, and the folders that it may
   // make on the way.
   std::vector<states::Effect> possible_effects(const recipe::State& state) {
+    if (state.is_off) return {};
     std::vector<states::Effect> effects = state.type->possible_effects(*state.params);
     for (std::size_t i = 0, given = effects.size(); i < given; ++i) {
       effects[i].certain = false;
@@ -295,6 +297,19 @@ class Planner {
 
 }  // namespace
 
+namespace {
+
+// What is run in any case, and may count as no change.
+void show_as_counted(const states::Plan& plan, PlannedState& planned) {
+  if (plan.verdict != states::Verdict::change) return;
+  const bool is_known = plan.counts == states::Plan::Counts::never;
+  planned.verdict = is_known ? states::Verdict::kept : states::Verdict::unknown;
+  planned.needs_root = planned.needs_root && !is_known;
+  if (is_known) planned.changes.clear();
+}
+
+}  // namespace
+
 std::string fingerprint(const states::Plan& plan, const std::vector<states::Change>& shown) {
   std::string text(verdict_name(plan.verdict));
   if (shown.empty()) return text;
@@ -334,6 +349,7 @@ PlanResult plan_recipe(const recipe::Recipe& recipe, const states::Host& host, c
       // What an unknown state will see cannot be known: its fingerprint stays empty and matches everything.
       if (!options.salt.empty() && plan->verdict != states::Verdict::unknown)
         planned.fingerprint = fingerprint(*plan, planned.changes);
+      if (plan->counts != states::Plan::Counts::always) show_as_counted(*plan, planned);
       if (plan->fails_in_part) planned.verdict = states::Verdict::fail;
     }
     if (each) each(planned);

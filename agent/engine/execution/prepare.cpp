@@ -120,6 +120,7 @@ Prepared prepare(const recipe::State& state, const states::Overlay& overlay, Man
 
 std::chrono::seconds time_limit(const recipe::State& state) {
   if (state.timeout) return *state.timeout;
+  if (state.is_off) return state.type->timeout();
   return state.type->own_time_limit(*state.params).value_or(state.type->timeout());
 }
 
@@ -151,6 +152,7 @@ StateSession::StateSession(Parts parts)
                                       .orders = parts.orders,
                                       .sensitive = parts.state.sensitive,
                                       .wants_diffs = parts.wants_diffs && !parts.state.sensitive,
+                                      .plans_only = parts.plans_only,
                                       .plan_salt = parts.plan_salt,
                                       .redactor = parts.redactor,
                                       .recipe = parts.state.recipe})) {

@@ -79,6 +79,7 @@ class StateSession {
     base::Interrupt& interrupt;
     states::Waits& waits;
     bool wants_diffs = true;  // nobody sees those of a sensitive state
+    bool plans_only = false;  // see states::Context
     std::string_view plan_salt{};
     // See states::Commands; may be empty.
     states::Commands::Output live{};

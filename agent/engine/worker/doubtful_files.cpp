@@ -72,7 +72,7 @@ void WorkerLoop::settle_written(const StateResult& result) {
 
 // Why a state has not succeeded though its files read as they should; "" when nothing is in doubt.
 std::string WorkerLoop::doubt_about(const recipe::State& state, const Journal::Entry* begun) const {
-  if (doubtful_files_.empty()) return {};
+  if (doubtful_files_.empty() || state.is_off) return {};
   std::vector<std::string> paths;
   if (begun) paths = begun->written;
   for (const states::Effect& effect : state.type->possible_effects(*state.params))

@@ -17,6 +17,10 @@ using Clock = Inbox::Clock;
 
 constexpr std::chrono::hours kCleaningEvery{24};
 
+bool is_rereadable(const recipe::State& state) {
+  return !state.is_off && state.type->rereadable_with(*state.params);
+}
+
 std::chrono::microseconds since(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start);
 }
@@ -398,7 +402,7 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
     std::erase_if(begun_, [&](const Journal::Entry& entry) { return entry.index == index; });
     follow(result);
     count(result, end);
-    if (settings_.reports && result.outcome != Outcome::kept)
+    if (settings_.reports && (result.outcome != Outcome::kept || result.is_journalled))
       answered_.insert(report_key(journalled_in(result), index));
     const bool success = is_success(result.outcome);
     if (!success) note_failure(result);
@@ -448,9 +452,9 @@ void WorkerLoop::count(StateResult& result, RoundEnd& end) {
   const bool is_calm = result.outcome == Outcome::kept || result.outcome == Outcome::skipped;
   // What cannot be read again is done in every round: that is no drift.
   if (!is_calm && result.cause == Cause::none)
-    result.cause = !was_right                                           ? Cause::new_recipe
-                   : recipe_->states()[result.index].type->rereadable() ? Cause::drift
-                                                                        : Cause::refresh;
+    result.cause = !was_right                                       ? Cause::new_recipe
+                   : is_rereadable(recipe_->states()[result.index]) ? Cause::drift
+                                                                    : Cause::refresh;
   if (result.outcome == Outcome::changed && result.cause == Cause::drift) end.drift.push_back(result.id);
   if (result.outcome == Outcome::changed || result.outcome == Outcome::kept) right_.set(result.index, true);
 }
