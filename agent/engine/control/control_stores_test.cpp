@@ -35,7 +35,7 @@ std::shared_ptr<const recipe::Recipe> two_states(const std::string& follower = "
   return loaded.recipe;
 }
 
-struct OnDisk : tests::ScratchFolder {
+struct StoresOnDisk : tests::ScratchFolder {
   base::SyncGroup sync;
   DueReactions due{*this / "reactions", sync};
   std::shared_ptr<const recipe::Recipe> recipe = two_states();
@@ -53,7 +53,7 @@ struct OnDisk : tests::ScratchFolder {
 TEST_CASE(
     "a change that is begun is due when it is made, and over when it was followed, for whoever reads it "
     "next") {
-  OnDisk disk;
+  StoresOnDisk disk;
   REQUIRE(disk.due.load());
   CHECK(disk.status() == Status::nothing);
   REQUIRE(disk.due.succeeded("", *disk.recipe, 0, false));
@@ -74,7 +74,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a change that a state had begun which has left the recipe is due: nobody will say more of it") {
-  OnDisk disk;
+  StoresOnDisk disk;
   REQUIRE(disk.due.load());
   REQUIRE(disk.due.begin("", *disk.recipe, 0));
   disk.due.adopt("", *disk.recipe);
@@ -86,7 +86,7 @@ TEST_CASE("a change that a state had begun which has left the recipe is due: nob
 }
 
 TEST_CASE("torn and damaged lines of what is due cost those lines only") {
-  OnDisk disk;
+  StoresOnDisk disk;
   REQUIRE(disk.due.load());
   REQUIRE(disk.due.succeeded("", *disk.recipe, 0, true));
   const std::string whole = disk.read("reactions");
@@ -104,7 +104,7 @@ TEST_CASE("torn and damaged lines of what is due cost those lines only") {
 }
 
 TEST_CASE("what is due stays small on disk, and is forgotten when its states are long gone") {
-  OnDisk disk;
+  StoresOnDisk disk;
   REQUIRE(disk.due.load());
   for (int round = 0; round < 1'000; ++round) {
     REQUIRE(disk.due.succeeded("", *disk.recipe, 0, true));
