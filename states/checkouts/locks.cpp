@@ -50,6 +50,17 @@ bool has_such_name(const std::string& process) {
                              [&](std::string_view known) { return name->starts_with(known); });
 }
 
+// Whether it has ended, and only its parent has not asked yet how: it holds nothing any more. (The first of
+// several threads can end before the others.)
+bool has_ended(const std::string& process) {
+  const auto stat = base::read_file(process + "/stat", 4096);
+  if (!stat) return false;
+  // "7 (git) Z 1 …"; the name may have anything in it.
+  const std::size_t name_end = stat->rfind(") ");
+  return name_end != stat->npos && stat->substr(name_end + 2, 1) == "Z" &&
+         names_in(process + "/task").size() <= 1;
+}
+
 // Only what this machine's own processes can have locked.
 bool is_local(const std::string& path) {
   struct statfs found {};
@@ -91,7 +102,7 @@ bool is_worked_in(const std::string& path, std::string_view marker, Context& con
   for (const std::string& name : names_in("/proc")) {
     if (name == self || name.find_first_not_of("0123456789") != name.npos) continue;
     const std::string process = "/proc/" + name;
-    const bool is_such = has_such_name(process);
+    const bool is_such = has_such_name(process) && !has_ended(process);
     // Paths of another view of the machine say nothing here, but that it is another disk.
     if (is_such && target_of_link(process + "/ns/mnt") != ours) {
       struct stat there {};
