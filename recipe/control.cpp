@@ -95,7 +95,8 @@ void ControlReader::begin_state(std::string_view id) {
 
 void ControlReader::read(const Member& member, base::Arena& arena) {
   Read& state = read_.back();
-  state.has_any = true;
+  // That a failure ends the round is so without saying.
+  if (member.key != "continue_on_failure") state.has_any = true;
   if (member.key == "on_change_of") {
     state.on_change_of = read_names(member, arena);
   } else if (member.key == "restart_on") {

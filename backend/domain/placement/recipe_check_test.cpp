@@ -70,7 +70,7 @@ states:
   REQUIRE_MESSAGE(checked.problems.empty(), checked.problems[0].message);
   CHECK(
       checked.states ==
-      R"([{"id":"vhost-a","module":"meta.comment","parameter":{},"when":{"control":{}}},)"
+      R"([{"id":"vhost-a","module":"meta.comment","parameter":{}},)"
       R"({"id":"vhost-b","module":"meta.comment","parameter":{},"when":{"control":{"continue_on_failure":true}}},)"
       R"({"id":"c","module":"linux.cmd","parameter":{"cmd":"true"},"when":{"os":["debian"],"control":{)"
       R"("on_change_of":["vhost-a","vhost-b"],"require":["vhost-a"],"once":"v1","continue_on_failure":true}}}])");
@@ -178,7 +178,9 @@ TEST_CASE("a recipe that machines fill in goes there as it was written, with wha
   CHECK(checked.inputs.find("\"port\"") != std::string::npos);
   // What the backend must know of is not left to the machine.
   const CheckedRecipe refused = check_recipe(
-      "version: 2\nstates:\n  - { id: w, module: meta.wait, parameter: { state: \"${{ vars.whom }}\" } }\n");
+      "version: 2\nvars: { whom: { type: string } }\nstates:\n"
+      "  - { id: w, module: meta.wait, parameter: { state: \"${{ vars.whom }}\" } }\n");
   REQUIRE(refused.problems.size() == 1);
+  CAPTURE(refused.problems[0].message);
   CHECK(refused.problems[0].message.find("must be written down") != std::string::npos);
 }
