@@ -132,6 +132,8 @@ struct Context {
   // (files/marking.hpp). Empty: there is none.
   std::string_view plan_salt{};
   const base::Redactor* redactor = nullptr;  // null: there are no secrets
+  // The recipe says in which rounds it runs (`once`, `on_change_of`), so the state need not.
+  bool is_paced = false;
   // All states of the recipe, this one included. For states that take something over or away by a rule of
   // theirs: what another state asks for is not theirs to take.
   std::span<const RecipePart> recipe{};

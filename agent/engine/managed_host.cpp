@@ -100,6 +100,7 @@ states::ApplyContext ManagedHost::context(const Parts& parts) {
            .plans_only = parts.plans_only,
            .plan_salt = parts.plan_salt,
            .redactor = parts.redactor,
+           .is_paced = parts.is_paced,
            .recipe = parts.recipe},
           writer_};
 }

@@ -49,6 +49,7 @@ class ManagedHost {
     bool plans_only = false;
     std::string_view plan_salt{};
     const base::Redactor* redactor = nullptr;
+    bool is_paced = false;
     std::span<const states::RecipePart> recipe{};
   };
   states::ApplyContext context(const Parts& parts);

@@ -339,7 +339,7 @@ TEST_SUITE("system") {
     CHECK(plan.verdict == Verdict::change);
     shell("cp " + good + " /srv/good; cp " + evil + " " + good);
     CHECK(machine.apply(kState, json, plan).comment.starts_with("Checksum mismatch for " + good));
-    CHECK(Machine::found("t-file") == "absent");
+    CHECK(Machine::found("t-file").empty());
     CHECK(machine.plan(kState, json).message.starts_with("Checksum mismatch for " + good));
     shell("cp /srv/good " + good);
     StateHarness next_round(StateHarness::RunningSystem{});

@@ -203,27 +203,25 @@ std::optional<Plan> obstacle(const Params& params, std::variant<runners::Runner,
 }
 
 // In which rounds it runs, and what that counts as.
-std::string how_often(const Params& params) {
+std::string how_often(const Params& params, const Context& context) {
   const std::size_t paths = params.creates.size() + params.removes.size() + params.if_path_present.size() +
                             params.if_path_absent.size();
   const bool asks = !params.unless.empty() || !params.only_if.empty();
   std::string text = "runs while its guards hold";
-  if (paths == 0 && !asks) text = "runs every round";
+  if (paths == 0 && !asks) text = context.is_paced ? "" : "runs every round";
   if (paths == 1 && !asks) {
     if (!params.creates.empty()) text = "runs until " + std::string(params.creates.front()) + " exists";
     if (!params.removes.empty()) text = "runs until " + std::string(params.removes.front()) + " is gone";
     if (!params.if_path_absent.empty())
       text = "runs until " + std::string(params.if_path_absent.front()) + " exists";
   }
-  switch (counts_of(params)) {
-    case Plan::Counts::always:
-      return text;
-    case Plan::Counts::by_outcome:
-      return text + "; whether it changes something is known when it has run";
-    case Plan::Counts::never:
-      return text + "; never counts as a change";
-  }
-  return text;
+  const std::string_view counts = counts_of(params) == Plan::Counts::by_outcome
+                                      ? "whether it changes something is known when it has run"
+                                  : counts_of(params) == Plan::Counts::never ? "never counts as a change"
+                                                                             : "";
+  if (!text.empty() && !counts.empty()) text += "; ";
+  text += counts;
+  return text.empty() ? text : " (" + text + ")";
 }
 
 PlanWith<NoSteps> Cmd::plan(const Params& params, Context& context) const {
@@ -237,7 +235,7 @@ PlanWith<NoSteps> Cmd::plan(const Params& params, Context& context) const {
   if (auto* held = std::get_if<Plan>(&asked)) return std::move(*held);
   const std::string& why = std::get<std::string>(asked);
   Plan plan{.verdict = Verdict::change,
-            .message = "Run a command (" + how_often(params) + ")" + (why.empty() ? "" : ": " + why),
+            .message = "Run a command" + how_often(params, context) + (why.empty() ? "" : ": " + why),
             .counts = counts_of(params)};
   plan.changes = {{.what = "command",
                    .before = params.has_goal() ? "not done" : "",

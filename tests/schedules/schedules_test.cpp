@@ -378,14 +378,15 @@ class Backend {
     deliver(decision->delivery);
     const domain::Instance& instance = decision->instance;
     if (decision->content) {
-      tell_recipe(connection, decision->content->placement, instance.recipe_version);
+      tell_recipe(connection, *decision->content, instance.recipe_version);
     } else if (asked.handshake.recipe_version == instance.recipe_version || instance.placement == 0) {
       connection.told_version = instance.recipe_version;
       connection.told_placement = instance.placement;
     } else {
       connection.told_placement = instance.placement;
-      tell_recipe(connection, {.key = instance.placement, .digest = instance.recipe_digest},
-                  instance.recipe_version);
+      fleet::PlacementContent moved;
+      moved.placement = {.key = instance.placement, .digest = instance.recipe_digest};
+      tell_recipe(connection, moved, instance.recipe_version);
     }
     tell_satisfied_waits(connection, instance.recipe_version);
   }
@@ -414,19 +415,20 @@ class Backend {
       step(connection, be::Tell{.body = std::move(*list)});
     tell_satisfied_waits(connection, version);
   }
-  void tell_recipe(Connection& connection, const domain::Placement& placement, std::int64_t version) {
+  void tell_recipe(Connection& connection, const fleet::PlacementContent& content, std::int64_t version) {
     if (version <= connection.told_version) return;
+    const domain::Placement& placement = content.placement;
     const bool only_version = placement.key == connection.told_placement;
     connection.told_version = version;
     connection.told_placement = placement.key;
     protocol::RecipeMetadata recipe{.recipe_version = version, .digest = placement.digest};
-    if (!only_version) recipe.states = protocol::Json{placement.states};
+    if (!only_version) recipe.states = protocol::Json{*content.text};
     step(connection, be::Tell{.body = std::move(recipe)});
   }
   void deliver(const fleet::Delivery& delivery) {
     for (const fleet::PlacedVersion& version : delivery.changed)
       if (Connection* connection = find(version.instance))
-        tell_recipe(*connection, delivery.contents.at(version.placement)->placement, version.recipe_version);
+        tell_recipe(*connection, *delivery.contents.at(version.placement), version.recipe_version);
     std::vector<domain::Satisfied> satisfied;
     for (const domain::InstanceProgress& each : delivery.progress)
       std::ranges::move(index_.set_instance(each, states_of(each), 1), std::back_inserter(satisfied));

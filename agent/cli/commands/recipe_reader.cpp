@@ -84,7 +84,10 @@ recipe::Loaded RecipeReader::load_file(const std::string& path) {
 recipe::Loaded RecipeReader::load_with(const recipe::RegistryOf& registry_of) const {
   auto inputs = recipe_inputs(options_, path_, text_, is_check_);
   if (!inputs) return {nullptr, {{inputs.error().message(), "", {}}}, {}};
-  return recipe::load_text(path_, text_, registry_of, *inputs);
+  recipe::Loaded loaded = recipe::load_text(path_, text_, registry_of, *inputs);
+  for (recipe::Problem& unused : unused_variables(options_, path_, text_))
+    loaded.warnings.push_back(std::move(unused));
+  return loaded;
 }
 
 recipe::Loaded RecipeReader::load(base::Interrupt& interrupt) {

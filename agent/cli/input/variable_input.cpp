@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
 #include "agent/cli/commands/version.hpp"
 #include "agent/facts/facts.hpp"
@@ -88,6 +89,35 @@ Result<recipe::Inputs> recipe_inputs(const Options& options, const std::string& 
         inputs::recipe_facts(facts::gather({.version = std::string(kVersion), .tags = given.tags}).json);
   given.secrets = std::make_shared<inputs::MachineSecrets>(secret_settings(options));
   return given;
+}
+
+std::vector<recipe::Problem> unused_variables(const Options& options, const std::string& path,
+                                              std::string_view text) {
+  if (options.vars.empty()) return {};
+  recipe::Document document;
+  document.text = text;
+  document.syntax = recipe::guess_syntax(path, text);
+  const auto files = recipe::files_beside(path);
+  const auto used = recipe::used_variables(path, std::string(text), files.get());
+  if (!used || recipe::parse(document)) return {};
+  std::set<std::string, std::less<>> known;
+  if (const base::Value* own = document.root.find("vars"))
+    for (const base::Member& member : own->members())
+      known.emplace(member.key);
+  for (const recipe::UsedVariables::Use& use : used->uses) {
+    if (use.path.front() != "vars") continue;
+    if (use.path.size() == 1) return {};
+    known.insert(use.path[1]);
+  }
+  const std::vector<std::string_view> names(known.begin(), known.end());
+  std::vector<recipe::Problem> unused;
+  for (const std::string& assignment : options.vars) {
+    const std::string_view name = std::string_view(assignment).substr(0, assignment.find_first_of(".="));
+    if (!known.contains(name))
+      unused.push_back({.message = "--var " + std::string(name) + ": the recipe has no such variable" +
+                                   base::did_you_mean(name, names)});
+  }
+  return unused;
 }
 
 }  // namespace agent::cli

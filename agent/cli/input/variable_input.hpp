@@ -3,11 +3,13 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "agent/cli/options/options.hpp"
 #include "agent/inputs/machine_secrets.hpp"
 #include "base/result.hpp"
 #include "recipe/inputs.hpp"
+#include "recipe/recipe.hpp"
 
 namespace agent::cli {
 
@@ -21,5 +23,10 @@ inputs::SecretSettings secret_settings(const Options& options);
 // the machine is not looked at, and has no secrets.
 base::Result<recipe::Inputs> recipe_inputs(const Options& options, const std::string& path,
                                            std::string_view text, bool is_check);
+
+// Warnings about each --var that the recipe neither declares nor uses: a slip of the fingers, most likely.
+// None where which variables it uses is computed, and none for a recipe that cannot be read.
+std::vector<recipe::Problem> unused_variables(const Options& options, const std::string& path,
+                                              std::string_view text);
 
 }  // namespace agent::cli

@@ -104,6 +104,9 @@ class Planner {
     auto planned = plan(state);
     if (planned && planned->verdict == states::Verdict::change && !gate.why.empty())
       planned->message += ", " + gate.why;
+    if (planned && planned->verdict == states::Verdict::change && state.control &&
+        !state.control->once.empty())
+      planned->message += ", once as '" + std::string(state.control->once) + "'";
     return planned;
   }
 

@@ -9,6 +9,11 @@ namespace agent::engine {
 
 namespace {
 
+// Whether not every round is one in which it runs.
+bool is_paced(const recipe::State& state) {
+  return state.control && (!state.control->once.empty() || !state.control->on_change_of.empty());
+}
+
 // Modules do not throw; what a library throws all the same is a failed state, not a dead worker.
 template <class Answer, class Function>
 Answer guarded(Function function, Answer (*failure)(std::string)) {
@@ -155,6 +160,7 @@ StateSession::StateSession(Parts parts)
                                       .plans_only = parts.plans_only,
                                       .plan_salt = parts.plan_salt,
                                       .redactor = parts.redactor,
+                                      .is_paced = is_paced(parts.state),
                                       .recipe = parts.state.recipe})) {
   tree_.heed(&time_);
 }

@@ -30,7 +30,7 @@ struct SeenContext {
   explicit SeenContext(states::Context& context) {
     auto& [state_id, host, tree, accounts, overlay, commands, interrupt, facts, notes, waits, watch_triggered,
            watch_changed, watch_reacted, orders, sensitive, wants_diffs, plans_only, plan_salt, redactor,
-           recipe] = context;
+           is_paced, recipe] = context;
     id = state_id;
     root = host.root;
     os = host.os.id;
@@ -58,6 +58,7 @@ struct SeenContext {
     only_planned = plans_only;
     salt = plan_salt;
     knows_secrets = redactor != nullptr;
+    has_pace = is_paced;
     for (const states::RecipePart& part : recipe)
       modules.emplace_back(part.type->name());
   }
@@ -68,7 +69,8 @@ struct SeenContext {
   std::vector<std::string> changed, reacted, ordered, modules;
   unsigned programs = 0;
   bool sees_root = false, nothing_planned = false, interrupted = false, is_done = false, triggered = false,
-       is_sensitive = false, makes_diffs = false, only_planned = false, knows_secrets = false;
+       is_sensitive = false, makes_diffs = false, only_planned = false, knows_secrets = false,
+       has_pace = false;
 };
 
 // By the planner's thread, then by the worker's, which has ended when they are read.
