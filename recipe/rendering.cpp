@@ -80,6 +80,7 @@ void Rendering::read_states(const Value& states, const Take& take) {
 
 void Rendering::entry(const Value& value, Scope& scope) {
   if (is_ordinary(value, true)) {
+    if (!count_state(value, scope)) return;
     (*take_)({.value = value, .source = &scope.source});
     return;
   }
@@ -266,6 +267,7 @@ std::optional<bool> Rendering::holds(const Pattern& when, Scope& scope, bool& is
   if (!piece) return true;  // an object: it is looked at when the state's turn comes
   templates::Used used;
   const auto found = templates::evaluate_condition(*piece->expression, scope.variables, {}, &used);
+  if (!count(used, 0, scope, when.value.offset())) return std::nullopt;
   if (const auto* problem = std::get_if<templates::Problem>(&found)) {
     if (problem->is_unknown) {
       is_not_known = true;
@@ -282,12 +284,15 @@ std::optional<bool> Rendering::holds(const Pattern& when, Scope& scope, bool& is
   return std::get<bool>(found);
 }
 
+bool Rendering::count_state(const Value& entry, const Scope& scope) {
+  if (++states_ <= kMostStates) return true;
+  is_full_ = true;
+  complain("the recipe has more than " + std::to_string(kMostStates) + " states", scope, entry.offset());
+  return false;
+}
+
 void Rendering::state(const Form& form, Scope& scope) {
-  if (++states_ > kMostStates) {
-    is_full_ = true;
-    return complain("the recipe has more than " + std::to_string(kMostStates) + " states", scope,
-                    form.entry.offset());
-  }
+  if (!count_state(form.entry, scope)) return;
   RenderedState rendered{.source = &scope.source};
   bool is_condition_unknown = false;
   std::optional<bool> is_on = true;
@@ -419,6 +424,7 @@ void Rendering::include(const Value& value, Scope& scope) {
   if (const Value* items = value.find("each")) each = pattern_of(*items, scope, is_fine);
   if (!is_fine) return;
   for_each(each ? &*each : nullptr, scope, [&](Scope& inside) {
+    if (!count_include(inside, value.offset())) return;
     bool is_parsed = true;
     const Pattern files = pattern_of(*value.find("include"), inside, is_parsed);
     std::optional<Pattern> vars, when;
@@ -442,9 +448,29 @@ void Rendering::include(const Value& value, Scope& scope) {
     const Pattern* given = vars ? &*vars : nullptr;
     if (!named.value.is_list()) include_file(named.value, given, inside);
     for (const Value& name : named.value.items())
-      include_file(name, given, inside);
+      if (count_include(inside, value.offset())) include_file(name, given, inside);
     inside.is_unknown = was_unknown;
   });
+}
+
+// One more, whether its `when` holds or not. False when a limit was passed.
+bool Rendering::count_include(const Scope& scope, std::uint32_t offset) {
+  if (is_full_) return false;
+  if (++includes_ <= kMostIncludes) return true;
+  is_full_ = true;
+  complain("the recipe includes files more than " + std::to_string(kMostIncludes) + " times", scope, offset);
+  return false;
+}
+
+// Its entries are read each time that it is included.
+bool Rendering::count_included(const Source& source, const Scope& scope, std::uint32_t offset) {
+  included_bytes_ += source.document->text.size();
+  if (included_bytes_ <= kMostIncludedBytes) return true;
+  is_full_ = true;
+  complain("the files that the recipe includes are, each time counted, larger than " +
+               std::to_string(kMostIncludedBytes >> 20) + " MiB",
+           scope, offset);
+  return false;
 }
 
 void Rendering::include_file(const Value& name, const Pattern* vars, Scope& scope) {
@@ -456,12 +482,13 @@ void Rendering::include_file(const Value& name, const Pattern* vars, Scope& scop
   if (scope.depth >= kDeepestInclude)
     return complain("files include each other more than 8 deep", scope, name.offset());
   const Source* source = included(std::string(name.text()), name, scope);
-  if (!source) return;
+  if (!source || !count_included(*source, scope, name.offset())) return;
   Scope inside(*source, &scope, false);
   inside.depth = scope.depth + 1;
   for (const std::string_view given : {"facts", "tags", "app", "instance", "agent"})
     if (const auto value = resolve({std::string(given)}, scope)) set(inside, given, *value);
-  inside.variables.set_secrets([this](Text secret) { return secret_of(secret); });
+  inside.variables.set_secrets(
+      [this](Text secret, bool is_after_secret) { return secret_of(secret, is_after_secret); });
   Value strong = resolve({"vars"}, scope).value_or(Value::object({}));
   inside.layers = scope.file_scope().layers;
   if (vars) {
@@ -470,7 +497,7 @@ void Rendering::include_file(const Value& name, const Pattern* vars, Scope& scop
     if (!given.value.is_object())
       return complain("'vars' beside 'include' must be an object such as { port: 8080 }", scope,
                       vars->value.offset());
-    strong = merged(strong, given.value, arena_);
+    strong = merge(strong, given.value);
     inside.layers.push_back({"", given.value, &scope.source});
   }
   const Value& root = source->document->root;

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -26,6 +27,10 @@ namespace recipe {
 inline constexpr std::size_t kMostStates = 100'000;
 inline constexpr std::size_t kMostBytes = 64 * 1024 * 1024;
 inline constexpr std::uint64_t kMostSteps = 200'000'000;
+// Files may include each other, and each item of a list: how often, and how much text has to be read for
+// that.
+inline constexpr std::size_t kMostIncludes = 10'000;
+inline constexpr std::size_t kMostIncludedBytes = 128 * 1024 * 1024;
 
 struct RenderedState {
   base::Value value;
@@ -91,7 +96,10 @@ class Rendering {
   bool is_secret(const base::Value& value) const;
   bool holds_secret(const base::Value& value) const;
   bool holds_unknown(const base::Value& value) const;
-  templates::Answer<std::string> secret_of(Text name);
+  templates::Answer<std::string> secret_of(Text name, bool is_after_secret);
+  bool is_told_by_secret(Text name, bool is_after_secret) const;
+  void note_names_of_secrets(const templates::Uses& uses);
+  base::Value merge(const base::Value& weak, const base::Value& strong);
   base::Value as_secret(const base::Value& value);
   void add_secret(Text text);
   base::Result<std::string> file(const std::string& name);
@@ -114,10 +122,13 @@ class Rendering {
   bool read_parameter(const base::Value& value, Form& form, Scope& scope);
   void for_each(const Pattern* each, Scope& scope, const std::function<void(Scope&)>& use);
   std::optional<bool> holds(const Pattern& when, Scope& scope, bool& is_unknown);
+  bool count_state(const base::Value& entry, const Scope& scope);
   void state(const Form& form, Scope& scope);
   std::optional<base::Value> id_of(const Form& form, const base::Value& parameter, RenderedState& rendered,
                                    Scope& scope);
   void include(const base::Value& value, Scope& scope);
+  bool count_include(const Scope& scope, std::uint32_t offset);
+  bool count_included(const Source& source, const Scope& scope, std::uint32_t offset);
   void include_file(const base::Value& name, const Pattern* vars, Scope& scope);
   const Source* included(const std::string& name, const base::Value& at, Scope& scope);
   void explain(const Form& form, const Scope& scope);
@@ -133,7 +144,10 @@ class Rendering {
   std::map<std::string, std::unique_ptr<Source>, std::less<>> sources_;
   std::map<std::string, std::unique_ptr<TemplateFiles>, std::less<>> template_folders_;
   std::map<std::string, std::string, std::less<>> read_secrets_;
-  std::unordered_set<const char*> secret_texts_;
+  // Where the texts, lists and mappings are that were made of a secret. Of these the keys and the size may
+  // tell of it, too.
+  std::unordered_set<const void*> secret_places_;
+  std::set<std::string, std::less<>> written_secret_names_;  // that stand in the recipe for all to read
   std::vector<std::string> secrets_;
   std::string secret_problem_;  // why one could not be had
   std::vector<Layer> given_layers_;
@@ -142,6 +156,8 @@ class Rendering {
   std::uint64_t steps_left_ = kMostSteps;
   std::size_t bytes_left_ = kMostBytes;
   std::size_t states_ = 0;
+  std::size_t includes_ = 0;
+  std::size_t included_bytes_ = 0;
   std::size_t files_read_ = 0;
   bool is_full_ = false;  // a limit was passed: nothing more is rendered
 };

@@ -168,11 +168,13 @@ bool Rendering::is_unknown(const Value& value) const {
 }
 
 bool Rendering::is_secret(const Value& value) const {
-  return value.is_text() && secret_texts_.contains(value.text().data());
+  if (value.is_text()) return secret_places_.contains(value.text().data());
+  if (value.is_list()) return secret_places_.contains(value.items().data());
+  return value.is_object() && secret_places_.contains(value.members().data());
 }
 
 bool Rendering::holds_secret(const Value& value) const {
-  if (secret_texts_.empty()) return false;
+  if (secret_places_.empty()) return false;
   if (is_secret(value)) return true;
   return std::ranges::any_of(value.items(), [&](const Value& item) { return holds_secret(item); }) ||
          std::ranges::any_of(value.members(),
@@ -191,32 +193,41 @@ void Rendering::add_secret(Text text) {
   if (!text.empty()) secrets_.emplace_back(text);
 }
 
-// Its leaves as texts that are known to be secret, whoever gets them next.
+// Its leaves as texts that are known to be secret, whoever gets them next, and so is what holds them.
 Value Rendering::as_secret(const Value& value) {
+  // With one more behind them, so that an empty one has an address, too.
+  const auto keep = [this]<class T>(std::vector<T>& parts) {
+    parts.push_back({});
+    const std::span<const T> kept = arena_.copy(std::span<const T>(parts));
+    secret_places_.insert(kept.data());
+    return kept.first(kept.size() - 1);
+  };
   if (value.is_list()) {
     std::vector<Value> items;
     for (const Value& item : value.items())
       items.push_back(as_secret(item));
-    return Value::list(arena_.copy(std::span<const Value>(items))).at(value.offset());
+    return Value::list(keep(items)).at(value.offset());
   }
   if (value.is_object()) {
     std::vector<Member> members;
-    for (const Member& member : value.members())
+    for (const Member& member : value.members()) {
+      add_secret(member.key);
       members.push_back({member.key, as_secret(member.value), member.offset});
-    return Value::object(arena_.copy(std::span<const Member>(members))).at(value.offset());
+    }
+    return Value::object(keep(members)).at(value.offset());
   }
   if (value.is_null()) return value;
   const Text text = value.kind() == Value::Kind::boolean ? (*value.as_bool() ? "true" : "false")
                                                          : value.as_line(arena_).value_or("");
   // With a byte behind it, so that an empty one has an address, too.
   const Text kept = arena_.copy(std::string(text) + '\0').substr(0, text.size());
-  secret_texts_.insert(kept.data());
+  secret_places_.insert(kept.data());
   add_secret(kept);
   return Value::string(kept).at(value.offset());
 }
 
 void Rendering::set(Scope& scope, Text name, const Value& value) {
-  const bool has_marks = inputs_.is_check || !secret_texts_.empty();
+  const bool has_marks = inputs_.is_check || !secret_places_.empty();
   const templates::MarksOf marks_of = [this](const Value& each) -> std::uint8_t {
     if (is_unknown(each)) return templates::kUnknownMark;
     return is_secret(each) ? templates::kSecretMark : 0;
@@ -291,30 +302,66 @@ bool Rendering::read_given() {
     facts = std::get<Value>(parsed);
   }
   set(*top_, "facts", facts);
-  top_->variables.set_secrets([this](Text name) { return secret_of(name); });
+  top_->variables.set_secrets(
+      [this](Text name, bool is_after_secret) { return secret_of(name, is_after_secret); });
   return true;
 }
 
-templates::Answer<std::string> Rendering::secret_of(Text name) {
+void Rendering::note_names_of_secrets(const templates::Uses& uses) {
+  written_secret_names_.insert(uses.secrets.begin(), uses.secrets.end());
+}
+
+// Whether the name of a secret may tell another one: it is said when there is no such secret, and the program
+// that knows secrets has it among its arguments.
+bool Rendering::is_told_by_secret(Text name, bool is_after_secret) const {
+  constexpr std::size_t kShortest = 4;  // what is shorter is part of many names
+  return is_after_secret && !written_secret_names_.contains(name) &&
+         std::ranges::any_of(secrets_, [&](const std::string& secret) {
+           return name == secret || (secret.size() >= kShortest && name.find(secret) != Text::npos);
+         });
+}
+
+// `is_after_secret`: the evaluation has used one, so that the name may be made of it.
+templates::Answer<std::string> Rendering::secret_of(Text name, bool is_after_secret) {
   const auto refuse = [this](std::string message) {
     secret_problem_ = std::move(message);
     return templates::Problem{.message = secret_problem_};
   };
   constexpr std::size_t kLongest = 128;
-  const bool is_name = !name.empty() && name.size() <= kLongest && name[0] != '.' &&
+  const bool is_name = !name.empty() && name.size() <= kLongest && name[0] != '.' && name[0] != '-' &&
                        std::ranges::all_of(name, [](unsigned char c) {
                          return (std::isalnum(c) != 0 && c < 0x80) || c == '.' || c == '_' || c == '-';
                        });
-  if (!is_name) return refuse("a secret's name has letters, digits, '.', '_' and '-'");
+  if (!is_name)
+    return refuse(
+        "a secret's name has letters, digits, '.', '_' and '-', and begins with none of '.' and '-'");
   if (inputs_.is_check) return templates::Problem{.message = {}, .is_unknown = true};
-  if (std::ranges::any_of(read_secrets_, [&](const auto& each) { return each.second == name; }))
-    return refuse("a secret's name must not be a secret");
+  if (is_told_by_secret(name, is_after_secret)) return refuse("a secret's name must not be a secret");
   if (const auto known = read_secrets_.find(name); known != read_secrets_.end()) return known->second;
   if (!inputs_.secrets) return refuse("there are no secrets here");
   auto found = inputs_.secrets->secret(name);
+  if (!found && is_after_secret && !written_secret_names_.contains(name))
+    return refuse(
+        "a secret cannot be had whose name is computed; the name is not shown, because it may be made of "
+        "another secret");
   if (!found) return refuse("the secret '" + std::string(name) + "': " + found.error().message());
   add_secret(*found);
   return read_secrets_.emplace(std::string(name), std::move(*found)).first->second;
+}
+
+// Mappings deep, all else is replaced. What was made of a secret stays known as that.
+Value Rendering::merge(const Value& weak, const Value& strong) {
+  if (!weak.is_object() || !strong.is_object()) return strong;
+  std::vector<Member> members(weak.members().begin(), weak.members().end());
+  for (const Member& member : strong.members()) {
+    const auto present = std::ranges::find(members, member.key, &Member::key);
+    if (present == members.end())
+      members.push_back(member);
+    else
+      present->value = merge(present->value, member.value);
+  }
+  const Value whole = Value::object(arena_.copy(std::span<const Member>(members))).at(strong.offset());
+  return is_secret(weak) || is_secret(strong) ? as_secret(whole) : whole;
 }
 
 bool Rendering::read_variables(const Value& root) {
@@ -330,7 +377,7 @@ bool Rendering::read_variables(const Value& root) {
   if (!read_layers()) return false;
   Value strong = Value::object({});
   for (const Layer& layer : given_layers_)
-    strong = merged(strong, layer.values, arena_);
+    strong = merge(strong, layer.values);
   top_->layers = given_layers_;
   const Value* vars = root.find("vars");
   return read_own_variables(vars ? *vars : Value(), *top_, strong);
@@ -347,7 +394,7 @@ bool Rendering::read_own_variables(const Value& vars, Scope& scope, const Value&
   bool is_set = false;
   const auto refresh = [&] {
     const Value now = Value::object(arena_.copy(std::span<const Member>(all)));
-    set(scope, "vars", merged(now, strong, arena_));
+    set(scope, "vars", merge(now, strong));
     is_set = true;
   };
   for (const Member& member : vars.members()) {
@@ -369,7 +416,7 @@ bool Rendering::read_own_variables(const Value& vars, Scope& scope, const Value&
         continue;
       }
       own.push_back({member.key, made.value, member.offset});
-      value = given ? merged(made.value, *given, arena_) : made.value;
+      value = given ? merge(made.value, *given) : made.value;
     } else if (!declared->fallback && !given) {
       if (!inputs_.is_check) {
         complain("the variable '" + declared->variable.name + "' has no value: give it one (--var " +
@@ -404,7 +451,7 @@ bool Rendering::read_own_variables(const Value& vars, Scope& scope, const Value&
   std::vector<Member> rest;
   for (const Member& member : strong.members())
     if (!now.find(member.key)) rest.push_back(member);
-  now = merged(now, Value::object(arena_.copy(std::span<const Member>(rest))), arena_);
+  now = merge(now, Value::object(arena_.copy(std::span<const Member>(rest))));
   set(scope, "vars", now);
   scope.layers.insert(scope.layers.begin(),
                       {"", Value::object(arena_.copy(std::span<const Member>(own))), &scope.source});

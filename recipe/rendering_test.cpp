@@ -203,6 +203,15 @@ states: [{ linux.file: { path: /a, content: "${{ vars.port + 1 }} ${{ vars.level
   CHECK(has(rendered("vars: [1]\nstates: []"), "'vars' must be an object"));
 }
 
+TEST_CASE("a file of variables without anything in it is one without variables") {
+  auto inputs = machine();
+  for (const char* empty : {"", "\n", "# nothing yet\n", "{}", "~"}) {
+    inputs.vars = {{"site.yaml", empty}};
+    CHECK(rendered("vars: { a: 1 }\nstates: [{ linux.file: { path: '/${{ vars.a }}' } }]", inputs) ==
+          "linux.file /1 | linux.file {\"path\":\"/1\"}\n");
+  }
+}
+
 TEST_CASE("data from outside is never an expression") {
   auto inputs = machine();
   inputs.secrets = std::make_shared<NamedSecrets>();
@@ -337,6 +346,120 @@ states:
   CHECK(has(with("linux.apt.package: { name: x, state: '${{ vars.s }}' }"), "state"));
 }
 
+TEST_CASE("a list or a mapping that was made of a secret is secret with its keys and its size") {
+  auto inputs = machine();
+  inputs.secrets = std::make_shared<NamedSecrets>();
+  const auto with = [&](const std::string& state) {
+    return load(
+        "vars:\n  keyed: \"${{ { secret('db') | reverse: 1 } }}\"\n  deep: { a: 1, keyed: \"${{ { "
+        "secret('db') | reverse: 1 } }}\" }\n"
+        "  letters: \"${{ secret('db') | list }}\"\n  none: \"${{ [secret('db')] | select('eq', 'x') "
+        "| list }}\"\n"
+        "states: [{ " +
+            state + " }]",
+        inputs);
+  };
+  const auto said = [&](const std::string& state) {
+    const recipe::Loaded loaded = with(state);
+    CHECK_FALSE(loaded.recipe);
+    return loaded.problems.empty() ? "" : loaded.problems[0].message;
+  };
+  for (const char* given : {"", R"({"keyed": {"b": 2}, "deep": {"keyed": {"b": 2}}})"}) {
+    inputs.vars = {{"--var", given}};
+    for (const char* of : {"vars.keyed", "vars.deep.keyed", "vars.letters", "vars.none"}) {
+      CHECK(has(said("each: '${{ " + std::string(of) + " }}', linux.file: { path: '/${{ key }}' }"),
+                "must not be computed from"));
+      CHECK(has(said("when: '${{ " + std::string(of) + " | length > 3 }}', linux.file: { path: /a }"),
+                "'when' must not depend on a secret"));
+      CHECK(has(said("id: 'x${{ " + std::string(of) + " | length }}', linux.file: { path: /a }"),
+                "an 'id' must not be made of a secret"));
+    }
+    for (const char* text : {"${{ vars.keyed | first }}", "${{ vars.keyed.keys() | list | first | upper }}",
+                             "${{ vars.deep.keyed | length }}", "${{ vars.none is sameas none }}"}) {
+      const recipe::Loaded loaded = with("linux.file: { path: /a, content: '" + std::string(text) + "' }");
+      REQUIRE(loaded.recipe);
+      CHECK(loaded.recipe->states()[0].sensitive);
+    }
+  }
+  // What is beside it is not.
+  const recipe::Loaded loaded = with("linux.file: { path: /a, content: '${{ vars.deep.a }}' }");
+  REQUIRE(loaded.recipe);
+  CHECK_FALSE(loaded.recipe->states()[0].sensitive);
+}
+
+TEST_CASE("attack: no filter, test or statement takes away that a value is secret") {
+  auto inputs = machine();
+  inputs.secrets = std::make_shared<NamedSecrets>();
+  for (const char* text : {"{{ v | default('x') }}",
+                           "{{ missing | default(v) }}",
+                           "{{ [v] | map('upper') | join }}",
+                           "{{ vars.list | map(attribute='word') | join }}",
+                           "{{ (vars.list | first).word }}",
+                           "{{ vars.list | tojson }}",
+                           "{{ vars.list | string }}",
+                           "{{ vars | dictsort | string }}",
+                           "{{ vars.list | groupby('word') | length }}",
+                           "{{ vars.list | sum(attribute='word', start='') }}",
+                           "{{ v | length }}",
+                           "{{ v is defined }}",
+                           "{{ 'x' if v else 'y' }}",
+                           "{{ v == 'x' }}",
+                           "{% if v.startswith('a') %}a{% endif %}",
+                           "{% for c in v %}.{% endfor %}",
+                           "{% set y = v %}{{ y[0] }}",
+                           "{% macro m(a) %}{{ a }}{% endmacro %}{{ m(v) }}",
+                           "{% filter upper %}{{ v }}{% endfilter %}",
+                           "{{ v | hash('sha256') }}",
+                           "{{ [1, 2][v | length - 10] }}",
+                           "{% with w = v %}{{ w }}{% endwith %}",
+                           "{{ dict(a=v).a }}",
+                           "{{ '%s' % v }}",
+                           "{{ '{}'.format(v) }}",
+                           "{% set n = namespace(a=v) %}{{ n.a }}",
+                           "{{ vars['word'] }}",
+                           "{{ vars.get('word') }}",
+                           "{% for k, w in vars.items() %}{{ k }}{% endfor %}",
+                           "{{ vars | combine({'a': 1}) | length }}"}) {
+    CAPTURE(std::string(text));
+    std::string source = text;
+    if (source.find("missing") != std::string::npos) source = "{{ none | default(v, true) }}";
+    const recipe::Loaded loaded = load(
+        "vars: { word: \"${{ secret('db') }}\", list: [{ word: \"${{ secret('db') }}\" }] }\n"
+        "states:\n  - linux.file:\n      path: /a\n      template: |\n        {% set v = vars.word %}" +
+            source + "\n",
+        inputs);
+    REQUIRE_MESSAGE(loaded.recipe, (loaded.problems.empty() ? "" : loaded.problems[0].message));
+    CHECK(loaded.recipe->states()[0].sensitive);
+  }
+}
+
+TEST_CASE("attack: the name of a secret that cannot be had tells no other secret") {
+  struct Noted : NamedSecrets {
+    base::Result<std::string> secret(std::string_view name) override {
+      asked.emplace_back(name);
+      return NamedSecrets::secret(name);
+    }
+    std::vector<std::string> asked;
+  };
+  auto inputs = machine();
+  const auto noted = std::make_shared<Noted>();
+  inputs.secrets = noted;
+  const auto said = [&](const std::string& content) {
+    return rendered("states: [{ linux.file: { path: /a, content: \"" + content + "\" } }]", inputs);
+  };
+  CHECK(has(said("${{ secret(secret('db') ~ '-x') }}"), "must not be a secret"));
+  CHECK(has(said("${{ secret(secret('db') | reverse) }}"), "the name is not shown"));
+  CHECK(has(said("${{ secret(secret('db') | reverse) }}").find("troW") == std::string::npos ? "fine" : "told",
+            "fine"));
+  // Names that are written down, or computed of nothing secret, are told.
+  CHECK(has(said("${{ secret('db') }}${{ secret('nope') }}"), "the secret 'nope': there is no file"));
+  CHECK(has(said("${{ secret('no-' ~ instance) }}"), "the secret 'no-a': there is no file"));
+  // Nobody's program gets an option for a name.
+  CHECK(has(said("${{ secret('--help') }}"), "a secret's name has letters"));
+  CHECK(std::ranges::find(noted->asked, "--help") == noted->asked.end());
+  CHECK(std::ranges::find(noted->asked, "s3cr3t-Wort-x") == noted->asked.end());
+}
+
 TEST_CASE("a check takes what depends on the machine for unknown, and finds all other mistakes") {
   const recipe::Inputs check{.is_check = true};
   const auto checked = [&](const std::string& text) {
@@ -388,6 +511,61 @@ TEST_CASE("what all together make has its limits") {
                      "template: '{% for i in "
                      "range(3000000) %}{% endfor %}' } }]"),
             "more than 200000000 steps"));
+}
+
+TEST_CASE("attack: includes that multiply, and lists that grow, end soon") {
+  const auto files = std::make_shared<NamedFiles>();
+  auto inputs = machine();
+  inputs.files = files;
+  std::string thousand = "[";
+  for (int i = 0; i < 1000; ++i)
+    thousand += "1,";
+  thousand += "]";
+  // Each includes the next a thousand times; there is not one state.
+  for (int i = 1; i < 8; ++i)
+    files->texts["f" + std::to_string(i) + ".yaml"] =
+        "states: [{ include: f" + std::to_string(i + 1) + ".yaml, each: " + thousand + " }]";
+  files->texts["f8.yaml"] = "states: []";
+  CHECK(has(rendered("states: [{ include: f1.yaml }]", inputs), "includes files more than 10000 times"));
+  // Nor does a condition that never holds hide them.
+  files->texts["f1.yaml"] = "states: [{ include: f8.yaml, when: '${{ false }}', each: " + thousand + " }]";
+  CHECK(has(rendered("states: [{ include: f1.yaml, each: " + thousand + " }]", inputs),
+            "includes files more than 10000 times"));
+  files->texts["f1.yaml"] = "states: [{ include: f1.yaml }]";
+  CHECK(has(rendered("states: [{ include: f1.yaml }]", inputs), "more than 8 deep"));
+  // States that have nothing to fill in count as the others do.
+  files->texts["f1.yaml"] = "states: [";
+  for (int i = 0; i < 1000; ++i)
+    files->texts["f1.yaml"] +=
+        "{ id: s" + std::to_string(i) + ", module: linux.file, parameter: { path: /a } },";
+  files->texts["f1.yaml"] += "]";
+  const std::string twice = rendered("states: [{ include: f1.yaml, each: " + thousand + " }]", inputs);
+  CHECK(has(twice, "the id 's0' is used twice"));
+  CHECK(has(twice, "r: and 98"));  // of a million
+  files->texts["f1.yaml"] = "states: []\n# " + std::string(3'000'000, 'x');
+  CHECK(
+      has(rendered("states: [{ include: f1.yaml, each: " + thousand + " }]", inputs), "larger than 128 MiB"));
+  // A list counts with all that is in it.
+  CHECK(has(
+      rendered("vars: { big: '${{ range(100000) | list }}' }\nstates: [{ each: '${{ range(1000) | list }}', "
+               "linux.apt.package: { name: '${{ vars.big + [item] }}' }, id: 'x${{ item }}' }]"),
+      "is larger than 64 MiB"));
+}
+
+TEST_CASE(
+    "a fact of another kind than the recipe takes it for is an error with its place, never an empty text") {
+  const auto with = [&](const std::string& facts, const std::string& expression) {
+    auto inputs = machine();
+    inputs.facts = facts;
+    return rendered("states: [{ linux.file: { path: /a, content: \"" + expression + "\" } }]", inputs);
+  };
+  const std::string half = "${{ facts.memory.total_mb // 2 }}";
+  CHECK(has(with(R"({"memory":{"total_mb":4096}})", half), "\"content\":2048"));
+  CHECK(has(with(R"({"memory":{"total_mb":"4096"}})", half), "r:2:"));
+  CHECK(has(with(R"({"memory":null})", half), "r:2:"));
+  CHECK(has(with(R"({"memory":[1]})", half), "r:2:"));
+  CHECK(has(with(R"({})", half), "r:2:"));
+  CHECK(has(with(R"({"hostname":"${{ secret('db') }}"})", "${{ facts.hostname }}"), "${{ secret('db') }}"));
 }
 
 TEST_CASE("it can be told where each variable of a state comes from") {

@@ -13,6 +13,16 @@ namespace {
 
 constexpr templates::Limits kLimits{};
 
+// What a value takes in the arena.
+std::size_t size_of(const Value& value) {
+  std::size_t size = value.text().size();
+  for (const Value& item : value.items())
+    size += sizeof(Value) + size_of(item);
+  for (const Member& member : value.members())
+    size += sizeof(Member) + member.key.size() + size_of(member.value);
+  return size;
+}
+
 }  // namespace
 
 // ---- parsing
@@ -33,11 +43,11 @@ Rendering::Pattern Rendering::pattern_of(const Value& value, Scope& scope, bool&
     pattern.pieces = std::get<0>(std::move(parsed));
     for (const Piece& piece : pattern.pieces) {
       if (!piece.expression) continue;
-      const bool fine =
-          check_names(templates::uses_of(*piece.expression), scope, [&](const templates::Use& use) {
-            return locate_expression(*scope.source.document, value.offset(), piece.number, use.line,
-                                     use.column);
-          });
+      const templates::Uses uses = templates::uses_of(*piece.expression);
+      note_names_of_secrets(uses);
+      const bool fine = check_names(uses, scope, [&](const templates::Use& use) {
+        return locate_expression(*scope.source.document, value.offset(), piece.number, use.line, use.column);
+      });
       is_fine = is_fine && fine;
     }
     if (const Piece* piece = pattern.single()) pattern.path = templates::path_of(*piece->expression);
@@ -75,7 +85,9 @@ Rendering::Pattern Rendering::template_pattern(const Value& value, Scope& scope,
     return pattern;
   }
   pattern.source = std::get<0>(std::move(parsed));
-  const bool fine = check_names(templates::uses_of(*pattern.source), scope, [&](const templates::Use& use) {
+  const templates::Uses uses = templates::uses_of(*pattern.source);
+  note_names_of_secrets(uses);
+  const bool fine = check_names(uses, scope, [&](const templates::Use& use) {
     return locate_in_text(*scope.source.document, value.offset(), use.line, use.column);
   });
   is_fine = is_fine && fine;
@@ -90,7 +102,10 @@ templates::Answer<std::shared_ptr<const templates::Template>> Rendering::templat
   auto text = file(name);
   if (!text) return templates::Problem{.message = text.error().message()};
   auto parsed = templates::Template::parse(name, *text);
-  if (const auto* made = std::get_if<0>(&parsed)) templates_.emplace(name, *made);
+  if (const auto* made = std::get_if<0>(&parsed)) {
+    note_names_of_secrets(templates::uses_of(**made));
+    templates_.emplace(name, *made);
+  }
   return parsed;
 }
 
@@ -176,7 +191,7 @@ Rendering::Made Rendering::make_text(const Pattern& pattern, Scope& scope) {
     auto made = templates::evaluate(*piece->expression, scope.variables, arena_, kLimits, &used);
     if (const auto* problem = std::get_if<templates::Problem>(&made)) return failed(*piece, *problem, used);
     const Value value = std::get<Value>(made).at(offset);
-    if (!count(used, value.text().size(), scope, offset)) return {.has_failed = true};
+    if (!count(used, size_of(value), scope, offset)) return {.has_failed = true};
     return used.secret ? Made{.value = as_secret(value), .is_secret = true, .is_made_of_secret = true}
                        : Made{.value = value};
   }

@@ -154,19 +154,6 @@ Result<Value> typed(const DeclaredVariable& variable, const Value& value, base::
   return made;
 }
 
-Value merged(const Value& weak, const Value& strong, base::Arena& arena) {
-  if (!weak.is_object() || !strong.is_object()) return strong;
-  std::vector<Member> members(weak.members().begin(), weak.members().end());
-  for (const Member& member : strong.members()) {
-    const auto present = std::ranges::find(members, member.key, &Member::key);
-    if (present == members.end())
-      members.push_back(member);
-    else
-      present->value = merged(present->value, member.value, arena);
-  }
-  return Value::object(arena.copy(std::span<const Member>(members))).at(strong.offset());
-}
-
 Result<void> check_variable(const DeclaredVariable& variable, std::string_view json) {
   base::Arena arena;
   const auto parsed = base::parse_json(json, arena);

@@ -38,7 +38,4 @@ base::Result<Declaration> read_declaration(const base::Member& member, base::Are
 base::Result<base::Value> typed(const DeclaredVariable& variable, const base::Value& value,
                                 base::Arena& arena);
 
-// Mappings deep; of all else the strong one.
-base::Value merged(const base::Value& weak, const base::Value& strong, base::Arena& arena);
-
 }  // namespace recipe

@@ -30,7 +30,8 @@ class Events {
   explicit Events(std::string_view text) {
     yaml_parser_initialize(&parser_);
     yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
+    const char* const begin = text.empty() ? "" : text.data();  // the library ends the process for a null
+    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(begin), text.size());
   }
   ~Events() {
     yaml_event_delete(&event_);

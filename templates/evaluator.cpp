@@ -340,8 +340,8 @@ Value Evaluator::call(const Value& callee, const Call& given) {
 
 Value Evaluator::secret(const Call& given) {
   const Arguments arguments(kSecret, nullptr, given, memory_);
-  has_used_secret_ = true;
-  const Answer<std::string> found = (*variables_.secret_source())(arguments.only_text(0));
+  const bool is_after_secret = std::exchange(has_used_secret_, true);
+  const Answer<std::string> found = (*variables_.secret_source())(arguments.only_text(0), is_after_secret);
   if (const auto* problem = std::get_if<Problem>(&found)) {
     if (problem->is_unknown) throw UsesUnknown();
     throw Failure(problem->message);

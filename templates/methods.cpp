@@ -16,8 +16,12 @@ using A = const Arguments&;
 std::string_view own(A a) {
   return a.self().text();
 }
+// A part of the text, or what it became: escaped already if the text was.
+Value like_own(A a, std::string_view text) {
+  return a.self().is_markup() ? Value::markup(text) : Value::text(text);
+}
 Value made(A a, std::string_view text) {
-  return new_text(a.memory(), text);
+  return like_own(a, a.memory().copy(text));
 }
 Value number(std::size_t value) {
   return Value::integer(static_cast<std::int64_t>(value));
@@ -30,15 +34,15 @@ Value change(A a) {
 
 template <bool kLeft, bool kRight>
 Value strip(A a) {
-  if (!a.has(0) || a[0].is_none()) return Value::text(stripped(own(a), kLeft, kRight));
-  return Value::text(stripped(own(a), a.only_text(0), kLeft, kRight));
+  if (!a.has(0) || a[0].is_none()) return like_own(a, stripped(own(a), kLeft, kRight));
+  return like_own(a, stripped(own(a), a.only_text(0), kLeft, kRight));
 }
 
 Value list_of(A a, const std::vector<std::string_view>& parts) {
   a.memory().step(parts.size());
   List* list = new_list(a.memory(), parts.size());
   for (const std::string_view part : parts)
-    list->add(a.memory(), Value::text(part));
+    list->add(a.memory(), like_own(a, part));
   return Value::list(list);
 }
 
@@ -252,20 +256,20 @@ template <bool kLast>
 Value partition(A a) {
   const std::string_view separator = separator_of(a), text = own(a);
   const std::size_t at = kLast ? text.rfind(separator) : text.find(separator);
-  const Value whole = Value::text(text), empty = Value::text({});
+  const Value whole = like_own(a, text), empty = like_own(a, {});
   if (at == std::string_view::npos)
     return kLast ? new_tuple(a.memory(), {empty, empty, whole})
                  : new_tuple(a.memory(), {whole, empty, empty});
-  return new_tuple(a.memory(), {Value::text(text.substr(0, at)), Value::text(separator),
-                                Value::text(text.substr(at + separator.size()))});
+  return new_tuple(a.memory(), {like_own(a, text.substr(0, at)), like_own(a, separator),
+                                like_own(a, text.substr(at + separator.size()))});
 }
 
 Value remove_prefix(A a) {
-  return Value::text(own(a).starts_with(a.only_text(0)) ? own(a).substr(a.only_text(0).size()) : own(a));
+  return like_own(a, own(a).starts_with(a.only_text(0)) ? own(a).substr(a.only_text(0).size()) : own(a));
 }
 Value remove_suffix(A a) {
   const std::string_view text = own(a), end = a.only_text(0);
-  return Value::text(text.ends_with(end) ? text.substr(0, text.size() - end.size()) : text);
+  return like_own(a, text.ends_with(end) ? text.substr(0, text.size() - end.size()) : text);
 }
 
 constexpr auto kTextMethods = std::to_array<Builtin>({
@@ -521,7 +525,7 @@ Value range(A a) {
     too_large_integer();
   const bool empty = step > 0 ? distance <= 0 : distance >= 0;
   const std::int64_t size = empty ? 0 : (std::abs(distance) - 1) / std::abs(step) + 1;
-  return Value::of(a.memory().make<Range>(Range{start, step, static_cast<std::size_t>(size)}));
+  return Value::of(a.memory().make<Range>(Range{start, stop, step, static_cast<std::size_t>(size)}));
 }
 Value dict(A a) {
   return Value::dict(new_dict(a));

@@ -257,8 +257,9 @@ Value slice(const Value& value, const Value& start, const Value& stop, const Val
     const Bounds bounds = bounds_of(start, stop, step, static_cast<std::int64_t>(range.size));
     std::size_t count = 0;
     for_each_index(bounds, [&](std::size_t) { ++count; });
-    const std::int64_t first = range.start + bounds.start * range.step;
-    return Value::of(memory.make<Range>(Range{first, range.step * bounds.step, count}));
+    const auto place = [&](std::int64_t index) { return range.start + index * range.step; };
+    return Value::of(
+        memory.make<Range>(Range{place(bounds.start), place(bounds.stop), range.step * bounds.step, count}));
   }
   if (!value.is_sequence()) throw Failure("'" + std::string(type_name(value)) + "' object cannot be sliced");
   List* part = new_list(memory);

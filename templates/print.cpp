@@ -160,11 +160,10 @@ class Printer {
   }
 
   void range(const Range& range) {
-    // Python shows the end as it was given, which is not kept: only the last item is.
     out_ += "range(";
     append_integer(range.start, out_);
     out_ += ", ";
-    append_integer(range.at(range.size), out_);
+    append_integer(range.stop, out_);
     if (range.step != 1) {
       out_ += ", ";
       append_integer(range.step, out_);

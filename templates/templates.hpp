@@ -74,7 +74,8 @@ inline constexpr std::uint8_t kUnknownMark = 2;
 using MarksOf = std::function<std::uint8_t(const base::Value&)>;
 
 // Answers secret('name'). A Problem's message is all that is used of it, or that it is unknown.
-using SecretOf = std::function<Answer<std::string>(std::string_view name)>;
+// `is_after_secret`: the evaluation has used one before, so that the name may be made of it.
+using SecretOf = std::function<Answer<std::string>(std::string_view name, bool is_after_secret)>;
 
 class Variables {
  public:

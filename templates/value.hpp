@@ -190,7 +190,7 @@ struct View {
 };
 
 struct Range {
-  std::int64_t start, step;
+  std::int64_t start, stop, step;  // `stop`: as it was given, for people
   std::size_t size;
   std::int64_t at(std::size_t index) const { return start + static_cast<std::int64_t>(index) * step; }
 };

@@ -5,6 +5,7 @@
 #include "agent/cli/commands/commands.hpp"
 #include "agent/cli/console.hpp"
 #include "agent/cli/options/command_line.hpp"
+#include "base/programs/core_dumps.hpp"
 #include "terminal/command_help.hpp"
 
 namespace agent::cli {
@@ -43,6 +44,7 @@ int run_chosen_command(const Options& options, terminal::Console& console) {
 }
 
 int run_program(int argc, const char* const* argv) {
+  base::forbid_core_dumps();  // recipes have secrets in them
   auto redactor = std::make_shared<base::Redactor>();
   auto options = parse_options(terminal::process_sources(argc, argv));
   if (!options && argc > 1)

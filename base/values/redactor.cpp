@@ -77,12 +77,25 @@ void add_base64(std::string_view secret, std::vector<std::string>& forms) {
     forms.push_back(url_safe(forms[i]));
 }
 
+// As hexdump and its like print it, without blanks.
+std::string hex(std::string_view bytes, std::string_view digits) {
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += {digits[byte >> 4], digits[byte & 15]};
+  }
+  return text;
+}
+
 std::vector<std::string> encodings_of(std::string_view secret) {
   std::vector<std::string> forms;
   add_base64(secret, forms);
   forms.emplace_back(secret);
-  forms.push_back(percent_encoded(secret, "0123456789ABCDEF"));
-  forms.push_back(percent_encoded(secret, "0123456789abcdef"));
+  for (const std::string_view digits : {"0123456789ABCDEF", "0123456789abcdef"}) {
+    forms.push_back(percent_encoded(secret, digits));
+    forms.push_back(hex(secret, digits));
+  }
   const std::string quoted = json_quote(secret);
   forms.push_back(quoted.substr(1, quoted.size() - 2));
   return forms;

@@ -2,9 +2,9 @@
 //
 // Every text on its way out (logs, diffs, output of programs, reports, plan files) passes redact(), which
 // puts "***" in the place of each registered secret and of the credentials in URLs. A secret is found as it
-// is, JSON-escaped, percent-encoded and in base64, also where it is a part of a longer base64 text
-// ("user:secret" of an Authorization header). It is not found in other encodings, nor in base64 that is
-// broken into lines.
+// is, JSON-escaped, percent-encoded, in hexadecimal digits and in base64, also where it is a part of a longer
+// base64 text ("user:secret" of an Authorization header). It is not found in other encodings, nor in base64
+// that is broken into lines.
 //
 // Any thread may call any function. Whoever reads never waits for a list that is being built: add() and
 // replace() build it aside, in time that grows with the size of the secrets, and put it in place at once.

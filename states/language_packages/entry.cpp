@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <string>
+#include <unordered_map>
 
 #include "base/text.hpp"
 
@@ -28,11 +30,13 @@ bool consists_of(std::string_view text, std::string_view others) {
 
 base::Result<std::vector<Entry>> read_entries(Pairs pairs, const Grammar& grammar) {
   std::vector<Entry> entries;
+  std::unordered_map<std::string, std::size_t> places;  // by package; a recipe may have many thousands
   for (const Pair& pair : pairs) {
     auto entry = grammar.read_entry(pair);
     if (!entry) return std::move(entry).error();
-    const auto known = std::ranges::find(entries, entry->package, &Entry::package);
-    if (known == entries.end()) {
+    const auto [place, is_new] = places.try_emplace(entry->package, entries.size());
+    const Entry* known = is_new ? nullptr : &entries[place->second];
+    if (!known) {
       entries.push_back(std::move(*entry));
     } else if (known->want != entry->want || known->version != entry->version || known->tag != entry->tag ||
                known->name != entry->name) {

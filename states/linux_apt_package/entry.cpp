@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <string>
+#include <unordered_map>
 
 #include "base/text.hpp"
 #include "states/debian/debian_version.hpp"
@@ -94,12 +96,14 @@ Result<Entry> read_entry(const Pair& pair) {
 
 Result<Request> read_request(Pairs pairs) {
   Request request;
+  std::unordered_map<std::string, std::size_t> first;  // of each name; a recipe may have many thousands
   for (const Pair& pair : pairs) {
     auto entry = read_entry(pair);
     if (!entry) return std::move(entry).error();
-    const auto known = std::ranges::find(request.entries, entry->name, &Entry::name);
+    const auto [place, is_new] = first.try_emplace(entry->name, request.entries.size());
+    const Entry* known = is_new ? nullptr : &request.entries[place->second];
     // Of files only the labels are equal.
-    if (known == request.entries.end() || (entry->want == Want::file && known->want == Want::file)) {
+    if (!known || (entry->want == Want::file && known->want == Want::file)) {
       request.entries.push_back(std::move(*entry));
     } else if (!same(*known, *entry)) {
       return Error(ErrorCode::invalid, "Package '" + entry->name + "' is given twice with different values");

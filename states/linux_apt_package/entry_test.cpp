@@ -116,6 +116,18 @@ TEST_CASE("packages beside package files are skipped") {
   CHECK(request->skipped == std::vector<std::string>{"a", "b"});
 }
 
+TEST_CASE("attack: as many names as a recipe can make are read soon") {
+  std::vector<std::string> names;
+  for (int i = 0; i < 100'000; ++i)
+    names.push_back("package-" + std::to_string(i));
+  std::vector<Pair> pairs;
+  for (const std::string& name : names)
+    pairs.push_back({.key = name});
+  const auto started = std::chrono::steady_clock::now();
+  REQUIRE(read_request(pairs));
+  CHECK(std::chrono::steady_clock::now() - started < std::chrono::seconds(5));  // one by one it took minutes
+}
+
 TEST_CASE("a package may be given twice only with the same value") {
   const Pair equal[] = {{"a", ""}, {"a", "installed"}};
   const auto request = read_request(equal);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <string>
+#include <unordered_map>
 
 #include "base/text.hpp"
 #include "states/downloads/source.hpp"
@@ -84,12 +86,14 @@ bool same(const Entry& a, const Entry& b) {
 
 Result<Request> read_request(Pairs pairs) {
   Request request;
+  std::unordered_map<std::string, std::size_t> first;  // of each name; a recipe may have many thousands
   const auto is_file = [](const Entry& entry) { return entry.want == Want::file; };
   for (const Pair& pair : pairs) {
     auto entry = read_entry(pair);
     if (!entry) return std::move(entry).error();
-    const auto known = std::ranges::find(request.entries, entry->whole_name(), &Entry::whole_name);
-    if (known == request.entries.end() || (is_file(*known) && is_file(*entry)))
+    const auto [place, is_new] = first.try_emplace(entry->whole_name(), request.entries.size());
+    const Entry* known = is_new ? nullptr : &request.entries[place->second];
+    if (!known || (is_file(*known) && is_file(*entry)))
       request.entries.push_back(std::move(*entry));
     else if (!same(*known, *entry))
       return Error(ErrorCode::invalid,

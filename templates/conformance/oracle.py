@@ -41,7 +41,7 @@ def together(a, b, keep):
 
 def combine(*dicts, recursive=False):
     result = {}
-    for each in dicts:
+    for each in (inner for given in dicts for inner in (given if isinstance(given, list) else [given])):  # as Ansible has it
         for key, value in each.items():
             both = isinstance(value, dict) and isinstance(result.get(key), dict)
             result[key] = combine(result[key], value, recursive=True) if recursive and both else value
@@ -146,7 +146,7 @@ class Random:
              "nested", "words", "x", "y", "item", "loop.index", "loop.first", "facts.os.id", "facts['cpu']", "sites[0].name",
              "users.alice", "nested.a.b", "ns.v"]
     FILTERS = ["upper", "lower", "title", "capitalize", "trim", "length", "list", "first", "last", "join", "join(',')",
-               "sort", "reverse", "unique", "unique|list", "int", "float", "string", "abs", "round", "round(1)", "tojson",
+               "sort", "reverse", "unique|list", "unique|list", "int", "float", "string", "abs", "round", "round(1)", "tojson",
                "default('d')", "default(1, true)", "replace('a', 'b')", "e", "indent", "indent(2, true)", "truncate(5)",
                "truncate(8, true, '…', 0)", "wordcount", "center(9)", "batch(2)|list", "slice(2)|list", "sum", "min", "max",
                "map('upper')|list", "map(attribute='name')|list", "select|list", "reject('none')|list", "select('string')|list",
@@ -166,7 +166,7 @@ class Random:
                "find('e')", "count('a')", "join(['p', 'q'])", "format(1, 2)", "zfill(5)", "ljust(6, '.')", "rjust(6)",
                "isdigit()", "isalpha()", "isupper()", "splitlines()", "rsplit('-', 1)", "partition('-')", "swapcase()",
                "center(10, '*')", "index(1)", "lstrip('w')", "rstrip('01')", "capitalize()", "rfind('a')", "isalnum()",
-               "copy()", "count(1)", "strip('ab')", "keys()", "items()", "isspace()", "istitle()", "casefold()"]
+               "copy()", "count(1)", "strip('ab')", "keys()", "items()", "isspace()", "istitle()", "swapcase()"]
     OPERATORS = ["+", "-", "*", "/", "//", "%", "**", "~", "==", "!=", "<", "<=", ">", ">=", "in", "not in", "and", "or"]
 
     def __init__(self, seed):

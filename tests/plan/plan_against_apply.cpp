@@ -41,6 +41,7 @@ struct Totals {
   std::size_t unknown = 0;
   std::size_t not_reached = 0;  // after one that failed
   std::size_t differences = 0;
+  std::size_t rendered = 0;  // of the states: of recipes with variables, expressions and templates
   std::map<std::string, std::size_t> kinds;                            // of verdicts, by name
   std::map<std::string, std::pair<std::size_t, std::size_t>> modules;  // states, and unknown ones among them
 };
@@ -102,7 +103,7 @@ class Runner {
     for (std::size_t round = 1; round <= rounds; ++round) {
       if (recipe.has_packages) machine_.used_packages();
       if (recipe.has_services) machine_.used_services();
-      if (!run_round(seed, round, recipe)) return;
+      if (!run_round(seed, round, recipe, tests::random_inputs(dice))) return;
       machine_.disturb(dice);
       if (dice.percent(40)) recipe = tests::random_recipe(dice, machine_);
     }
@@ -112,9 +113,10 @@ class Runner {
 
  private:
   // False: there was a difference, so what follows says nothing.
-  bool run_round(std::uint64_t seed, std::size_t round, const tests::RandomRecipe& given) {
-    const std::string& text = given.text;
-    const auto loaded = recipe::load_text("case", text, registry());
+  bool run_round(std::uint64_t seed, std::size_t round, const tests::RandomRecipe& given,
+                 const recipe::Inputs& inputs) {
+    const std::string text = given.text + (given.has_language ? "with " + inputs.vars[0].values + "\n" : "");
+    const auto loaded = recipe::load_text("case", given.text, registry(), inputs);
     if (!loaded.recipe) {
       std::printf("seed %llu: the recipe cannot be read: %s\n%s", static_cast<unsigned long long>(seed),
                   loaded.problems.empty() ? "" : loaded.problems[0].message.c_str(), text.c_str());
@@ -145,6 +147,7 @@ class Runner {
       const bool unknown = !planned.skipped && planned.verdict == Verdict::unknown;
       has_unknown = has_unknown || unknown;
       ++totals.states;
+      totals.rendered += given.has_language;
       ++totals.kinds[said(planned)];
       totals.unknown += unknown;
       auto& [states, unknowns] = totals.modules[planned.module];
@@ -178,10 +181,10 @@ class Runner {
 void print(const Totals& totals, std::chrono::milliseconds took) {
   std::printf(
       "%zu cases, %zu states compared in %lld ms: %zu differences, %zu unknown (%.1f %%), "
-      "%zu not reached after a failure\n",
+      "%zu not reached after a failure, %zu of recipes with expressions\n",
       totals.cases, totals.states, static_cast<long long>(took.count()), totals.differences, totals.unknown,
       totals.states ? 100.0 * static_cast<double>(totals.unknown) / static_cast<double>(totals.states) : 0.0,
-      totals.not_reached);
+      totals.not_reached, totals.rendered);
   for (const auto& [kind, number] : totals.kinds)
     std::printf("  %-8s %zu\n", kind.c_str(), number);
   for (const auto& [module, numbers] : totals.modules)

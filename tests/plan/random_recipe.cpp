@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <functional>
+
 #include "base/text.hpp"
 
 namespace tests {
@@ -290,19 +292,123 @@ std::string condition(Dice& dice) {
   return object.json();
 }
 
-// What a state has to do with earlier ones.
-void add_control(Object& state, Dice& dice, std::size_t index, bool takes_orders) {
+// ---- the language: the same parameters as people write them with variables, expressions and templates
+
+void replace_some(std::string& text, const std::string& what, Dice& dice, unsigned percent,
+                  const std::function<std::string()>& with) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos;) {
+    if (!dice.percent(percent)) {
+      at += what.size();
+      continue;
+    }
+    const std::string put = with();
+    text.replace(at, what.size(), put);
+    at += put.size();
+  }
+}
+
+// Parameters, as JSON, with expressions in them.
+std::string with_expressions(std::string parameter, Dice& dice) {
+  replace_some(parameter, std::string("\"") + names::kPlace + "/", dice, 60, [&] {
+    return dice.one_of<std::string>({"\"${{ vars.place }}/", "\"${{ ['', 'srv', 't'] | join('/') }}/",
+                                     "\"${{ vars.place | default('/none') }}/",
+                                     "\"${{ '/srv' if vars.number >= 0 else 1 / 0 }}/t/"});
+  });
+  replace_some(parameter, "\"mode\": \"0644\"", dice, 50, [] { return "\"mode\": \"${{ vars.mode }}\""; });
+  replace_some(parameter, "\"absent\": true", dice, 40,
+               [] { return "\"absent\": \"${{ vars.number >= 0 }}\""; });
+  for (const std::string& content : names::kContents) {
+    const std::string word = content.substr(0, content.size() - 1);
+    replace_some(parameter, "\"content\": " + Object::quoted(content), dice, 70, [&] {
+      return dice.one_of<std::string>(
+          {"\"content\": \"${{ vars.words." + word + " }}\\n\"",
+           "\"content\": \"${{ vars.words[vars.names[vars.number]] }}\\n\"",
+           "\"content\": \"${{ secret('" + word + "') }}\\n\"",
+           "\"template\": \"{{ vars.words['" + word + "'] }}\\n\"",
+           "\"template\": \"{% for name in vars.names if name == '" + word +
+               "' %}{{ name }}\\n{% endfor %}\"",
+           "\"template\": \"{% if facts.os.id == 'plan' and vars.number > 1 %}\\nlarge {{ vars.number }}\\n"
+           "{% else %}\\n" +
+               word + "\\n{% endif %}\"",
+           "\"template\": \"{% macro line(x) %}{{ x }}\\n{% endmacro %}{{ line(secret('" + word +
+               "') | upper) }}\"",
+           "\"template_file\": \"line.j2\""});
+    });
+  }
+  return parameter;
+}
+
+// A state for each item; `may_be_none`: nobody names it.
+void add_each(Object& state, Dice& dice, const std::string& id, bool may_be_none) {
+  Object parameter;
+  const std::string folder = "${{ vars.place }}/" + dice.one_of(names::kFolders) + "/";
+  const bool is_mapping = dice.percent(40);
+  state.text("id", id + "-${{ " + (is_mapping ? "key" : "item.name") + " }}");
+  state.add("each",
+            is_mapping ? dice.one_of<std::string>({R"({"f1": "one", "f2": "two"})", "\"${{ vars.files }}\""})
+            : may_be_none ? "\"${{ vars.list | selectattr('word', 'ne', 'two') | rejectattr('name', 'eq', "
+                            "vars.names[vars.number]) | list }}\""
+                          : dice.one_of<std::string>(
+                                {"\"${{ vars.list }}\"", "\"${{ vars.list[:1 + vars.number % 2] }}\""}));
+  parameter.text("path", folder + (is_mapping ? "${{ key }}" : "${{ item.name }}"));
+  if (dice.percent(20))
+    parameter.text("absent", is_mapping ? "${{ item == 'one' }}" : "${{ item.word == 'one' }}");
+  else if (dice.percent(50))
+    parameter.text("content", is_mapping ? "${{ item }}\n" : "${{ item.word }}\n");
+  else
+    parameter.text("template", is_mapping ? "{{ key }} {{ item }} {{ vars.number }}\n"
+                                          : "{{ item.word }}{% if item.name == 'f1' %}!{% endif %}\n");
+  state.add("linux.file", parameter.json());
+  if (dice.percent(25))
+    state.text("when", is_mapping ? "${{ key != vars.names[vars.number] }}"
+                                  : "${{ item.word != 'two' or vars.flag }}");
+}
+
+std::string when_expression(Dice& dice) {
+  return dice.one_of<std::string>({"${{ vars.number > 0 }}", "${{ vars.flag }}",
+                                   "${{ facts.os.id == 'plan' and vars.number < 2 }}",
+                                   "${{ vars.names[vars.number] in ['one', 'f1'] }}"});
+}
+
+constexpr const char* kFiles =
+    R"("files": {"line.j2": "{% import 'macros.j2' as m %}{{ m.line(vars.names[vars.number]) }}", )"
+    R"("macros.j2": "{% macro line(x) %}{{ x }}\n{% endmacro %}", )"
+    R"("part.yaml": "vars: { word: x, number: 0, mode: '0644', place: /none }\nstates:\n)"
+    R"(  - id: part-${{ vars.word }}\n    linux.file: { path: '${{ vars.place }}/d1/f1', content: '${{ vars.word }}\\n', mode: '${{ vars.mode }}' }\n)"
+    R"(  - id: link-${{ vars.word }}\n    when: ${{ vars.number > 1 }}\n    linux.symlink: { target: '${{ vars.place }}/l1', source: d1 }\n"})";
+
+std::string variables(Dice& dice) {
+  Object variables;
+  variables.text("place", names::kPlace);
+  variables.add("number", std::to_string(dice.below(4)));
+  variables.add("flag", dice.percent(50) ? "true" : "false");
+  variables.text("mode", dice.one_of<std::string>({"0644", "0600"}));
+  variables.add("names", R"(["one", "two", "three", "f1"])");
+  variables.add("words", R"({"one": "one", "two": "${{ secret('two') }}", "three": "three", "f1": "four"})");
+  variables.add("files", R"({"f1": "one", "f2": "${{ vars.words.three }}", "one": "f2"})");
+  variables.add("list", R"([{"name": "f1", "word": "one"}, {"name": "f2", "word": "two"}])");
+  return variables.json();
+}
+
+// What a state has to do with earlier ones. `is_many`: of each, whether `each` makes several of it.
+void add_control(Object& state, Dice& dice, const std::vector<bool>& is_many, bool takes_orders,
+                 bool has_language) {
+  const std::size_t index = is_many.size();
   const auto names = [&] {
     std::vector<std::string> ids;
-    for (std::size_t i = 1 + dice.below(2); i > 0; --i)
-      ids.push_back("s" + std::to_string(1 + dice.below(index)));
+    for (std::size_t i = 1 + dice.below(2); i > 0; --i) {
+      const std::size_t of = dice.below(index);
+      ids.push_back("s" + std::to_string(of + 1) + (is_many[of] ? "-*" : ""));
+    }
     return Object::list(ids);
   };
   if (index > 0 && dice.percent(12)) state.add("on_change_of", names());
   if (index > 0 && takes_orders && dice.percent(40)) state.add("restart_on", names());
   if (index > 0 && takes_orders && dice.percent(25)) state.add("reload_on", names());
   if (index > 0 && dice.percent(12)) state.add("require", names());
-  if (dice.percent(8)) state.text("once", dice.one_of<std::string>({"v1", "v2"}));
+  if (dice.percent(8))
+    state.text("once", has_language && dice.percent(50) ? "v${{ vars.number % 3 }}"
+                                                        : dice.one_of<std::string>({"v1", "v2"}));
   if (dice.percent(8)) state.add("continue_on_failure", dice.percent(70) ? "true" : "false");
 }
 
@@ -341,7 +447,23 @@ class Watcher final : public states::State<WatcherParams> {
 
 constexpr Watcher kWatcher;
 
+class Words final : public recipe::SecretSource {
+ public:
+  base::Result<std::string> secret(std::string_view name) override { return std::string(name); }
+};
+
 }  // namespace
+
+recipe::Inputs random_inputs(Dice& dice) {
+  recipe::Inputs inputs{.facts = R"({"os": {"id": "plan"}})", .secrets = std::make_shared<Words>()};
+  Object given;
+  if (dice.percent(40)) given.add("number", std::to_string(dice.below(4)));
+  if (dice.percent(20)) given.add("flag", dice.percent(50) ? "true" : "false");
+  if (dice.percent(20)) given.add("words", R"({"one": "eleven"})");
+  if (dice.percent(20)) given.add("files", R"({"f2": "other"})");
+  inputs.vars = {{.origin = "--var", .values = given.json()}};
+  return inputs;
+}
 
 const states::RegistryEntry kWatcherModule[1] = {{.type = &kWatcher}};
 
@@ -352,21 +474,49 @@ RandomRecipe random_recipe(Dice& dice, const RandomMachine& machine) {
   const std::size_t size = 2 + dice.below(9);
   const bool has_control = dice.percent(40);
   const bool goes_on = has_control && dice.percent(30);
+  recipe.has_language = dice.percent(50);
+  std::vector<bool> is_many;
   for (std::size_t index = 0; index < size; ++index) {
     const Module& module = choose(dice, !machine.is_running_system(), recipe);
     Object state;
     const std::string id = "s" + std::to_string(index + 1);
     state.text("id", id);
     if (module.parameter == wait) recipe.waits.push_back(id);
-    state.text("module", module.name);
-    state.add("parameter", module.parameter(dice).json());
-    if (dice.percent(15)) state.add("when", condition(dice));
+    const bool is_each = recipe.has_language && module.parameter == file && dice.percent(35);
+    if (is_each) {
+      state = {};
+      add_each(state, dice, id, !has_control);
+    } else if (recipe.has_language) {
+      const std::string parameter = with_expressions(module.parameter(dice).json(), dice);
+      if (dice.percent(50)) {
+        state.text("module", module.name);
+        state.add("parameter", parameter);
+      } else {
+        state.add(module.name, parameter);
+      }
+      if (dice.percent(20))
+        state.text("when", when_expression(dice));
+      else if (dice.percent(15))
+        state.add("when", with_expressions(condition(dice), dice));
+    } else {
+      state.text("module", module.name);
+      state.add("parameter", module.parameter(dice).json());
+      if (dice.percent(15)) state.add("when", condition(dice));
+    }
     if (dice.percent(3)) state.add("sensitive", "true");
     if (has_control)
-      add_control(state, dice, index, module.parameter == watcher || module.parameter == service);
+      add_control(state, dice, is_many, module.parameter == watcher || module.parameter == service,
+                  recipe.has_language);
+    is_many.push_back(is_each);
     recipe.text += (index == 0 ? "  " : ",\n  ") + state.json();
+    if (recipe.has_language && index == 0 && dice.percent(15))
+      recipe.text += dice.one_of<std::string>(
+          {R"(, {"include": "part.yaml", "vars": {"word": "two"}})",
+           R"(, {"include": "part.yaml", "each": "${{ vars.names[:vars.number] }}", "vars": {"word": "${{ item }}"}})",
+           R"(, {"include": "part.yaml", "when": "${{ vars.flag }}"})"});
   }
-  const std::string top = goes_on ? "\"continue_on_failure\": true, " : "";
+  std::string top = goes_on ? "\"continue_on_failure\": true, " : "";
+  if (recipe.has_language) top += "\"vars\": " + variables(dice) + ",\n" + kFiles + ",\n";
   recipe.text = "{\"version\": 2, " + top + "\"states\": [\n" + recipe.text + "\n]}\n";
   return recipe;
 }
