@@ -131,8 +131,9 @@ function(opsagent_library name)
     opsagent_precompile(${name}_tests ${precompiled})
     target_compile_options(${name}_tests PRIVATE ${OPSAGENT_TEST_OPTIONS})
     # What changes the machine itself (accounts, packages, units) is in the doctest suite "system" and runs in a
-    # container of its own, see tests/container/; what needs an engine of Docker is in "docker", see tests/docker/.
-    add_test(NAME ${name} COMMAND ${name}_tests --test-suite-exclude=system*,docker)
+    # container of its own, see tests/container/; what needs an engine of Docker is in "docker", see tests/docker/;
+    # what needs a kernel with device-mapper and md is in "block-devices", see tests/block_devices/.
+    add_test(NAME ${name} COMMAND ${name}_tests --test-suite-exclude=system*,docker,block-devices)
     set_tests_properties(${name} PROPERTIES LABELS "unit;quick" TIMEOUT 600)
   endif()
 endfunction()

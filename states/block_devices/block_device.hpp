@@ -33,6 +33,7 @@ base::Result<std::optional<std::string>> device_with_tag(std::string_view tag);
 struct Content {
   std::string type;             // "ext4", "LVM2_member", "linux_raid_member"; "" when nothing is known of it
   std::string usage;            // "filesystem", "raid", "crypto", "other"
+  std::string uuid;             // of what type names; "" when there is none
   std::string partition_table;  // "gpt", "dos"; "" for none
   bool is_ambiguous = false;    // several things claim to be on it, and type is ""
   bool is_unfinished = false;   // an xfs whose mkfs.xfs was ended half-way: it cannot be mounted

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -17,8 +18,9 @@ namespace {
 
 constexpr std::size_t kLargestReport = 32 * 1024 * 1024;
 
-struct KnownReport {
-  std::optional<LvmReport> report;
+template <class Report>
+struct Known {
+  std::optional<Report> report;
 };
 
 base::Error illegal(std::string_view param, std::string_view value) {
@@ -26,37 +28,12 @@ base::Error illegal(std::string_view param, std::string_view value) {
           "Illegal value for '" + std::string(param) + "': '" + std::string(value) + "'"};
 }
 
-}  // namespace
-
-bool LvmReport::has_group(std::string_view name) const {
-  return std::ranges::find(groups, name) != groups.end();
-}
-
-base::Result<LvmReport> parse_lvm_report(std::string text) {
-  auto document = json::JsonDocument::parse(std::move(text));
-  if (!document) return std::move(document).error();
-  LvmReport found;
-  const base::Value* reports = document->root().find("report");
-  for (const base::Value& report : reports ? reports->items() : std::span<const base::Value>()) {
-    const base::Value* rows = report.find("vg");
-    for (const base::Value& row : rows ? rows->items() : std::span<const base::Value>()) {
-      const std::string group = json::find_text(row, {"vg_name"});
-      const std::string path = json::find_text(row, {"pv_name"});
-      if (group.empty()) continue;
-      if (!found.has_group(group)) found.groups.push_back(group);
-      // Of a volume that is missing LVM says "[unknown]".
-      if (path.starts_with('/')) found.volumes.push_back({path, group});
-    }
-  }
-  return found;
-}
-
-base::Result<LvmReport> read_lvm(Context& context) {
-  KnownReport& known = context.facts.get<KnownReport>();
-  if (known.report) return *known.report;
+base::Result<std::string> run_report(const std::string& command_name, const std::string& fields,
+                                     Context& context) {
   std::string json;
   base::Command command;
-  command.argv = {"lvm", "vgs", "--readonly", "--reportformat", "json", "-o", "vg_name,pv_name"};
+  command.argv = {"lvm",        command_name, "--readonly", "--reportformat", "json", "--units", "b",
+                  "--nosuffix", "-o",         fields};
   // Its warnings go to the other stream.
   command.on_output = [&](base::Stream stream, std::string_view text) {
     if (stream == base::Stream::out && json.size() < kLargestReport) json += text;
@@ -66,13 +43,105 @@ base::Result<LvmReport> read_lvm(Context& context) {
   if (!completed->ok())
     return base::Error(
         base::ErrorCode::io,
-        "vgs failed (exit " + std::to_string(completed->exit_code) + ")" +
+        command_name + " failed (exit " + std::to_string(completed->exit_code) + ")" +
             (context.sensitive ? ""
                                : ": " + std::string(base::last_line(base::clean_output(completed->output)))));
-  auto report = parse_lvm_report(std::move(json));
-  if (!report) return std::move(report).error().with_context("vgs");
+  return json;
+}
+
+// What LVM says, asked once per round.
+template <class Report>
+base::Result<Report> known_report(const std::string& command_name, const std::string& fields,
+                                  base::Result<Report> (*parse)(std::string), Context& context) {
+  Known<Report>& known = context.facts.get<Known<Report>>();
+  if (known.report) return *known.report;
+  auto text = run_report(command_name, fields, context);
+  if (!text) return std::move(text).error();
+  auto report = parse(std::move(*text));
+  if (!report) return std::move(report).error().with_context(command_name);
   known.report = *report;
   return report;
+}
+
+// Each row of {"report": [{"lv": [{…}, …]}]}.
+base::Result<void> each_row(std::string text, std::string_view table,
+                            const std::function<void(const base::Value& row)>& use) {
+  auto document = json::JsonDocument::parse(std::move(text));
+  if (!document) return std::move(document).error();
+  const base::Value* reports = document->root().find("report");
+  for (const base::Value& report : reports ? reports->items() : std::span<const base::Value>()) {
+    const base::Value* rows = report.find(table);
+    for (const base::Value& row : rows ? rows->items() : std::span<const base::Value>())
+      use(row);
+  }
+  return {};
+}
+
+// LVM writes numbers as texts.
+std::uint64_t number_in(const base::Value& row, std::string_view field) {
+  const auto number = base::parse_integer(json::find_text(row, {field}));
+  return number && *number > 0 ? static_cast<std::uint64_t>(*number) : 0;
+}
+
+}  // namespace
+
+const VolumeGroup* LvmReport::find_group(std::string_view name) const {
+  const auto found = std::ranges::find(groups, name, &VolumeGroup::name);
+  return found == groups.end() ? nullptr : &*found;
+}
+
+const LogicalVolume* LogicalVolumes::find(std::string_view group, std::string_view name) const {
+  const auto found = std::ranges::find_if(
+      volumes, [&](const LogicalVolume& volume) { return volume.group == group && volume.name == name; });
+  return found == volumes.end() ? nullptr : &*found;
+}
+
+base::Result<LvmReport> parse_lvm_report(std::string text) {
+  LvmReport found;
+  auto read = each_row(std::move(text), "vg", [&](const base::Value& row) {
+    const std::string group = json::find_text(row, {"vg_name"});
+    const std::string path = json::find_text(row, {"pv_name"});
+    if (group.empty()) return;
+    if (!found.has_group(group))
+      found.groups.push_back({group, number_in(row, "vg_extent_size"), number_in(row, "vg_free_count")});
+    // Of a volume that is missing LVM says "[unknown]".
+    if (path.starts_with('/')) found.volumes.push_back({path, group});
+  });
+  if (!read) return std::move(read).error();
+  return found;
+}
+
+base::Result<LogicalVolumes> parse_logical_volumes(std::string text) {
+  LogicalVolumes found;
+  auto read = each_row(std::move(text), "lv", [&](const base::Value& row) {
+    LogicalVolume volume{.group = json::find_text(row, {"vg_name"}),
+                         .name = json::find_text(row, {"lv_name"}),
+                         .size = number_in(row, "lv_size"),
+                         .extent_size = number_in(row, "vg_extent_size"),
+                         .origin = json::find_text(row, {"origin"}),
+                         .pool = json::find_text(row, {"pool_lv"})};
+    if (volume.group.empty() || volume.name.empty()) return;
+    const std::string layout = json::find_text(row, {"lv_layout"});
+    for (const std::string_view word : base::split(layout, ','))
+      volume.is_pool = volume.is_pool || word == "pool";
+    const std::string tags = json::find_text(row, {"lv_tags"});
+    for (const std::string_view tag : base::split(tags, ','))
+      if (!tag.empty()) volume.tags.emplace_back(tag);
+    found.volumes.push_back(std::move(volume));
+  });
+  if (!read) return std::move(read).error();
+  return found;
+}
+
+base::Result<LvmReport> read_lvm(Context& context) {
+  return known_report<LvmReport>("vgs", "vg_name,pv_name,vg_extent_size,vg_free_count", parse_lvm_report,
+                                 context);
+}
+
+base::Result<LogicalVolumes> read_logical_volumes(Context& context) {
+  return known_report<LogicalVolumes>(
+      "lvs", "vg_name,lv_name,lv_size,vg_extent_size,origin,pool_lv,lv_layout,lv_tags", parse_logical_volumes,
+      context);
 }
 
 std::string group_of(const LvmReport& report, const BlockDevice& device) {

@@ -48,9 +48,13 @@ std::string quoted(const LoopDevice& disk) {
 
 TEST_CASE("LVM's report: groups, their volumes, and those that are missing") {
   const auto report = states::block_devices::parse_lvm_report(
-      R"({"report":[{"vg":[{"vg_name":"a","pv_name":"/dev/sdb"},{"vg_name":"a","pv_name":"[unknown]"},{"vg_name":"b","pv_name":"/dev/sdc"}]}]})");
+      R"({"report":[{"vg":[{"vg_name":"a","pv_name":"/dev/sdb","vg_extent_size":"4194304","vg_free_count":"28"},{"vg_name":"a","pv_name":"[unknown]"},{"vg_name":"b","pv_name":"/dev/sdc"}]}]})");
   REQUIRE(report);
-  CHECK(report->groups == std::vector<std::string>{"a", "b"});
+  REQUIRE(report->groups.size() == 2);
+  CHECK(report->groups[0].name == "a");
+  CHECK(report->groups[0].extent_size == 4194304);
+  CHECK(report->groups[0].free_extents == 28);
+  CHECK(report->groups[1].name == "b");
   CHECK(report->volumes.size() == 2);
   CHECK_FALSE(states::block_devices::parse_lvm_report("no JSON"));
   CHECK(states::block_devices::parse_lvm_report("{}")->groups.empty());

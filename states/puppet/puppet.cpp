@@ -7,6 +7,8 @@
 #include "base/text.hpp"
 #include "states/debian/apt_get.hpp"
 #include "states/programs/ending_text.hpp"
+#include "states/programs/option_arguments.hpp"
+#include "states/versions/version_prefix.hpp"
 
 namespace states::puppet {
 
@@ -43,20 +45,11 @@ base::Result<std::string> installed_version(ApplyContext& context) {
 }  // namespace
 
 base::Result<std::vector<std::string>> arguments_of(Pairs arguments) {
+  auto options = programs::option_arguments(arguments);
+  if (!options) return std::move(options).error();
   std::vector<std::string> words;
-  for (const Pair& pair : arguments) {
-    std::string_view key = pair.key;
-    while (key.starts_with('-'))
-      key.remove_prefix(1);
-    if (key.empty() && pair.value.empty()) continue;
-    const bool is_name = !key.empty() && std::ranges::all_of(key, [](unsigned char c) {
-      return std::isalnum(c) != 0 || c == '_' || c == '-';
-    });
-    if (!is_name)
-      return base::Error(base::ErrorCode::invalid,
-                         "Illegal value for 'arguments': '" + std::string(pair.key) + "'");
-    words.push_back("--" + std::string(key) + (pair.value.empty() ? "" : "=" + std::string(pair.value)));
-  }
+  for (const auto& [name, value] : *options)
+    words.push_back("--" + name + (value.empty() ? "" : "=" + value));
   return words;
 }
 
@@ -85,7 +78,7 @@ base::Result<prerequisites::Installation> ensure(const Run& run, ApplyContext& c
   if (!installed || run.version.empty()) return installed;
   auto version = installed_version(context);
   if (!version) return std::move(version).error();
-  if (is_version(*version, run.version)) return installed;
+  if (versions::is_version(*version, run.version)) return installed;
   const std::string wanted(run.version);
   debian::AptGet runner(context);
   const bool is_debian = context.host.os.family == base::OsRelease::Family::debian;
@@ -98,7 +91,7 @@ base::Result<prerequisites::Installation> ensure(const Run& run, ApplyContext& c
     return done.error();
   version = installed_version(context);
   if (!version) return std::move(version).error();
-  if (!is_version(*version, run.version))
+  if (!versions::is_version(*version, run.version))
     return base::Error(base::ErrorCode::not_found,
                        "Puppet " + wanted + " is not available; " + *version + " is installed");
   installed->comment.append(installed->comment.empty() ? "" : "\n\n").append("Installed Puppet " + *version);
@@ -138,12 +131,6 @@ Applied run_once(const Run& wanted, std::vector<std::string> words, ApplyContext
   return Applied::done(
       installed->before(std::string("Puppet run finished: ") + (*changed ? "changes" : "no changes")),
       std::move(output));
-}
-
-bool is_version(std::string_view found, std::string_view wanted) {
-  if (!found.starts_with(wanted)) return false;
-  const std::string_view rest = found.substr(wanted.size());
-  return rest.empty() || std::isdigit(static_cast<unsigned char>(rest.front())) == 0;
 }
 
 std::vector<std::string> agent_words() {

@@ -41,9 +41,6 @@ base::Result<bool> run(const Run& run, std::vector<std::string> words, const std
 // ensure() and run(), for a state that is one run: "Puppet run finished: no changes".
 Applied run_once(const Run& run, std::vector<std::string> words, ApplyContext& context);
 
-// "7.23.0" is of version 7 and of 7.23, not of 7.2.
-bool is_version(std::string_view found, std::string_view wanted);
-
 // The words of a run of the agent that ends when it is done.
 std::vector<std::string> agent_words();
 

@@ -12,6 +12,7 @@
 
 #include "base/values/redactor.hpp"
 #include "states/state.hpp"
+#include "states/versions/version_prefix.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/state_harness.hpp"
 
@@ -62,11 +63,11 @@ std::string with_fake(const states::StateType& type, const std::string& json, in
 }  // namespace
 
 TEST_CASE("puppet: versions are compared by their parts") {
-  CHECK(states::puppet::is_version("7.23.0", "7"));
-  CHECK(states::puppet::is_version("7.23.0", "7.23"));
-  CHECK(states::puppet::is_version("7.23.0", "7.23.0"));
-  CHECK_FALSE(states::puppet::is_version("7.23.0", "7.2"));
-  CHECK_FALSE(states::puppet::is_version("7.23.0", "8"));
+  CHECK(states::versions::is_version("7.23.0", "7"));
+  CHECK(states::versions::is_version("7.23.0", "7.23"));
+  CHECK(states::versions::is_version("7.23.0", "7.23.0"));
+  CHECK_FALSE(states::versions::is_version("7.23.0", "7.2"));
+  CHECK_FALSE(states::versions::is_version("7.23.0", "8"));
 }
 
 TEST_CASE("linux.puppet.apply applies manifests, and says whether they changed anything" *

@@ -72,6 +72,21 @@ def kernel(folder):
     return done / "tree"
 
 
+def package(folder, name):
+    """A package of Debian's that need not be installed here, unpacked below `folder` (once)."""
+    done = folder / f"package-{name}"
+    with open(folder / "kernel.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            scratch = folder / "package.new"
+            shutil.rmtree(scratch, ignore_errors=True)
+            scratch.mkdir()
+            subprocess.run(["apt-get", "--quiet=2", "download", name], cwd=scratch, check=True, stderr=subprocess.DEVNULL)
+            subprocess.run(["dpkg-deb", "-x", next(scratch.glob("*.deb")), scratch / "tree"], check=True)
+            scratch.rename(done)
+    return done / "tree"
+
+
 def index_modules(tree):
     """Makes modules.dep. Debian 12 has modules in lib/, Debian 13 in usr/lib/, and depmod looks for them in either."""
     if not (tree / "lib/modules").exists():
@@ -134,23 +149,33 @@ def initial_files(folder, tree):
     init = root / "init"
     init.write_text(INIT % " ".join(map(module_name, modules)))
     init.chmod(0o755)
-    subprocess.run("find . | cpio --quiet -o -H newc | gzip -1", shell=True, cwd=root, check=True,
-                   stdout=archive.open("wb"))
+    pack(root, archive)
     return archive
+
+
+def pack(root, archive):
+    """A folder as an initial RAM file system."""
+    with archive.open("wb") as file:
+        subprocess.run("find . | cpio --quiet -o -H newc | gzip -1", shell=True, cwd=root, check=True, stdout=file)
+
+
+def command(tree, initrd, memory, *devices):
+    """What starts a machine without acceleration, whose console is its standard output."""
+    image = next((tree / "boot").glob("vmlinuz-*"))
+    return ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-m", str(memory), "-smp", "1", "-nodefaults", "-display",
+            "none", "-serial", "stdio", "-no-reboot", "-kernel", image, "-initrd", initrd,
+            "-append", "console=ttyS0 quiet panic=-1 tsc=unstable mitigations=off", *devices]
 
 
 class Machine:
     """One that runs, from its start to kill()."""
 
     def __init__(self, tree, initrd, disk_socket, console):
-        image = next((tree / "boot").glob("vmlinuz-*"))
         self.console = open(console, "ab")
         self.process = subprocess.Popen(
-            ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-m", "384", "-smp", "1", "-nodefaults", "-display", "none",
-             "-serial", "stdio", "-no-reboot", "-kernel", image, "-initrd", initrd,
-             "-append", "console=ttyS0 quiet panic=-1 tsc=unstable mitigations=off",
-             "-drive", f"driver=nbd,server.type=unix,server.path={disk_socket},if=virtio,cache.direct=off,cache.no-flush=off",
-             "-netdev", "user,id=net,ipv6=off", "-device", "virtio-net-pci,netdev=net,romfile="],
+            command(tree, initrd, 384,
+                    "-drive", f"driver=nbd,server.type=unix,server.path={disk_socket},if=virtio,cache.direct=off,cache.no-flush=off",
+                    "-netdev", "user,id=net,ipv6=off", "-device", "virtio-net-pci,netdev=net,romfile="),
             stdin=subprocess.DEVNULL, stdout=self.console, stderr=self.console)
 
     def kill(self):
