@@ -1,3 +1,6 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -49,6 +52,21 @@ TEST_CASE("one daemon per state folder, and whoever asks learns its process") {
     CHECK(PidFile::acquire(path).error().code() == base::ErrorCode::exists);
   }
   CHECK(!PidFile::holder(path));  // the number is still in it
+  CHECK(PidFile::acquire(path));
+}
+
+TEST_CASE("a daemon that was killed is no daemon, though what it had started has its lock for a moment") {
+  const tests::ScratchFolder scratch;
+  const std::string path = scratch / "opsagent.pid";
+  const pid_t daemon = ::fork();
+  if (daemon == 0) {
+    const auto held = PidFile::acquire(path);
+    if (held && ::fork() == 0) ::usleep(300'000);  // with the descriptor, as a supervisor before its exec
+    ::_exit(held ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(daemon, &status, 0) == daemon);
+  REQUIRE(status == 0);
   CHECK(PidFile::acquire(path));
 }
 
