@@ -19,14 +19,39 @@ namespace recipe {
 using base::Member;
 using base::Value;
 
+namespace {
+
+// For a digest only: what differs gives another text.
+void append_exactly(std::string_view text, std::string& all) {
+  all.append(std::to_string(text.size())).append(":").append(text);
+}
+
+void append_exactly(const Value& value, std::string& all) {
+  const std::size_t parts = value.items().size() + value.members().size();
+  all.append(base::kind_name(value.kind())).append(std::to_string(parts));
+  if (parts == 0 && !value.is_list() && !value.is_object())
+    append_exactly(value.is_text() ? value.text() : base::to_json(value), all);
+  for (const Value& item : value.items())
+    append_exactly(item, all);
+  for (const Member& member : value.members()) {
+    append_exactly(member.key, all);
+    append_exactly(member.value, all);
+  }
+}
+
+}  // namespace
+
 const std::string& Recipe::digest() const {
   if (!digest_.empty()) return digest_;
   if (!is_rendered_) return digest_ = text_digest();
   std::string all = text_digest();
-  for (const State& state : states_)
-    all.append("\n")
-        .append(base::json_quote(state.id))
-        .append(state.is_off ? " off" : base::to_json(state.parameter));
+  for (const State& state : states_) {
+    append_exactly(state.id, all);
+    if (state.is_off)
+      all.append("off");
+    else
+      append_exactly(state.parameter, all);
+  }
   return digest_ = base::sha256_hex(all);
 }
 
@@ -135,8 +160,8 @@ class Loader {
 
   void read_top(const Value& root) {
     static constexpr std::array<std::string_view, 10> kKnown{
-        "recipe",    "version", "states", "state", "module", "recipe_version",
-        "component", "vars",    "files",  ControlReader::kKeyOfRecipe};
+        "recipe",         "version",   "states", "state", "module",
+        "recipe_version", "component", "vars",   "files", ControlReader::kKeyOfRecipe};
     if (root.is_list()) {  // a bare list of states
       is_list_ = true;
       if (find_types(nullptr)) read_states(root);

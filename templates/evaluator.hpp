@@ -12,7 +12,7 @@ namespace templates {
 
 struct Variables::Content {
   Memory memory{Limits{.memory = std::size_t{1} << 30}};
-  Dict names;
+  Dict names{};
   const Content* outer = nullptr;
   SecretOf secrets{};
 

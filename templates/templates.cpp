@@ -99,7 +99,8 @@ std::vector<Template::Name> Template::needed_names() const {
   return names;
 }
 
-Variables::Variables(const Variables* outer) : content_(std::make_unique<Content>()) {
+// Not make_unique, which would first clear all of its memory: there is one for each item of a list.
+Variables::Variables(const Variables* outer) : content_(std::make_unique_for_overwrite<Content>()) {
   if (outer) content_->outer = outer->content_.get();
 }
 Variables::~Variables() = default;

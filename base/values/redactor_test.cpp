@@ -50,6 +50,14 @@ TEST_CASE("a secret is hidden in base64, standard and URL-safe, with and without
   CHECK(redactor.redact("x=----fn4_Pi1wMQ y") == "x=*** y");
 }
 
+TEST_CASE("a secret is hidden in hexadecimal digits, of both cases") {
+  base::Redactor redactor;
+  redactor.add("correct-horse");
+  CHECK(redactor.redact("dump 636f72726563742d686f727365 end") == "dump *** end");
+  CHECK(redactor.redact("0x636F72726563742D686F7273650a") == "0x***0a");
+  CHECK(redactor.redact("636f72726563742d") == "636f72726563742d");  // another text
+}
+
 TEST_CASE("a password inside the base64 of an Authorization header is hidden, wherever it begins") {
   Redactor redactor;
   redactor.add("correct-horse");
