@@ -110,7 +110,10 @@ class Daemon {
       connector_ = std::make_unique<connection::Connector>(
           loop_, settings_, *live_, *port_, recipe_, *modules_, holds_, *updater_,
           [this](const std::string& text) { notify_.status(text); });
-      holds_.on_change([this] { connector_->holds_changed(); });
+      holds_.on_change([this] {
+        connector_->holds_changed();
+        if (waits_for_release_ && holds_.holds().empty()) drain_for_update();
+      });
       modules_->recipe_changed();
       updater_->start(first.is_lost ? "it cannot use the recipe that the version before has accepted" : "");
     }
@@ -197,6 +200,13 @@ class Daemon {
   // As a stop, but somebody else starts where we ended.
   void drain_for_update() {
     if (asked_to_stop_) return;  // whoever starts next tries again
+    // Nothing is replaced on a machine that somebody wants left alone; also, the other version may not know
+    // what a hold is.
+    waits_for_release_ = !holds_.holds().empty();
+    if (waits_for_release_) {
+      settings_.log(Level::info, "the update waits: " + holds_.refusal());
+      return;
+    }
     for_update_ = true;
     stop(engine::Stop{.when = engine::Stop::When::wait, .keeps_place = true});
   }
@@ -439,8 +449,9 @@ class Daemon {
   control::StopRequests stops_;
   bool asked_to_stop_ = false;
   bool restart_ = false;
-  bool for_update_ = false;  // the launcher starts what is current then
-  bool is_drained_ = false;  // and the updater has noted all that it must know
+  bool for_update_ = false;         // the launcher starts what is current then
+  bool waits_for_release_ = false;  // to be drained, when the machine is not held any more
+  bool is_drained_ = false;         // and the updater has noted all that it must know
   bool worker_is_over_ = false;
   bool asks_for_time_ = false;
   std::optional<std::chrono::steady_clock::time_point> filled_;

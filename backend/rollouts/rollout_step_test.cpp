@@ -101,7 +101,7 @@ STORE_TEST_CASE("machines that lie are shown, excluded, and stop it no more") {
   CHECK(must(bench->exclude_targets(bench.rollout(), liars)) == 3);
   CHECK(bench.in_phase("excluded") == 1);
   CHECK(must(bench->failed_targets(bench.rollout(), 10)).empty());
-  const auto counts = must(bench->ring_counts(bench.rollout()));
+  const auto counts = must(bench->ring_counts(bench.rollout(), bench.now));
   CHECK(counts.at(0).rolled_back == 0);
   CHECK(counts.at(0).size == 3);
 
