@@ -28,7 +28,7 @@ std::vector<std::string> HoldStore::load() {
   if (holds) {
     for (Hold& hold : *holds)
       add(std::move(hold), now);
-    written_ = {};  // written anew at the next look: this boot counts from now on
+    written_ = now.since_boot - kRefresh;  // written anew at the next look: this boot counts from now on
     return {};
   }
   std::vector<std::string> problems{path_ + ": " + holds.error().message() +
