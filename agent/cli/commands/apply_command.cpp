@@ -6,7 +6,6 @@
 #include "agent/cli/input/recipe_input.hpp"
 #include "agent/cli/output/apply_view.hpp"
 #include "agent/runtime/hold_record.hpp"
-#include "terminal/wrap.hpp"
 
 namespace agent::cli {
 
@@ -58,10 +57,10 @@ bool is_left_alone(const Options& options, terminal::Console& console) {
   const std::string why = refusal_text(runtime::read_holds(options.state_dir, now), now);
   if (why.empty()) return false;
   if (options.while_held) {
-    console.warn(terminal::printable(why + "; going on, as --while-held says"));
+    console.warn(why + "; going on, as --while-held says");
     return false;
   }
-  console.complain(terminal::printable(why + "\nNothing is applied; --while-held does it all the same."));
+  console.complain(why + "\nNothing is applied; --while-held does it all the same.");
   return true;
 }
 

@@ -50,6 +50,7 @@ Result<seconds> length_of(const Options& options) {
 
 // What the daemon answers, with what its values live in.
 struct Answer {
+  std::string text = {};
   base::Arena arena = {};
   base::Value value = {};
 };
@@ -61,7 +62,8 @@ Result<std::unique_ptr<Answer>> ask(const Options& options, const std::string& r
   auto text = client->ask(request, kPatience);
   if (!text) return std::move(text).error();
   auto answer = std::make_unique<Answer>();
-  const auto parsed = base::parse_json(*text, answer->arena);
+  answer->text = std::move(*text);
+  const auto parsed = base::parse_json(answer->text, answer->arena);
   const auto* root = std::get_if<base::Value>(&parsed);
   if (!root) return Error(ErrorCode::invalid, "the daemon's answer is no JSON");
   answer->value = *root;
@@ -98,7 +100,7 @@ int hold_command(const Options& options, terminal::Console& console) {
                          : "the machine was not held by a command of its own");
     const std::string still = text_at((*released)->value, "still");
     if (still.empty()) return kOk;
-    console.complain(terminal::printable("no round begins yet: " + still));
+    console.complain("no round begins yet: " + still);
     return kFailure;
   }
   const auto length = length_of(options);
