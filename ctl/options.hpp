@@ -90,6 +90,10 @@ struct Options : terminal::CommandLine {
   bool approve = false;
   std::vector<std::string> tags;
   std::string reason;
+  // Of a pause.
+  std::string pause_for;
+  std::string pause_until;
+  bool ends_round = false;
   std::string head;
   bool force = false;
 

@@ -8,6 +8,7 @@
 
 #include "base/result.hpp"
 #include "base/values/value.hpp"
+#include "terminal/duration.hpp"
 
 namespace ctl {
 
@@ -28,8 +29,7 @@ std::string until_text(const base::Value& value, Instant now);
 // "850 ms", "2.1 s", "3m 20s"
 std::string duration_text(std::int64_t milliseconds);
 
-// "90s", "15m", "2h", "7d". The error names the option.
-base::Result<std::chrono::seconds> parse_duration(std::string_view text, std::string_view option);
+using terminal::parse_duration;
 
 // "10m" or an instant: when that was. The error names the option.
 base::Result<Instant> parse_since(std::string_view text, std::string_view option, Instant now);

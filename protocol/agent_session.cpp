@@ -49,6 +49,7 @@ void AgentSession::say_hello() {
   hello_.last_seq = reports_.last();
   phase_ = Phase::handshake_sent;
   has_asked_for_waits_ = false;
+  told_holds_ = hello_.holds;
   actions_.push_back(Send{AgentMessage{hello_}, 1});
   actions_.push_back(StartTimer{Timer::answer, kAnswerMs});
 }
@@ -188,6 +189,10 @@ void AgentSession::on(RequestDone& event) {
 void AgentSession::on(RequestRefused& event) {
   if (version_ == 2)
     send(Nack{.error = std::move(event.error), .retryable = event.retryable}, std::move(event.re));
+}
+void AgentSession::on(HoldsChanged& event) {
+  hello_.holds = std::move(event.holds);
+  if (version_ == 2 && tells_holds_) send(HoldStatus{hello_.holds});
 }
 void AgentSession::on(CertificateWanted& event) {
   if (version_ == 2) send(std::move(event.request));

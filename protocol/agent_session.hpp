@@ -109,7 +109,8 @@ struct QueryAnswered {  // answers AnswerQuery
   std::string re;
   QueryResult result;
 };
-struct RequestDone {  // answers RunState, CancelRun, TrySettings, TrustAuthorities, CertificateIssued: done
+// Done: answers RunState, CancelRun, TrySettings, TakeHold, BeginRound, TrustAuthorities, CertificateIssued.
+struct RequestDone {
   std::string re;
 };
 struct RequestRefused {  // answers any of them, and AnswerQuery
@@ -119,6 +120,9 @@ struct RequestRefused {  // answers any of them, and AnswerQuery
 };
 struct CommandNoted {        // answers NoteCommand, before the next Received
   std::string problem = {};  // why the command is not to be done; empty: it is noted
+};
+struct HoldsChanged {  // of this machine, by whomever
+  std::vector<MachineHold> holds;
 };
 struct CertificateWanted {
   CertRequest request;
@@ -130,9 +134,10 @@ struct Closing {  // the agent stops, or connects anew for a reason of its own
   std::string reason;
 };
 
-struct Event : std::variant<Opened, Received, IdentityRead, ReportsAvailable, ReportsRead, ReportsWritten,
-                            FactsChanged, RecipeInForce, Output, PlanReady, QueryAnswered, RequestDone,
-                            RequestRefused, CommandNoted, CertificateWanted, TimerFired, Closing> {
+struct Event
+    : std::variant<Opened, Received, IdentityRead, ReportsAvailable, ReportsRead, ReportsWritten,
+                   FactsChanged, RecipeInForce, Output, PlanReady, QueryAnswered, RequestDone, RequestRefused,
+                   CommandNoted, HoldsChanged, CertificateWanted, TimerFired, Closing> {
   using variant::variant;
   BASE_COMPILED_ONCE(Event);
 };
@@ -254,6 +259,15 @@ struct TrySettings {
   std::string re;
   bool operator==(const TrySettings&) const = default;
 };
+struct TakeHold {
+  Hold hold;
+  std::string re;  // the backend wants to know whether it was kept; empty: it does not
+  bool operator==(const TakeHold&) const = default;
+};
+struct BeginRound {
+  std::string re;
+  bool operator==(const BeginRound&) const = default;
+};
 struct ConfirmSettings {  // this connection was welcomed: what it was tried with is kept
   bool operator==(const ConfirmSettings&) const = default;
 };
@@ -281,8 +295,8 @@ struct Action
     : std::variant<Send, Close, Disconnect, StartTimer, ReadIdentityAgain, TakeRecipe, MoveVersion,
                    PlanRecipe, WaitDone, WaitsMissing, ReadReports, AcknowledgeReports, ResetReportStream,
                    KeepHistory, ReadFacts, ReportChangesOnly, SetHeartbeat, SetMaxMessage, WatchOutput,
-                   NoteCommand, RunState, CancelRun, AnswerQuery, TrySettings, ConfirmSettings, UpdateAsked,
-                   CertificateIssued, TrustAuthorities, Log> {
+                   NoteCommand, RunState, CancelRun, AnswerQuery, TrySettings, TakeHold, BeginRound,
+                   ConfirmSettings, UpdateAsked, CertificateIssued, TrustAuthorities, Log> {
   using variant::variant;
   BASE_COMPILED_ONCE(Action);
 };
@@ -318,6 +332,7 @@ class AgentSession {
   void on(at_agent::RequestDone& event);
   void on(at_agent::RequestRefused& event);
   void on(at_agent::CommandNoted& event);
+  void on(at_agent::HoldsChanged& event);
   void on(at_agent::CertificateWanted& event);
   void on(at_agent::TimerFired& event);
   void on(at_agent::Closing& event);
@@ -333,6 +348,8 @@ class AgentSession {
   void on_message(Cancel& cancel, const Envelope& envelope);
   void on_message(OutputSubscribe& subscribe, const Envelope&);
   void on_message(Settings& settings, const Envelope& envelope);
+  void on_message(Hold& hold, const Envelope& envelope);
+  void on_message(RunNow&, const Envelope& envelope);
   void on_message(CertIssued& issued, const Envelope& envelope);
   void on_message(Authorities& authorities, const Envelope& envelope);
   void on_message(Test&, const Envelope& envelope);
@@ -371,6 +388,8 @@ class AgentSession {
   std::optional<std::chrono::system_clock::time_point> server_time_;
   std::chrono::steady_clock::time_point welcomed_at_;
   std::optional<BackendMessage> noting_;  // the command that the shell is noting
+  std::vector<MachineHold> told_holds_;   // in the handshake
+  bool tells_holds_ = false;              // the backend knows what that is
   bool facts_in_step_ = false;            // the backend has the facts that a patch would be on top of
   ReportWindow reports_;
   std::uint64_t offered_;  // the newest report that a backend can have heard of

@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "base/utc_text.hpp"
 #include "protocol/agent_session.hpp"
+#include "protocol/capabilities.hpp"
 #include "protocol/lifetimes.hpp"
 
 namespace protocol {
@@ -115,6 +116,9 @@ void AgentSession::on_message(Welcome& welcome, const Envelope&) {
   version_ = 2;
   phase_ = Phase::speaking;
   server_time_ = base::parse_utc(welcome.server_time);
+  // What has changed since the handshake was said is said now.
+  tells_holds_ = std::ranges::find(welcome.capabilities, kCanHold) != welcome.capabilities.end();
+  if (tells_holds_ && told_holds_ != hello_.holds) send(HoldStatus{hello_.holds});
   actions_.push_back(ConfirmSettings{});
   actions_.push_back(SetHeartbeat{std::clamp(welcome.heartbeat_s, kShortestHeartbeat, kLongestHeartbeat)});
   actions_.push_back(SetMaxMessage{std::max<std::uint64_t>(welcome.max_message, kLargestBeforeWelcome)});
@@ -215,6 +219,12 @@ void AgentSession::on_message(Cancel& cancel, const Envelope& envelope) {
 }
 void AgentSession::on_message(Settings& settings, const Envelope& envelope) {
   actions_.push_back(TrySettings{std::move(settings), envelope.mid});
+}
+void AgentSession::on_message(Hold& hold, const Envelope& envelope) {
+  actions_.push_back(TakeHold{std::move(hold), envelope.mid});
+}
+void AgentSession::on_message(RunNow&, const Envelope& envelope) {
+  actions_.push_back(BeginRound{envelope.mid});
 }
 void AgentSession::on_message(CertIssued& issued, const Envelope& envelope) {
   actions_.push_back(CertificateIssued{std::move(issued), envelope.mid});

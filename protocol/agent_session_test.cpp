@@ -412,6 +412,8 @@ TEST_CASE("what reaches past the recipe is asked of the shell, and its answer ca
   CHECK(did(session, RequestRefused{"c", "not allowed"}) ==
         Actions{send_2(Nack{.error = "not allowed"}, "c")});
   CHECK(heard(session, sample<Settings>(), "s") == Actions{TrySettings{sample<Settings>(), "s"}});
+  CHECK(heard(session, sample<Hold>(), "h") == Actions{TakeHold{sample<Hold>(), "h"}});
+  CHECK(heard(session, sample<RunNow>(), "n") == Actions{BeginRound{"n"}});
   CHECK(heard(session, sample<AgentUpdate>()) == Actions{UpdateAsked{sample<AgentUpdate>()}});
   CHECK(did(session, CertificateWanted{sample<CertRequest>()}) == Actions{send_2(sample<CertRequest>())});
   CHECK(heard(session, sample<CertIssued>()) == Actions{CertificateIssued{sample<CertIssued>(), ""}});
@@ -419,6 +421,32 @@ TEST_CASE("what reaches past the recipe is asked of the shell, and its answer ca
   CHECK(did(session, RequestDone{"k"}) == Actions{send_2(Ack{}, "k")});
   CHECK(heard(session, sample<Authorities>(), "a") == Actions{TrustAuthorities{sample<Authorities>(), "a"}});
   CHECK(did(session, RequestRefused{"a", "a stranger"}) == Actions{send_2(Nack{.error = "a stranger"}, "a")});
+}
+
+TEST_CASE("holds are told in the handshake, and when they change to a backend that knows of them") {
+  const std::vector<MachineHold> one = sample<HoldStatus>().holds;
+  for (const bool knows : {false, true}) {
+    CAPTURE(knows);
+    AgentSession session(Handshake{.instance_id = "i-1", .agent_version = "1", .holds = one});
+    const Actions hello = did(session, Opened{});
+    CHECK(std::ranges::any_of(hello, [&](const Action& action) {
+      const auto* send = std::get_if<Send>(&action);
+      const auto* said = send ? std::get_if<Handshake>(&send->message.body) : nullptr;
+      return said && said->holds == one;
+    }));
+    const auto tells = [](const Actions& actions) {
+      return std::ranges::any_of(actions, [](const Action& action) {
+        const auto* send = std::get_if<Send>(&action);
+        return send && std::holds_alternative<HoldStatus>(send->message.body);
+      });
+    };
+    // Between the handshake and its answer.
+    CHECK_FALSE(tells(did(session, HoldsChanged{})));
+    Welcome welcome;
+    if (knows) welcome.capabilities = {"hold"};
+    CHECK(tells(heard(session, welcome)) == knows);
+    CHECK(tells(did(session, HoldsChanged{one})) == knows);
+  }
 }
 
 TEST_CASE("a backend that never said Welcome cannot use version 2") {

@@ -28,6 +28,8 @@ struct NeededCapability {
   std::string_view operator()(const Cancel&) const { return kCanRun; }
   std::string_view operator()(const OutputSubscribe&) const { return kCanOutput; }
   std::string_view operator()(const Settings&) const { return kCanSettings; }
+  std::string_view operator()(const Hold&) const { return kCanHold; }
+  std::string_view operator()(const RunNow&) const { return kCanHold; }
   std::string_view operator()(const Authorities&) const { return kCanTrust; }
   std::string_view operator()(const auto&) const { return ""; }
 };
@@ -152,7 +154,10 @@ void BackendSession::on(Tell& event) {
   const std::string_view needed = std::visit(NeededCapability{}, event.body);
   if (version_ < 2 && (since_version(event.body) > 1 || !needed.empty()))
     return fail("the agent speaks protocol version 1, which cannot do this");
-  if (!needed.empty() && std::ranges::find(capabilities_, needed) == capabilities_.end())
+  const bool is_missing = !needed.empty() && std::ranges::find(capabilities_, needed) == capabilities_.end();
+  if (is_missing && needed == kCanHold)
+    return fail("the agent is too old: it knows nothing of pauses; update it");
+  if (is_missing)
     return fail("the agent does not offer '" + std::string(needed) + "'" +
                 (needed == kCanRun || needed == kCanQuery
                      ? "; it must be allowed on the machine (--allow " + std::string(needed) + ")"

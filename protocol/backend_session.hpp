@@ -75,8 +75,9 @@ struct Stored {  // every report of this agent up to here is on disk
   std::string history = {};  // to be said with the Ack; "": nothing new
 };
 // Something to say: RecipeMetadata, WaitList, State, AgentUpdate, Query, Run, Cancel, OutputSubscribe,
-// Settings, CertIssued, Authorities, Test. `mid` names a request whose answer is waited for, `re` the request
-// that this answers. `now` is needed for what must be done within its time; without, that time is over.
+// Settings, Hold, RunNow, CertIssued, Authorities, Test. `mid` names a request whose answer is waited for,
+// `re` the request that this answers. `now` is needed for what must be done within its time; without, that
+// time is over.
 struct Tell {
   BackendBody body;
   std::string mid = {};
@@ -141,6 +142,10 @@ struct StoreFacts {
   Facts facts;
   bool operator==(const StoreFacts&) const = default;
 };
+struct HoldsChanged {  // the machine says so; it decides nothing
+  std::vector<MachineHold> holds;
+  bool operator==(const HoldsChanged&) const = default;
+};
 struct AnswerWaits {
   std::int64_t recipe_version = 0;
   std::string re;
@@ -183,8 +188,8 @@ struct Log {
 };
 
 struct Action : std::variant<Send, Close, StartTimer, StopTimer, SetMaxMessage, DecideHandshake, Store,
-                             StoreFacts, AnswerWaits, OutputArrived, Answered, TellFailed, SignCertificate,
-                             AgentLeaves, Impostor, Log> {
+                             StoreFacts, HoldsChanged, AnswerWaits, OutputArrived, Answered, TellFailed,
+                             SignCertificate, AgentLeaves, Impostor, Log> {
   using variant::variant;
   BASE_COMPILED_ONCE(Action);
 };
@@ -228,6 +233,7 @@ class BackendSession {
   void on_message(WaitQuery& query, const Envelope& envelope);
   void on_message(StateOutput& output, const Envelope&);
   void on_message(Facts& facts, const Envelope&);
+  void on_message(HoldStatus& status, const Envelope&);
   void on_message(PlanResult& answer, const Envelope& envelope);
   void on_message(QueryResult& answer, const Envelope& envelope);
   void on_message(TestAnswer& answer, const Envelope& envelope);

@@ -128,6 +128,10 @@ void BackendSession::on_message(Facts& facts, const Envelope&) {
   actions_.push_back(StoreFacts{std::move(facts)});
 }
 
+void BackendSession::on_message(HoldStatus& status, const Envelope&) {
+  actions_.push_back(HoldsChanged{std::move(status.holds)});
+}
+
 void BackendSession::on_message(PlanResult& answer, const Envelope& envelope) {
   actions_.push_back(Answered{envelope.re, std::move(answer)});
 }

@@ -283,7 +283,7 @@ TEST_CASE("what is asked for beyond the recipe is asked for until a certain time
     BackendSession session(kTokensToo);
     did(session, Opened{});
     Handshake able = hello(version);
-    able.capabilities = {"plan", "query", "run", "output", "settings"};
+    able.capabilities = {"plan", "query", "run", "output", "settings", "hold"};
     heard(session, able);
     did(session, Accepted{});
     const Actions actions = did(session, Tell{.body = std::move(body), .mid = "m", .now = kNow});
@@ -297,6 +297,8 @@ TEST_CASE("what is asked for beyond the recipe is asked for until a certain time
   CHECK(until(sample<Query>()) == in_a_minute);
   CHECK(until(sample<Settings>()) == in_a_minute);
   CHECK(until(sample<OutputSubscribe>()) == in_a_minute);
+  CHECK(until(sample<RunNow>()) == in_a_minute);
+  CHECK(until(sample<Hold>()) == "");
   CHECK(until(sample<RecipeMetadata>()) == in_a_minute);
   CHECK(until(sample<AgentUpdate>()) == "2024-05-01T10:10:00.000Z");
   CHECK(until(apply) == "");
@@ -304,10 +306,25 @@ TEST_CASE("what is asked for beyond the recipe is asked for until a certain time
   CHECK(until(sample<AgentUpdate>(), 1) == "");
 }
 
+TEST_CASE("an agent that is too old to know pauses is told neither of them nor to begin a round") {
+  for (const BackendBody& body : {BackendBody(sample<Hold>()), BackendBody(sample<RunNow>())}) {
+    BackendSession session(kTokensToo);
+    did(session, Opened{});
+    Handshake old = hello(2);
+    old.capabilities = {"plan", "vars"};
+    heard(session, old);
+    did(session, Accepted{});
+    const Actions actions = did(session, Tell{.body = body, .mid = "m", .now = kNow});
+    REQUIRE(actions.size() == 1);
+    CHECK(std::get<TellFailed>(actions[0]).error.find("too old") != std::string::npos);
+  }
+}
+
 TEST_CASE("what the agent says reaches the shell") {
   BackendSession session = accepted();
   CHECK(heard(session, WaitQuery{"i-1", "app", 7}, "m") == Actions{AnswerWaits{7, "m"}});
   CHECK(heard(session, sample<Facts>()) == Actions{StoreFacts{sample<Facts>()}});
+  CHECK(heard(session, sample<HoldStatus>()) == Actions{HoldsChanged{sample<HoldStatus>().holds}});
   CHECK(heard(session, sample<StateOutput>()) == Actions{OutputArrived{sample<StateOutput>()}});
   CHECK(heard(session, sample<PlanResult>(), "", "p") == Actions{Answered{"p", sample<PlanResult>()}});
   CHECK(heard(session, sample<QueryResult>(), "", "q") == Actions{Answered{"q", sample<QueryResult>()}});

@@ -16,5 +16,6 @@ inline constexpr std::string_view kCanSettings = "settings";  // Settings
 inline constexpr std::string_view kCanCertify = "certify";    // CertRequest, CertIssued
 inline constexpr std::string_view kCanTrust = "authorities";  // Authorities
 inline constexpr std::string_view kCanVars = "vars";          // RecipeMetadata with vars and tags
+inline constexpr std::string_view kCanHold = "hold";          // Hold, RunNow, HoldStatus
 
 }  // namespace protocol

@@ -118,6 +118,14 @@ class FieldReader {
     note(name, value->is_list() ? read(*value, out) : expected("a list", *value));
   }
 
+  void holds(std::string_view name, std::vector<MachineHold>& out, Rule rule) {
+    const Value* value = wanted(name, rule);
+    if (value == nullptr) return;
+    if (value->is_list() && value->items().size() > kMostHolds)
+      return note(name, ": there are more than " + std::to_string(kMostHolds));
+    note(name, read(*value, out));
+  }
+
   void variables(std::string_view name, std::optional<Json>& out, Rule rule) {
     const Value* value = wanted(name, rule);
     if (value == nullptr) return;

@@ -237,6 +237,22 @@ TEST_CASE("a number that is too large to be counted on from is refused with its 
         "Goodbye.retry_after_ms: is out of range");
 }
 
+TEST_CASE("a machine has two holds at most, and what they say is bounded, visible text") {
+  const auto status = [](const std::string& holds) {
+    return R"({"code":"HoldStatus","holds":[)" + holds + "]}";
+  };
+  const std::string one = R"({"origin":"machine","by":"root","until":"2024-05-01T18:00:00Z"})";
+  CHECK(parse_agent_message(status(one + "," + one)));
+  CHECK(agent_error(status(one + "," + one + "," + one)) == "HoldStatus.holds: there are more than 2");
+  CHECK(agent_error(status(R"({"origin":"moon","until":"x"})")).find("must be one of backend machine") !=
+        std::string::npos);
+  CHECK(agent_error(status(R"({"origin":"machine","by":"a\u0007","until":"x"})")).find("control character") !=
+        std::string::npos);
+  CHECK(backend_error(R"({"code":"Hold","on":true,"reason":")" + std::string(257, 'x') + "\"}")
+            .find("longer than 256 bytes") != std::string::npos);
+  CHECK(backend_error(R"({"code":"Hold"})") == "Hold.on: is missing");
+}
+
 TEST_CASE("ids are bounded, visible text") {
   CHECK(problem_of_id("web-1_ä/ü.example") == "");
   CHECK(problem_of_id(std::string(256, 'a')) == "");

@@ -61,6 +61,9 @@ class FieldWriter {
   void json_list(std::string_view name, const std::optional<Json>& value, Rule rule) {
     field(name, value, rule);
   }
+  void holds(std::string_view name, const std::vector<MachineHold>& value, Rule rule) {
+    field(name, value, rule);
+  }
   void variables(std::string_view name, const std::optional<Json>& value, Rule rule) {
     field(name, value, rule);
   }

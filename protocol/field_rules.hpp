@@ -14,6 +14,7 @@
 //   version_or_none(name, member, rule)       the same, or 0: of no recipe
 //   choice(name, member, words, rule)         an enum or bool, by its word: a list in braces, or an array
 //   json_list(name, member, rule)             Json that must be a list
+//   holds(name, member, rule)                 a list of MachineHold: at most kMostHolds
 //   variables(name, member, rule)             Json: an object of at most kLargestVariables bytes
 #pragma once
 

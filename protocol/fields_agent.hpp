@@ -11,6 +11,15 @@ void fields(Visitor& v, Is<RunningState> auto& m) {
   v.field("since", m.since, kOptional);
 }
 
+template <class Visitor>
+void fields(Visitor& v, Is<MachineHold> auto& m) {
+  v.choice("origin", m.is_local, {"backend", "machine"}, kAlways);
+  v.id("by", m.by, kAlways);
+  v.id("reason", m.reason, kOptional);
+  v.field("since", m.since, kOptional);
+  v.field("until", m.until, kRequired);
+}
+
 // What offers version 2 is written in version 1 too: the peer's version is not known yet.
 template <>
 inline constexpr Wire kWire<Handshake>{"Handshake", 1};
@@ -36,6 +45,7 @@ void fields(Visitor& v, Is<Handshake> auto& m) {
   v.field("arch", m.arch, kOptional);
   v.field("authorities", m.authorities, kOptional);
   v.id("history", m.history, kOptional);
+  v.holds("holds", m.holds, kOptional);
 }
 
 template <>
@@ -173,6 +183,13 @@ void fields(Visitor& v, Is<CertRequest> auto& m) {
   v.field("token", m.token, kOptional);
   v.name("app_id", m.app_id, kOptional);
   v.name("instance_id", m.instance_id, kOptional);
+}
+
+template <>
+inline constexpr Wire kWire<HoldStatus>{"HoldStatus"};
+template <class Visitor>
+void fields(Visitor& v, Is<HoldStatus> auto& m) {
+  v.holds("holds", m.holds, kAlways);
 }
 
 }  // namespace protocol

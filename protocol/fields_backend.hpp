@@ -128,6 +128,22 @@ void fields(Visitor& v, Is<Settings> auto& m) {
 }
 
 template <>
+inline constexpr Wire kWire<Hold>{"Hold"};
+template <class Visitor>
+void fields(Visitor& v, Is<Hold> auto& m) {
+  v.field("on", m.on, kRequired);
+  v.id("by", m.by, kOptional);
+  v.id("reason", m.reason, kOptional);
+  v.field("left_s", m.left_s, kOptional);
+  v.field("now", m.is_now, kOptional);
+}
+
+template <>
+inline constexpr Wire kWire<RunNow>{"RunNow"};
+template <class Visitor>
+void fields(Visitor&, Is<RunNow> auto&) {}
+
+template <>
 inline constexpr Wire kWire<CertIssued>{"CertIssued"};
 template <class Visitor>
 void fields(Visitor& v, Is<CertIssued> auto& m) {

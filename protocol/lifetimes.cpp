@@ -13,6 +13,7 @@ struct LifetimeOf {
   Lifetime operator()(const Query&) const { return kCommandLifetime; }
   Lifetime operator()(const OutputSubscribe&) const { return kCommandLifetime; }
   Lifetime operator()(const Settings&) const { return kCommandLifetime; }
+  Lifetime operator()(const RunNow&) const { return kCommandLifetime; }
   Lifetime operator()(const AgentUpdate&) const { return kUpdateLifetime; }
   Lifetime operator()(const RecipeMetadata& recipe) const {
     return recipe.plan_only ? Lifetime(kCommandLifetime) : std::nullopt;
@@ -21,6 +22,7 @@ struct LifetimeOf {
   Lifetime operator()(const AppNotReady&) const { return {}; }
   Lifetime operator()(const WaitList&) const { return {}; }
   Lifetime operator()(const WaitDone&) const { return {}; }
+  Lifetime operator()(const Hold&) const { return {}; }  // it says itself how long it lasts
   Lifetime operator()(const CertIssued&) const { return {}; }
   Lifetime operator()(const Authorities&) const { return {}; }
   Lifetime operator()(const Test&) const { return {}; }

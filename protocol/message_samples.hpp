@@ -50,7 +50,12 @@ inline Handshake sample<Handshake>() {
           .os = "debian 12",
           .arch = "x86_64",
           .authorities = {"a1", "b2"},
-          .history = "h-1"};
+          .history = "h-1",
+          .holds = {{.is_local = true,
+                     .by = "root",
+                     .reason = "incident 7",
+                     .since = "2024-05-01T10:00:00Z",
+                     .until = "2024-05-01T18:00:00Z"}}};
 }
 template <>
 inline StateLog sample<StateLog>() {
@@ -135,6 +140,11 @@ inline CertRequest sample<CertRequest>() {
   return {.csr = "-----BEGIN", .token = "join", .app_id = "app-1", .instance_id = "i-1"};
 }
 template <>
+inline HoldStatus sample<HoldStatus>() {
+  return {.holds = {{.is_local = false, .by = "alice", .until = "2024-05-01T18:00:00Z"},
+                    {.is_local = true, .by = "root", .reason = "disk", .until = "2024-05-01T12:00:00Z"}}};
+}
+template <>
 inline TestAnswer sample<TestAnswer>() {
   return {.handshake = sample<Handshake>()};
 }
@@ -215,6 +225,14 @@ inline OutputSubscribe sample<OutputSubscribe>() {
 template <>
 inline Settings sample<Settings>() {
   return {.ws_uris = {"wss://b2:8963/agent/"}, .heartbeat_s = 60, .round_delay_s = 300};
+}
+template <>
+inline Hold sample<Hold>() {
+  return {.on = true, .by = "alice", .reason = "incident 7", .left_s = 7200, .is_now = true};
+}
+template <>
+inline RunNow sample<RunNow>() {
+  return {};
 }
 template <>
 inline CertIssued sample<CertIssued>() {

@@ -63,6 +63,24 @@ struct RunningState {
   bool operator==(const RunningState&) const = default;
 };
 
+// Why no round begins on a machine, as its agent has it. The instants are by the machine's own clock: for
+// people. How long a hold lasts is counted by the agent.
+struct MachineHold {
+  bool is_local = false;  // begun at the machine; otherwise the backend's
+  std::string by;
+  std::string reason;
+  std::string since;
+  std::string until;
+  bool operator==(const MachineHold&) const = default;
+};
+// One of each kind; more are not taken.
+inline constexpr std::size_t kMostHolds = 2;
+
+// What a hold may last.
+inline constexpr std::int64_t kShortestHold = 1;
+inline constexpr std::int64_t kLongestHold = 30LL * 24 * 3600;
+inline constexpr std::int64_t kDefaultHold = 8LL * 3600;
+
 struct Handshake {
   std::string instance_id;
   std::string app_id;
@@ -87,6 +105,7 @@ struct Handshake {
   std::vector<std::string> authorities;
   // The last that a backend has said in Welcome or Ack, as it was: of use to backends only.
   std::string history;
+  std::vector<MachineHold> holds;  // no round begins while there is one
   bool operator==(const Handshake&) const = default;
 };
 
@@ -213,6 +232,11 @@ struct CertRequest {
   bool operator==(const CertRequest&) const = default;
 };
 
+struct HoldStatus {  // the holds of the machine from now on; none: its rounds go on
+  std::vector<MachineHold> holds;
+  bool operator==(const HoldStatus&) const = default;
+};
+
 struct TestAnswer {  // the handshake's fields
   Handshake handshake;
   bool operator==(const TestAnswer&) const = default;
@@ -317,6 +341,20 @@ struct Settings {  // a candidate; what is absent stays as it is
   bool operator==(const Settings&) const = default;
 };
 
+// No round begins from now on. Replaces the hold that the backend has said before.
+struct Hold {
+  bool on = true;  // false: the backend's hold is over
+  std::string by;
+  std::string reason;
+  std::int64_t left_s = 0;  // how long it lasts from now: neither side needs the other's clock
+  bool is_now = false;      // the round under way is ended, too, as by `opsagent stop`
+  bool operator==(const Hold&) const = default;
+};
+
+struct RunNow {  // begin a round now, instead of when its turn comes
+  bool operator==(const RunNow&) const = default;
+};
+
 struct CertIssued {
   std::string chain;
   std::string expires;
@@ -365,16 +403,16 @@ struct Unknown {
   bool operator==(const Unknown&) const = default;
 };
 
-struct AgentBody
-    : std::variant<Handshake, StateLog, WaitQuery, RecipeStatus, StateOutput, RoundEnd, PlanResult,
-                   UpdateStatus, Facts, QueryResult, CertRequest, TestAnswer, Ack, Nack, Goodbye, Unknown> {
+struct AgentBody : std::variant<Handshake, StateLog, WaitQuery, RecipeStatus, StateOutput, RoundEnd,
+                                PlanResult, UpdateStatus, Facts, QueryResult, CertRequest, HoldStatus,
+                                TestAnswer, Ack, Nack, Goodbye, Unknown> {
   using variant::variant;
   BASE_COMPILED_ONCE(AgentBody);
   bool operator==(const AgentBody& other) const;
 };
-struct BackendBody
-    : std::variant<Welcome, AppNotReady, RecipeMetadata, WaitList, WaitDone, AgentUpdate, Query, Run, Cancel,
-                   OutputSubscribe, Settings, CertIssued, Authorities, Test, Ack, Nack, Goodbye, Unknown> {
+struct BackendBody : std::variant<Welcome, AppNotReady, RecipeMetadata, WaitList, WaitDone, AgentUpdate,
+                                  Query, Run, Cancel, OutputSubscribe, Settings, Hold, RunNow, CertIssued,
+                                  Authorities, Test, Ack, Nack, Goodbye, Unknown> {
   using variant::variant;
   BASE_COMPILED_ONCE(BackendBody);
   bool operator==(const BackendBody& other) const;

@@ -37,7 +37,7 @@ constexpr milliseconds kLongestSpread = 1h;
 
 Connector::Connector(transport::Loop& loop, const runtime::DaemonSettings& settings,
                      runtime::DaemonState& live, runtime::WorkerPort& worker, runtime::ActiveRecipe& recipe,
-                     runtime::RecipeModules& modules, updater::Updater& updater,
+                     runtime::RecipeModules& modules, runtime::MachineHolds& holds, updater::Updater& updater,
                      std::function<void(const std::string&)> status)
     : loop_(loop),
       settings_(settings),
@@ -46,6 +46,7 @@ Connector::Connector(transport::Loop& loop, const runtime::DaemonSettings& setti
       worker_(worker),
       recipe_(recipe),
       modules_(modules),
+      holds_(holds),
       updater_(updater),
       status_(std::move(status)),
       changed_(loop.get_executor()),
@@ -286,6 +287,10 @@ void Connector::recipe_changed() {
   if (manager_) manager_->recipe_changed();
 }
 
+void Connector::holds_changed() {
+  if (manager_) manager_->holds_changed();
+}
+
 void Connector::reports_available() {
   if (manager_) manager_->reports_available();
 }
@@ -402,6 +407,7 @@ ManagerParts Connector::parts() {
       .worker = worker_,
       .settings = live_.settings,
       .modules = modules_,
+      .holds = holds_,
       .background = live_.background,
       .redactor = *settings_.redactor,
       .facts = live_.facts,
@@ -439,7 +445,7 @@ protocol::Handshake Connector::hello() {
   hello.capabilities = {std::string(protocol::kCanPlan),     std::string(protocol::kCanOutput),
                         std::string(protocol::kCanFacts),    std::string(protocol::kCanQuery),
                         std::string(protocol::kCanSettings), std::string(protocol::kCanUpdate),
-                        std::string(protocol::kCanVars)};
+                        std::string(protocol::kCanVars),     std::string(protocol::kCanHold)};
   if (is_secure_ && live_.membership->credentials()) {
     hello.capabilities.emplace_back(protocol::kCanCertify);
     hello.capabilities.emplace_back(protocol::kCanTrust);
@@ -457,6 +463,7 @@ protocol::Handshake Connector::hello() {
   }
   hello.last_seq = live_.spool->last_seq();
   hello.history = live_.history.text();
+  hello.holds = holds_.to_tell();
   hello.running = recipe_.progress().running();
   utsname names{};
   ::uname(&names);

@@ -33,7 +33,8 @@ class Connector {
   // `status`: one line for the service manager, whenever it changes.
   Connector(transport::Loop& loop, const runtime::DaemonSettings& settings, runtime::DaemonState& live,
             runtime::WorkerPort& worker, runtime::ActiveRecipe& recipe, runtime::RecipeModules& modules,
-            updater::Updater& updater, std::function<void(const std::string&)> status);
+            runtime::MachineHolds& holds, updater::Updater& updater,
+            std::function<void(const std::string&)> status);
 
   // Until end().
   transport::Task<> run();
@@ -41,6 +42,7 @@ class Connector {
   void on_worker_event(const engine::Event& event);
   void recipe_changed();  // its modules have come
   void reports_available();
+  void holds_changed();
   // Gathers them, off the loop, and sends what has changed.
   void refresh_facts();
 
@@ -82,6 +84,7 @@ class Connector {
   runtime::WorkerPort& worker_;
   runtime::ActiveRecipe& recipe_;
   runtime::RecipeModules& modules_;
+  runtime::MachineHolds& holds_;
   updater::Updater& updater_;
   const std::function<void(const std::string&)> status_;
 

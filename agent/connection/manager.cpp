@@ -79,6 +79,10 @@ void Manager::reports_available() {
   feed(at::ReportsAvailable{parts_.spool.last_seq()});
 }
 
+void Manager::holds_changed() {
+  feed(at::HoldsChanged{parts_.holds.to_tell()});
+}
+
 void Manager::facts_changed(const facts::Facts& before, const facts::Facts& now) {
   at::FactsChanged changed{.hash = now.hash, .full = protocol::Json{now.json}};
   if (auto patch = facts::merge_patch(before.json, now.json))

@@ -22,6 +22,7 @@
 #include "agent/runtime/active_recipe.hpp"
 #include "agent/runtime/backend_history.hpp"
 #include "agent/runtime/command_store.hpp"
+#include "agent/runtime/machine_holds.hpp"
 #include "agent/runtime/recipe_modules.hpp"
 #include "agent/runtime/settings_store.hpp"
 #include "agent/runtime/worker_port.hpp"
@@ -39,6 +40,7 @@ struct ManagerParts {
   runtime::WorkerPort& worker;
   runtime::SettingsStore& settings;
   runtime::RecipeModules& modules;
+  runtime::MachineHolds& holds;
   base::BackgroundThread& background;
   base::Redactor& redactor;
   const facts::Facts& facts;                              // as they are now
@@ -77,6 +79,7 @@ class Manager : public std::enable_shared_from_this<Manager> {
   void on_worker_event(const engine::Event& event);  // of the worker; output and plans are of interest
   void recipe_changed();                             // its modules have come
   void reports_available();
+  void holds_changed();
   void facts_changed(const facts::Facts& before, const facts::Facts& now);
   void ask_for_certificate(protocol::CertRequest request);
   // Says goodbye and ends.
@@ -114,6 +117,8 @@ class Manager : public std::enable_shared_from_this<Manager> {
   void perform(protocol::at_agent::CancelRun& action);
   void perform(protocol::at_agent::AnswerQuery& action);
   void perform(protocol::at_agent::TrySettings& action);
+  void perform(protocol::at_agent::TakeHold& action);
+  void perform(protocol::at_agent::BeginRound& action);
   void perform(protocol::at_agent::ConfirmSettings& action);
   void perform(protocol::at_agent::UpdateAsked& action);
   void perform(protocol::at_agent::CertificateIssued& action);
@@ -129,6 +134,7 @@ class Manager : public std::enable_shared_from_this<Manager> {
   // What the recipe's owner has decided.
   void carry_out(runtime::RecipeDecision decision);
   void append(protocol::RecipeStatus status);
+  void answer(const std::string& re, const base::Result<void>& done);
   void refuse(std::string re, std::string error, bool retryable = false);
   void send_to_worker(engine::Command command);
   bool may(std::string_view what) const;

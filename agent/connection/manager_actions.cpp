@@ -229,6 +229,8 @@ void Manager::perform(at::NoteCommand& action) {
 void Manager::perform(at::RunState& action) {
   if (!may("run"))
     return refuse(std::move(action.re), "this agent's configuration does not allow 'run' (option 'allow')");
+  if (const std::string why = parts_.holds.refusal(); !why.empty())
+    return refuse(std::move(action.re), why + ": nothing is run");
   auto loaded = parts_.recipe.load("run", "[" + action.run.state.text + "]");
   if (auto* problems = std::get_if<runtime::Problems>(&loaded)) {
     std::string text;
@@ -300,6 +302,39 @@ void Manager::perform(at::TrySettings& action) {
   feed(at::RequestDone{std::move(action.re)});
   ended_.has_new_settings = true;
   close("trying new settings");
+}
+
+// What nobody waits for an answer to is only done.
+void Manager::answer(const std::string& re, const base::Result<void>& done) {
+  if (re.empty()) return;
+  if (done)
+    feed(at::RequestDone{re});
+  else
+    refuse(re, done.error().message());
+}
+
+void Manager::perform(at::TakeHold& action) {
+  using runtime::HoldOrigin;
+  const protocol::Hold& asked = action.hold;
+  if (!asked.on) {
+    const auto released = parts_.holds.release(HoldOrigin::backend);
+    return answer(action.re, released ? base::Result<void>() : base::Result<void>(released.error()));
+  }
+  if (auto wrong = runtime::MachineHolds::problem_of(asked.by, asked.reason, asked.left_s); !wrong.empty())
+    return answer(action.re, base::Error(base::ErrorCode::invalid, std::move(wrong)));
+  answer(action.re, parts_.holds.set({.origin = HoldOrigin::backend,
+                                      .by = asked.by,
+                                      .reason = asked.reason,
+                                      .since = std::chrono::system_clock::now(),
+                                      .left = std::chrono::seconds(asked.left_s)},
+                                     asked.is_now));
+}
+
+void Manager::perform(at::BeginRound& action) {
+  if (!parts_.recipe.current()) return refuse(std::move(action.re), "there is no recipe to begin a round of");
+  const auto begun = parts_.holds.begin_round();
+  if (begun) log(Level::info, "a round begins now, as the backend asked");
+  answer(action.re, begun);
 }
 
 void Manager::perform(at::ConfirmSettings&) {

@@ -14,11 +14,13 @@
 #include "agent/inputs/recipe_facts.hpp"
 #include "agent/runtime/active_recipe.hpp"
 #include "agent/runtime/daemon_state.hpp"
+#include "agent/runtime/machine_holds.hpp"
 #include "agent/runtime/recipe_modules.hpp"
 #include "agent/updater/updater.hpp"
 #include "base/background_thread.hpp"
 #include "base/files/private_folder.hpp"
 #include "base/host/notify.hpp"
+#include "base/values/json_text.hpp"
 #include "transport/fd_watcher.hpp"
 #include "update/must_finish.hpp"
 
@@ -100,13 +102,18 @@ class Daemon {
     if (!started) return std::move(started).error();
     worker_ = std::move(*started);
     port_ = std::make_unique<runtime::WorkerPort>(*worker_, loop_.get_executor());
+    holds_.start(*port_);  // before there is anything to run
     if (first.command) port_->send(std::move(*first.command));
     if (live_) {
       updater_ = std::make_unique<updater::Updater>(loop_, settings_.backend->update, *live_->spool,
                                                     updater_hooks());
       connector_ = std::make_unique<connection::Connector>(
-          loop_, settings_, *live_, *port_, recipe_, *modules_, *updater_,
+          loop_, settings_, *live_, *port_, recipe_, *modules_, holds_, *updater_,
           [this](const std::string& text) { notify_.status(text); });
+      holds_.on_change([this] {
+        connector_->holds_changed();
+        if (waits_for_release_ && holds_.holds().empty()) drain_for_update();
+      });
       modules_->recipe_changed();
       updater_->start(first.is_lost ? "it cannot use the recipe that the version before has accepted" : "");
     }
@@ -193,6 +200,13 @@ class Daemon {
   // As a stop, but somebody else starts where we ended.
   void drain_for_update() {
     if (asked_to_stop_) return;  // whoever starts next tries again
+    // Nothing is replaced on a machine that somebody wants left alone; also, the other version may not know
+    // what a hold is.
+    waits_for_release_ = !holds_.holds().empty();
+    if (waits_for_release_) {
+      settings_.log(Level::info, "the update waits: " + holds_.refusal());
+      return;
+    }
     for_update_ = true;
     stop(engine::Stop{.when = engine::Stop::When::wait, .keeps_place = true});
   }
@@ -353,7 +367,10 @@ class Daemon {
                           .live = live_.get(),
                           .connector = connector_.get(),
                           .modules = modules_.get(),
+                          .holds = holds_,
                           .is_stopping = asked_to_stop_});
+    if (command == "hold" || command == "release" || command == "run-now")
+      return answer_about_holds(command, request);
     if (command != "stop") return R"({"error":"no such command"})";
     const std::string when = text("when");
     if (when != "now" && when != "wait" && when != "end") return R"({"error":"'when' is now, wait or end"})";
@@ -364,6 +381,44 @@ class Daemon {
                       : when == "wait" ? engine::Stop::When::wait
                                        : engine::Stop::When::end});
     return R"({"ok":true})";
+  }
+
+  std::string answer_about_holds(const std::string& command, const base::Value& request) {
+    const auto text = [&](std::string_view key) {
+      const base::Value* value = request.find(key);
+      return value ? std::string(value->text()) : std::string();
+    };
+    const auto error = [](const std::string& why) {
+      return base::JsonText().begin_object().member("error", why).end_object().take();
+    };
+    if (command == "run-now") {
+      const auto begun = holds_.begin_round();
+      return begun ? R"({"ok":true})" : error(begun.error().message());
+    }
+    if (command == "release") {
+      const auto released = holds_.release(runtime::HoldOrigin::machine);
+      if (!released) return error(released.error().message());
+      return base::JsonText()
+          .begin_object()
+          .member("was_held", *released)
+          .member("still", holds_.refusal())
+          .end_object()
+          .take();
+    }
+    const base::Value* for_s = request.find("for_s");
+    const base::Value* now = request.find("now");
+    const std::int64_t seconds = for_s ? for_s->as_integer().value_or(0) : 0;
+    runtime::Hold hold{
+        .by = text("by"),
+        .reason = text("reason"),
+        .since = std::chrono::system_clock::now(),
+        .left = std::chrono::seconds(std::clamp<std::int64_t>(seconds, 0, protocol::kLongestHold))};
+    if (auto wrong = runtime::MachineHolds::problem_of(hold.by, hold.reason, seconds); !wrong.empty())
+      return error(wrong);
+    const std::string held = hold_text(hold, holds_.now());
+    if (auto kept = holds_.set(std::move(hold), now && now->as_bool().value_or(false)); !kept)
+      return error(kept.error().message());
+    return base::JsonText().begin_object().member("held", held).end_object().take();
   }
 
   // Fed by the loop, and only as long as the worker lives.
@@ -382,6 +437,7 @@ class Daemon {
   runtime::ActiveRecipe recipe_;
   // The loop outlives all that runs on it.
   transport::Loop loop_{1};
+  runtime::MachineHolds holds_{loop_.get_executor(), settings_.state_dir, settings_.log};
   std::optional<control::PidFile> pid_file_;
   std::unique_ptr<runtime::DaemonState> live_;  // with a backend
   std::unique_ptr<engine::Worker> worker_;
@@ -393,8 +449,9 @@ class Daemon {
   control::StopRequests stops_;
   bool asked_to_stop_ = false;
   bool restart_ = false;
-  bool for_update_ = false;  // the launcher starts what is current then
-  bool is_drained_ = false;  // and the updater has noted all that it must know
+  bool for_update_ = false;         // the launcher starts what is current then
+  bool waits_for_release_ = false;  // to be drained, when the machine is not held any more
+  bool is_drained_ = false;         // and the updater has noted all that it must know
   bool worker_is_over_ = false;
   bool asks_for_time_ = false;
   std::optional<std::chrono::steady_clock::time_point> filled_;

@@ -72,7 +72,22 @@ void add_modules(JsonText& json, const runtime::RecipeModules& modules, const ru
   json.end_object();
 }
 
-void add_progress(JsonText& json, const runtime::Progress& progress) {
+void add_holds(JsonText& json, const std::vector<runtime::Hold>& holds, const runtime::HoldClock& now) {
+  if (holds.empty()) return;
+  json.key("holds").begin_list();
+  for (const runtime::Hold& hold : holds)
+    json.begin_object()
+        .member("origin", hold.origin == runtime::HoldOrigin::machine ? "machine" : "backend")
+        .member("by", hold.by)
+        .member("reason", hold.reason)
+        .member("since", base::utc_text(hold.since))
+        .member("until", base::utc_text(now.wall + hold.left))
+        .member("text", hold_text(hold, now))
+        .end_object();
+  json.end_list();
+}
+
+void add_progress(JsonText& json, const runtime::Progress& progress, bool is_held) {
   if (const auto& running = progress.running())
     json.key("running_state")
         .begin_object()
@@ -89,7 +104,8 @@ void add_progress(JsonText& json, const runtime::Progress& progress) {
         .end_object();
   }
   json.optional("held_up_by", progress.held_up_by());
-  if (const auto next = progress.next_round()) json.member("next_round", base::utc_text(*next));
+  if (const auto next = progress.next_round(); next && !is_held)
+    json.member("next_round", base::utc_text(*next));
 }
 
 }  // namespace
@@ -102,7 +118,9 @@ std::string status_json(const DaemonView& view) {
   if (view.live) add_backend(json, *view.live, view.recipe);
   if (view.modules) add_modules(json, *view.modules, view.recipe);
   if (view.connector) add_connection(json, *view.connector);
-  add_progress(json, view.recipe.progress());
+  const std::vector<runtime::Hold> holds = view.holds.holds();
+  add_holds(json, holds, view.holds.now());
+  add_progress(json, view.recipe.progress(), !holds.empty());
   return json.end_object().take();
 }
 

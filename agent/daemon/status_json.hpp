@@ -8,6 +8,7 @@
 #include "agent/daemon/daemon.hpp"
 #include "agent/runtime/active_recipe.hpp"
 #include "agent/runtime/daemon_state.hpp"
+#include "agent/runtime/machine_holds.hpp"
 #include "agent/runtime/recipe_modules.hpp"
 
 namespace agent::daemon {
@@ -19,6 +20,7 @@ struct DaemonView {
   const runtime::DaemonState* live = nullptr;  // null: without a backend
   const connection::Connector* connector = nullptr;
   const runtime::RecipeModules* modules = nullptr;
+  const runtime::MachineHolds& holds;
   bool is_stopping = false;
 };
 

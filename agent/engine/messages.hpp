@@ -69,6 +69,13 @@ struct WaitDone {
 struct SetRoundDelay {
   std::chrono::milliseconds delay{};
 };
+// While it is on no round begins. The one under way comes to its end, or to a wait for other machines.
+struct SetHold {
+  bool on = true;
+  bool is_now = false;  // the round under way ends, too: the state that is running is cancelled
+};
+// The next round begins now, or when the one under way is over.
+struct BeginRound {};
 // A recipe that is only looked at. Answered by PlanResult as soon as no state runs: between two states, in
 // the pause between rounds, in the middle of a wait. It replaces nothing.
 struct PlanRecipe {
@@ -96,8 +103,8 @@ struct Stop {
   // Whoever starts next goes on with the state after the last one, instead of with the first.
   bool keeps_place = false;
 };
-using Command =
-    std::variant<RunRecipe, MoveVersion, WaitDone, SetRoundDelay, PlanRecipe, RunState, CancelRun, Stop>;
+using Command = std::variant<RunRecipe, MoveVersion, WaitDone, SetRoundDelay, SetHold, BeginRound, PlanRecipe,
+                             RunState, CancelRun, Stop>;
 
 // ---- events: out of the worker
 

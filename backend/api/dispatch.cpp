@@ -136,9 +136,10 @@ Match find_route(const HttpRequest& request) {
 std::vector<Route> all_routes() {
   std::vector<Route> all;
   for (const auto group :
-       {app_routes(), instance_routes(), recipe_routes(), recipe_push_routes(), module_routes(),
-        assignment_routes(), apply_routes(), variable_routes(), request_routes(), rollout_routes(),
-        result_routes(), failure_routes(), fleet_routes(), event_routes(), token_routes(),
+       {app_routes(),        instance_routes(),     recipe_routes(),    recipe_push_routes(),
+        module_routes(),     assignment_routes(),   apply_routes(),     variable_routes(),
+        request_routes(),    pause_routes(),        rollout_routes(),   result_routes(),
+        failure_routes(),    fleet_routes(),        event_routes(),     token_routes(),
         join_token_routes(), installation_routes(), authority_routes(), std::span<const Route>(kOpenApi)})
     all.insert(all.end(), group.begin(), group.end());
   return all;

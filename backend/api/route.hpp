@@ -59,6 +59,7 @@ std::span<const Route> assignment_routes();
 std::span<const Route> apply_routes();
 std::span<const Route> variable_routes();
 std::span<const Route> request_routes();
+std::span<const Route> pause_routes();
 std::span<const Route> rollout_routes();
 std::span<const Route> result_routes();
 std::span<const Route> failure_routes();

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/values/json.hpp"
+#include "base/values/json_text.hpp"
 
 namespace backend::domain {
 
@@ -71,6 +72,39 @@ void write_merged(const Value& target, const Value& patch, std::string& out) {
 }
 
 }  // namespace
+
+std::string to_json(std::span<const protocol::MachineHold> holds) {
+  base::JsonText json;
+  json.begin_list();
+  for (const protocol::MachineHold& hold : holds)
+    json.begin_object()
+        .member("origin", hold.is_local ? "machine" : "backend")
+        .member("by", hold.by)
+        .member("reason", hold.reason)
+        .member("since", hold.since)
+        .member("until", hold.until)
+        .end_object();
+  return json.end_list().take();
+}
+
+std::vector<protocol::MachineHold> read_holds(std::string_view json) {
+  if (json.empty()) return {};
+  base::Arena arena;
+  const Value list = parsed(json, arena);
+  std::vector<protocol::MachineHold> holds;
+  for (const Value& each : list.items()) {
+    const auto text = [&](std::string_view key) {
+      const Value* value = each.find(key);
+      return value ? std::string(value->text()) : std::string();
+    };
+    holds.push_back({.is_local = text("origin") == "machine",
+                     .by = text("by"),
+                     .reason = text("reason"),
+                     .since = text("since"),
+                     .until = text("until")});
+  }
+  return holds;
+}
 
 std::string to_json(const Tags& tags) {
   return bracketed('{', '}', tags, [](const auto& tag, std::string& out) {

@@ -80,6 +80,16 @@ struct LastRound {
   Millis at = 0;
 };
 
+// No round begins on a machine until then, because an operator wants it so. The truth about it: what the
+// machine says of itself is shown beside it, and decides nothing.
+struct Pause {
+  std::string by, reason;
+  Millis since = 0;
+  Millis until = 0;  // stays when it is over: silence before it is explained. 0: there was none
+  bool is_on(Millis now) const { return until > now; }
+  bool operator==(const Pause&) const = default;
+};
+
 struct Instance {
   InstanceKey key = 0;
   std::string app_id, instance_id;
@@ -104,7 +114,11 @@ struct Instance {
   Millis pending = 0;         // since when it waits until an operator approves it; 0: it does not
   std::string token_prefix;   // of the hash of its instance_token; "": it has none
   bool takes_inputs = false;  // its agent knows what to do with variables and tags of a recipe
-  Millis excluded = 0;        // by an operator: neither waits nor rollouts are held up by it; 0: it is not
+  bool takes_holds = false;   // its agent knows what a pause is
+  Pause pause = {};
+  // By the machine's clock: the holds that it has, its own and the backend's, as it has last said.
+  std::vector<protocol::MachineHold> said_holds = {};
+  Millis excluded = 0;  // by an operator: neither waits nor rollouts are held up by it; 0: it is not
   std::string excluded_why;
   std::int64_t reported_version = 0;
   // "new" until the agent has reported; "rejected" also when `problem` is set; "converged" only with the

@@ -7,6 +7,7 @@
 #include "backend/fleet/handshake_decision.hpp"
 #include "backend/store/inventory/instances.hpp"
 #include "base/token.hpp"
+#include "protocol/capabilities.hpp"
 
 namespace backend::fleet {
 
@@ -89,7 +90,8 @@ void AgentConnection::welcome(const HandshakeDecision& decision, const protocol:
   if (credential_ && authorities && !authorities->with_issuer(admission.issuer))
     return revoked(std::string(kRetiredIssuer));
 
-  perform(rules_.step(Accepted{.welcome = {.session = base::random_hex(8),
+  perform(rules_.step(Accepted{.welcome = {.capabilities = {std::string(protocol::kCanHold)},
+                                           .session = base::random_hex(8),
                                            .epoch = admission.session.epoch,
                                            .ack_seq = admission.ack_seq,
                                            .heartbeat_s = fleet_.settings_.heartbeat_s,
@@ -101,6 +103,11 @@ void AgentConnection::welcome(const HandshakeDecision& decision, const protocol:
   if (!decision.put_back.empty()) fleet_.log_.warning(decision.put_back);
   note_history(decision.history);
   if (credential_ && authorities) greet_with_authorities(handshake.authorities);
+  // Before it has anything new to run.
+  const domain::Millis now = domain::now_millis();
+  const bool thinks_so =
+      std::ranges::any_of(handshake.holds, [](const protocol::MachineHold& hold) { return !hold.is_local; });
+  if (instance.takes_holds && (instance.pause.is_on(now) || thinks_so)) tell_pause(instance.pause, now);
   fleet_.deliver(decision.delivery);
 
   if (instance.recipe_version > 0) {

@@ -19,6 +19,18 @@ namespace backend::fleet {
 using namespace protocol::at_backend;
 using protocol::BackendBody;
 
+namespace {
+
+std::string said_json(const std::string& app_id, const std::string& instance_id,
+                      std::span<const protocol::MachineHold> holds) {
+  base::JsonText json;
+  json.begin_object().member("app_id", app_id).member("instance_id", instance_id);
+  json.key("holds").json(domain::to_json(holds));
+  return json.end_object().take();
+}
+
+}  // namespace
+
 // What the rules say, done. What takes time is left to the reader.
 struct AgentConnection::Perform {
   AgentConnection& self;
@@ -45,6 +57,7 @@ struct AgentConnection::Perform {
         action.report);
   }
   void operator()(StoreFacts& action) const { errands.facts = std::move(action.facts); }
+  void operator()(HoldsChanged& action) const { self.store_said_holds(std::move(action.holds)); }
   void operator()(AnswerWaits& action) const {
     self.asked_waits_ = action.recipe_version;
     self.answer_waits(action.re);
@@ -315,6 +328,34 @@ void AgentConnection::answer_waits(const std::string& re) {
   if (auto list = fleet_.waits_.wait_list(session_.instance))
     perform(rules_.step(Tell{.body = std::move(*list), .re = re}));
   fleet_.tell_satisfied_waits(*this, version);
+}
+
+// ---- pauses
+
+protocol::Hold hold_of(const domain::Pause& pause, domain::Millis now, bool is_now) {
+  if (!pause.is_on(now)) return {.on = false};
+  constexpr domain::Millis kMillis = 1000;
+  return {.by = pause.by,
+          .reason = pause.reason,
+          .left_s = std::clamp<std::int64_t>((pause.until - now + kMillis - 1) / kMillis,
+                                             protocol::kShortestHold, protocol::kLongestHold),
+          .is_now = is_now};
+}
+
+void AgentConnection::tell_pause(const domain::Pause& pause, domain::Millis now) {
+  tell(hold_of(pause, now, false));
+}
+
+// For people: nothing is decided by it.
+void AgentConnection::store_said_holds(std::vector<protocol::MachineHold> holds) {
+  if (!is_admitted()) return;
+  fleet_.publish("hold", app_id(), instance_id(), said_json(app_id(), instance_id(), holds));
+  auto writing = fleet_.store_.write([session = session_, holds = std::move(holds)](store::Store& store) {
+    return store.set_said_holds(session, holds);
+  });
+  transport::spawn(socket_->executor(), [](transport::Task<base::Result<bool>> task) -> transport::Task<> {
+    [[maybe_unused]] const auto noted = co_await std::move(task);
+  }(std::move(writing)));
 }
 
 // ---- authorities

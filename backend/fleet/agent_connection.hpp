@@ -56,6 +56,9 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   using RecipeTexts = std::unordered_map<std::string, transport::Text>;
   bool tell_recipe(const PlacementContent& content, std::int64_t version, RecipeTexts& texts);
 
+  // The pause that an operator wants it to have now, or that there is none.
+  void tell_pause(const domain::Pause& pause, domain::Millis now);
+
   // What it has asked about its waits and was not answered yet, if that can be answered now.
   void answer_waits(const std::string& re = {});
 
@@ -110,6 +113,7 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   static transport::Task<> store_gathered(std::weak_ptr<AgentConnection> weak);
   transport::Task<> store_facts(std::vector<protocol::Facts> facts);
   transport::Task<> sign(protocol::at_backend::SignCertificate request);
+  void store_said_holds(std::vector<protocol::MachineHold> holds);
   protocol::BackendBody answer_to(const base::Result<Signed>& asked);
   void turn_away(const domain::Admission& admission, const protocol::Handshake& handshake);
   void welcome(const struct HandshakeDecision& decision, const protocol::Handshake& handshake);

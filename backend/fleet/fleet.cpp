@@ -4,6 +4,7 @@
 #include <random>
 
 #include "backend/domain/access/instants.hpp"
+#include "backend/domain/access/pauses.hpp"
 #include "backend/domain/limits/peer_network.hpp"
 #include "backend/domain/reports/report_json.hpp"
 #include "backend/fleet/agent_connection.hpp"
@@ -398,6 +399,14 @@ transport::Task<Result<Answer>> Fleet::ask(std::shared_ptr<Inquiries::Inquiry> i
 bool Fleet::tell(domain::InstanceKey instance, const protocol::BackendBody& message) {
   const auto connection = find(instance);
   return connection && connection->tell(message);
+}
+
+void Fleet::publish_pause(const std::string& app_id, const std::string& instance_id,
+                          const domain::Pause& pause) {
+  base::JsonText json;
+  json.begin_object().member("app_id", app_id).member("instance_id", instance_id);
+  domain::add_pause(json, pause, domain::now_millis());
+  publish("hold", app_id, instance_id, json.end_object().take());
 }
 
 // ---- live output

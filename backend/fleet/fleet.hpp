@@ -47,6 +47,9 @@ struct FleetSettings {
   std::chrono::milliseconds settling = std::chrono::seconds(60);
 };
 
+// What a machine is told of a pause; of one that is over, that there is none. `is_now`: its round is ended.
+protocol::Hold hold_of(const domain::Pause& pause, domain::Millis now, bool is_now);
+
 class Fleet {
  public:
   Fleet(transport::Loop& loop, store::StoreThread& store, telemetry::EventLog& events,
@@ -91,6 +94,9 @@ class Fleet {
                                             std::chrono::milliseconds time);
   // Says something that needs no answer. False when it is not connected or does not take it.
   bool tell(domain::InstanceKey instance, const protocol::BackendBody& message);
+
+  // An operator has paused a machine, or resumed it: for those who watch.
+  void publish_pause(const std::string& app_id, const std::string& instance_id, const domain::Pause& pause);
 
   // Live output of an instance is sent to us while anybody holds one of these.
   class OutputWatch {

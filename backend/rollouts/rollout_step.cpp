@@ -244,7 +244,7 @@ Result<void> step(store::Store& store, domain::Rollout& rollout, domain::Millis 
   // Rings that nobody can be reached in are passed at once, so there may be more than one step to take.
   for (std::size_t i = 0; i <= 2 * domain::kMostRings && rollout.state == domain::RolloutState::running;
        ++i) {
-    auto counts = store.ring_counts(rollout);
+    auto counts = store.ring_counts(rollout, now);
     if (!counts) return std::move(counts).error();
     auto again = carry_out(store, rollout, domain::decide(rollout, *counts, now), now, news);
     if (!again) return std::move(again).error();

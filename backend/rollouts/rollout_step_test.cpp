@@ -101,7 +101,7 @@ STORE_TEST_CASE("machines that lie are shown, excluded, and stop it no more") {
   CHECK(must(bench->exclude_targets(bench.rollout(), liars)) == 3);
   CHECK(bench.in_phase("excluded") == 1);
   CHECK(must(bench->failed_targets(bench.rollout(), 10)).empty());
-  const auto counts = must(bench->ring_counts(bench.rollout()));
+  const auto counts = must(bench->ring_counts(bench.rollout(), bench.now));
   CHECK(counts.at(0).rolled_back == 0);
   CHECK(counts.at(0).size == 3);
 
@@ -114,6 +114,40 @@ STORE_TEST_CASE("machines that lie are shown, excluded, and stop it no more") {
     }
   CHECK(bench.state() == "done");
   CHECK(told == 14);  // all of the later rings but the one that was excluded
+}
+
+STORE_TEST_CASE("a machine that is paused after it was told is not lost, and holds nobody up") {
+  Bench bench;
+  bench.join_all(20);
+  bench.start();
+  const auto canaries = bench.step().orders;
+  REQUIRE(canaries.size() == 5);
+  for (std::size_t i = 1; i < 5; ++i)
+    bench.answer(canaries[i].instance, "confirmed");
+  const domain::InstanceKey paused = canaries[0].instance;
+  constexpr std::int64_t kHour = 3'600'000;
+  must(bench->set_pause(paused,
+                        {.by = "alice", .reason = "x", .since = bench.now, .until = bench.now + kHour}));
+  // It would be lost after 900 s.
+  CHECK(bench.step(1000).lost.empty());
+  CHECK(bench.in_phase("lost") == 0);
+  const auto counts = must(bench->ring_counts(bench.rollout(), bench.now));
+  CHECK(counts.at(0).paused == 1);
+  CHECK(counts.at(0).offline == 1);
+  bench.step(60);
+  CHECK(bench.rollout().ring == 1);
+  const auto targets = must(bench->list_rollout_targets(bench.rollout(), "told", {})).items;
+  CHECK(std::ranges::any_of(targets, [&](const auto& each) { return each.paused_until > bench.now; }));
+  // Its time begins anew when the pause ends, early or by itself.
+  must(bench->set_pause(paused, {.until = bench.now}));
+  const auto is_lost = [&] {
+    return std::ranges::any_of(must(bench->list_rollout_targets(bench.rollout(), "lost", {})).items,
+                               [&](const auto& each) { return each.instance == paused; });
+  };
+  bench.step(800);
+  CHECK_FALSE(is_lost());
+  bench.step(200);
+  CHECK(is_lost());
 }
 
 STORE_TEST_CASE("a machine that is revoked or excluded does not count in a rollout") {

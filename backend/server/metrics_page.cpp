@@ -79,6 +79,9 @@ void MetricsPage::add_machines(std::vector<Gauge>& gauges) const {
   gauges.push_back({.name = "opsbackend_machines_excluded",
                     .help = "Machines that neither waits nor rollouts are held up by.",
                     .value = as_double(health_->excluded)});
+  gauges.push_back({.name = "opsbackend_machines_paused",
+                    .help = "Machines on which no round begins, because an operator has paused them.",
+                    .value = as_double(health_->paused)});
   gauges.push_back({.name = "opsbackend_fleet_look_seconds",
                     .help = "How long counting the machines took last time.",
                     .value = look_seconds_});

@@ -10,6 +10,7 @@
 #include "ctl/fields.hpp"
 #include "ctl/output/document_text.hpp"
 #include "ctl/output/failure_text.hpp"
+#include "ctl/output/hold_text.hpp"
 #include "ctl/output/show.hpp"
 #include "ctl/time_text.hpp"
 #include "terminal/wrap.hpp"
@@ -130,6 +131,7 @@ void show_machine(Session& session, const Value& instance) {
     const std::string reason = text_field(instance, "excluded_reason");
     show_line(session, "excluded", {since + (reason.empty() ? "" : ": " + reason), Style::yellow});
   }
+  show_line(session, "held", {hold_text(instance, at), Style::yellow});
   show_line(session, "running", {text_field(instance, "running.id")});
   const Value& round = field(instance, "last_round");
   if (round.is_object())
@@ -182,13 +184,14 @@ Result<int> agents_command(Session& session) {
   const Instant at = now();
   show_list(
       session, *machines,
-      Table({"APP", "INSTANCE", "PRESENCE", "STATUS", ">VERSION", "ERROR", "LAST ROUND", "TAGS", "AGENT",
-             "OS"}),
+      Table({"APP", "INSTANCE", "PRESENCE", "STATUS", "HELD", ">VERSION", "ERROR", "LAST ROUND", "TAGS",
+             "AGENT", "OS"}),
       [&](const Value& each) {
         return std::vector<Cell>{{text_field(each, "app_id")},
                                  {text_field(each, "instance_id"), Style::bold},
                                  presence_cell(each, at),
                                  status_cell(text_field(each, "status")),
+                                 {hold_text(each, at), Style::yellow},
                                  {version_text(each)},
                                  {errors_text(each), Style::red},
                                  {pairs_text(field(each, "last_round.counts"), true)},

@@ -7,6 +7,7 @@
 #include "ctl/api.hpp"
 #include "ctl/fields.hpp"
 #include "ctl/output/failure_text.hpp"
+#include "ctl/output/hold_text.hpp"
 #include "ctl/output/show.hpp"
 #include "terminal/wrap.hpp"
 
@@ -128,7 +129,8 @@ class Waiting {
     terminal::Output& out = session_.options.format == Format::table ? console.out : console.err;
     for (const auto& [machine, entry] : convergence_.machines()) {
       if (entry.state == State::converged) continue;
-      std::string text = entry.state == State::offline   ? "not connected: it gets this when it comes back"
+      std::string text = entry.state == State::paused    ? entry.held + ": it gets this after that"
+                         : entry.state == State::offline ? "not connected: it gets this when it comes back"
                          : entry.state == State::pending ? "not done in time (" + entry.status + ")"
                                                          : entry.status;
       const auto failure = entry.state == State::failed ? failures.find(machine) : failures.end();
@@ -162,6 +164,9 @@ void Convergence::see(const std::string& machine, const Value& instance) {
   entry.error = first_error(instance);
   entry.state = state_of(flag_field(instance, "online"), entry.wanted,
                          number_field(instance, "reported_version"), entry.status);
+  entry.held = hold_text(instance, now());
+  if (!entry.held.empty() && (entry.state == State::pending || entry.state == State::offline))
+    entry.state = State::paused;
 }
 
 void Convergence::see_event(std::string_view type, const Value& data) {
@@ -201,6 +206,7 @@ std::string Convergence::summary() const {
   };
   add(State::failed, "failed");
   add(State::offline, "not connected");
+  add(State::paused, "paused");
   add(State::pending, "under way");
   add(State::converged, "converged");
   return base::join(parts, ", ") + " of " + count_text(machines_.size(), "machine");

@@ -22,12 +22,14 @@ struct MachineGroup {
 // How far machines have come. Pure: it is told what the backend says.
 class Convergence {
  public:
-  enum class State { pending, converged, failed, offline };
+  // paused: nothing is to be expected of it until somebody resumes it.
+  enum class State { pending, converged, failed, offline, paused };
   struct Entry {
     std::int64_t wanted = 0;
     State state = State::pending;
     std::string status;
     std::string error;
+    std::string held;  // by whom, until when and why
   };
 
   // What a list or an event says of a machine ("app/instance"). Events of machines that are not in a list are

@@ -281,6 +281,8 @@ Result<int> rollout_show_command(Session& session) {
                {text_field(each, "ring")},
                flag_field(each, "excluded")
                    ? Cell{text_field(each, "phase") + ", excluded", terminal::Style::dim}
+               : field(each, "paused_until").is_text()
+                   ? Cell{text_field(each, "phase") + ", paused", terminal::Style::yellow}
                    : phase_cell(text_field(each, "phase")),
                {age_text(field(each, "at"), at)},
                {text_field(each, "error"), terminal::Style::red}});

@@ -195,6 +195,51 @@ constexpr std::array kMostCommands{
                .description = "",
                .examples = "opsctl agent include db9",
                .run = with_server<agent_include_command>},
+    CommandRow{
+        .name = "agent pause",
+        .arguments = "[INSTANCE]",
+        .most = 1,
+        .argument_kind = ValueKind::text,
+        .options = "app selector for until reason now timeout",
+        .summary = "let no round begin on machines for a while",
+        .description =
+            "The machines begin no round of their recipe until the time is over or 'opsctl agent "
+            "resume'. The round under way comes to its end, or to a wait for other machines; with --now "
+            "it ends at once. New recipes are taken and wait; plans and queries are answered; 'opsctl "
+            "run' is refused; an update of the agent waits. A machine that is not connected is paused "
+            "when it comes. 'opsctl agents' shows who has paused what.\n\n"
+            "Needs an instance or a selector; -l '*' is all of the app. A pause of a machine that is "
+            "paused replaces the one before.\n\n"
+            "Exit status: 0 all are paused, or will be when they come; 1 some are not.",
+        .examples = "opsctl agent pause db1 --for 2h --reason 'disk is being replaced'\n"
+                    "opsctl agent pause -l role=web --until 2026-03-01T12:00:00Z --now",
+        .run = with_server<agent_pause_command>},
+    CommandRow{.name = "agent resume",
+               .arguments = "[INSTANCE]",
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .options = "app selector timeout",
+               .summary = "let rounds begin again on machines that are paused",
+               .description =
+                   "Ends the pauses of 'opsctl agent pause'. A hold that somebody has begun at the machine "
+                   "('opsagent hold') stays: the machine is shown with it, and it is ended there.\n\n"
+                   "Exit status: 0 no pause is left, 1 some machine could not be told, or is still held.",
+               .examples = "opsctl agent resume db1\n"
+                           "opsctl agent resume -l '*'",
+               .run = with_server<agent_resume_command>},
+    CommandRow{.name = "agent run-now",
+               .arguments = "[INSTANCE]",
+               .most = 1,
+               .argument_kind = ValueKind::text,
+               .options = "app selector timeout",
+               .summary = "begin a round on machines now, instead of when its turn comes",
+               .description =
+                   "Also where a machine waits after a failure; where a round is under way, when that one is "
+                   "over. Machines that are paused, held or not connected are named.\n\n"
+                   "Exit status: 0 it begins everywhere, 1 it does not.",
+               .examples = "opsctl agent run-now web1\n"
+                           "opsctl agent run-now -l role=web",
+               .run = with_server<agent_run_now_command>},
     CommandRow{.name = "plan",
                .arguments = "[FILE|NAME]",
                .most = 1,

@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "base/values/json.hpp"
 #include "ctl/fields.hpp"
+#include "ctl/output/hold_text.hpp"
 #include "ctl/output/show.hpp"
 #include "ctl/time_text.hpp"
 #include "terminal/shown_json.hpp"
@@ -101,6 +102,11 @@ std::string rollout(const Value& data, const Paint& paint) {
   return text + "  (" + printable(text_field(data, "id")) + ")";
 }
 
+std::string hold(const Value& data, const Paint& paint) {
+  const std::string held = hold_text(data, now());
+  return held.empty() ? paint(Style::green, "not held") : paint(Style::yellow, one_line(held));
+}
+
 std::string body_of(std::string_view type, const Value& data, const Paint& paint) {
   if (type == "presence") return presence(data, paint);
   if (type == "recipe") return recipe(data, paint);
@@ -108,6 +114,7 @@ std::string body_of(std::string_view type, const Value& data, const Paint& paint
   if (type == "round") return round(data);
   if (type == "wait") return wait(data, paint);
   if (type == "update") return update(data, paint);
+  if (type == "hold") return hold(data, paint);
   if (type == "rollout") return rollout(data, paint);
   return printable(text_of(data));
 }

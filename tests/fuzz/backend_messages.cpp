@@ -89,6 +89,16 @@ class Shell {
     is_command(settings.re);
     step(RequestRefused{settings.re, "no"});
   }
+  void perform(TakeHold& taken) {
+    require(session_.version() == 2, "holds are of version 2 only");
+    step(HoldsChanged{taken.hold.on ? std::vector<MachineHold>{{.by = taken.hold.by, .until = "soon"}}
+                                    : std::vector<MachineHold>()});
+    refuses_ ? step(RequestRefused{taken.re, "no"}) : step(RequestDone{taken.re});
+  }
+  void perform(BeginRound& begin) {
+    is_command(begin.re);
+    step(RequestDone{begin.re});
+  }
   void perform(TrustAuthorities& trust) {
     require(session_.version() == 2, "authorities are announced in version 2 only");
     refuses_ ? step(RequestRefused{trust.re, "no"}) : step(RequestDone{trust.re});

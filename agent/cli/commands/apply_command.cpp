@@ -5,6 +5,7 @@
 #include "agent/cli/input/plan_file.hpp"
 #include "agent/cli/input/recipe_input.hpp"
 #include "agent/cli/output/apply_view.hpp"
+#include "agent/runtime/hold_record.hpp"
 
 namespace agent::cli {
 
@@ -50,6 +51,19 @@ std::optional<Target> load_target(const Options& options, RecipeReader& reader, 
                 .plan_salt = plan->salt};
 }
 
+// Somebody works on this machine, or wants it left as it is.
+bool is_left_alone(const Options& options, terminal::Console& console) {
+  const runtime::HoldClock now = runtime::read_hold_clock();
+  const std::string why = refusal_text(runtime::read_holds(options.state_dir, now), now);
+  if (why.empty()) return false;
+  if (options.while_held) {
+    console.warn(why + "; going on, as --while-held says");
+    return false;
+  }
+  console.complain(why + "\nNothing is applied; --while-held does it all the same.");
+  return true;
+}
+
 }  // namespace
 
 int apply_command(const Options& options, terminal::Console& console) {
@@ -62,6 +76,8 @@ int apply_command(const Options& options, terminal::Console& console) {
   }
   auto target = load_target(options, *reader, console);
   if (!target) return kFailure;
+  // A root of its own is another machine's.
+  if (target->root.empty() && is_left_alone(options, console)) return kFailure;
   // Only now: until here there is nothing to finish, and a pipe that nobody writes to may be waited for.
   control::SignalFd signals({SIGINT, SIGTERM});
   auto host = make_host(target->root, options.state_dir);

@@ -29,6 +29,8 @@ int once_forget_command(const Options& options, terminal::Console& console);
 int status_command(const Options& options, terminal::Console& console);
 // stop, stop-wait, stop-end, restart, restart-wait, restart-end
 int stop_command(const Options& options, terminal::Console& console);
+int hold_command(const Options& options, terminal::Console& console);
+int run_now_command(const Options& options, terminal::Console& console);
 int doctor_command(const Options& options, terminal::Console& console);
 int completion_command(const Options& options, terminal::Console& console);
 int version_command(const Options& options, terminal::Console& console);

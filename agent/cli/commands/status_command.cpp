@@ -53,6 +53,9 @@ void print(const Value& status, terminal::Console& console) {
                          text_at(*modules, "commit"));
     if (const Value* fetching = modules->find("fetching")) row("fetching", fetching_text(*fetching));
   }
+  if (const Value* holds = status.find("holds"))
+    for (const Value& hold : holds->items())
+      row("held", text_at(hold, "text"));
   if (const Value* running = status.find("running_state"); running && !running->is_null())
     row("running", "'" + text_at(*running, "id") + "' since " + text_at(*running, "since"));
   if (const Value* last = status.find("last_round"); last && !last->is_null())

@@ -49,13 +49,15 @@ constexpr std::array kCommands{
                .question = "which recipe? opsagent apply FILE|PLAN",
                .options = "root " OPSAGENT_INPUT_OPTIONS
                           "allow-unverified-http module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS
-                          "assume-done state-dir json quiet verbose color config",
+                          "assume-done while-held state-dir json quiet verbose color config",
                .summary = "make a recipe true, once",
                .description =
                    "Makes the states of a recipe true, one after another, and stops at the first that "
                    "fails. A PLAN saved by 'opsagent plan --out' is applied only where the machine and "
                    "the recipe are still as they were when it was made.\n\n"
                    "Ctrl-C lets the running state finish (30 s at most); a second one ends it at once.\n\n"
+                   "A machine that is held (see 'opsagent hold') is left alone, unless --while-held is "
+                   "given.\n\n"
                    "Exit status: 0 all is as asked, 1 a state failed or the run was ended.",
                .examples = "opsagent apply web.yaml\n"
                            "opsagent apply web.yaml --verbose\n"
@@ -196,6 +198,32 @@ constexpr std::array kCommands{
                .examples = "opsagent once forget schema\n"
                            "opsagent once forget schema v3",
                .run = run_by<once_forget_command>},
+    CommandRow{
+        .name = "hold",
+        .options = "for until reason now release state-dir config",
+        .summary = "let no round begin for a while, or again",
+        .description =
+            "The daemon begins no round of its recipe until the time is over or 'opsagent hold "
+            "--release': for work by hand, or an incident. The round under way comes to its end, or to "
+            "a wait for other machines; with --now it ends at once. New recipes are taken and wait; "
+            "plans and queries are answered; 'opsctl run' is refused. The hold is kept across restarts, "
+            "and 'opsagent status' and the backend show who, why and until when.\n\n"
+            "A pause by the backend ('opsctl agent pause') is another hold: each side ends its own, and "
+            "rounds begin when there is none.\n\n"
+            "Exit status: 0 done, 1 not done, or still held after --release.",
+        .examples = "opsagent hold --for 2h --reason 'disk is being replaced'\n"
+                    "opsagent hold --until 2026-03-01T12:00:00Z --now\n"
+                    "opsagent hold --release",
+        .run = run_by<hold_command>},
+    CommandRow{.name = "run-now",
+               .options = "state-dir config",
+               .summary = "begin a round now, instead of when its turn comes",
+               .description =
+                   "The daemon begins a round of its recipe at once, also where it waits after a failure; "
+                   "while a round is under way, when that one is over. Refused while the machine is held.\n\n"
+                   "Exit status: 0 it begins, 1 it does not.",
+               .examples = "opsagent run-now",
+               .run = run_by<run_now_command>},
     CommandRow{.name = "stop",
                .options = "state-dir config",
                .summary = "end the daemon now, and the state that is running with it",

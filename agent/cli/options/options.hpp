@@ -91,6 +91,13 @@ struct Options : terminal::CommandLine {
   std::vector<std::string> module_moving_tags;
   std::int64_t module_fetch_timeout = 300;
   std::int64_t module_max_size = 256;
+  // Holding the machine.
+  std::string hold_for;
+  std::string hold_until;
+  std::string reason;
+  bool ends_round = false;
+  bool is_release = false;
+  bool while_held = false;
   // What was wrong with the configuration; only `doctor` and `self-test` go on with that.
   std::string config_problem;
 };

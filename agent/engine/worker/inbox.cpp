@@ -8,7 +8,7 @@ bool Inbox::requested() {
   drain();
   if (must_finish_) return false;
   if (run_) return stop_ == Stop::When::now || run_->is_cancelled;
-  return stop_ == Stop::When::now || (next_ && next_->on_change == OnChange::kill);
+  return stop_ == Stop::When::now || leaves_round() || (next_ && next_->on_change == OnChange::kill);
 }
 
 void Inbox::drain() {
@@ -91,6 +91,11 @@ void Inbox::take(Command command) {
     waits_.mark_done(done->version, done->state_id);
   } else if (auto* delay = std::get_if<SetRoundDelay>(&command)) {
     round_delay_ = delay->delay;
+  } else if (auto* hold = std::get_if<SetHold>(&command)) {
+    is_held_ = hold->on;
+    leaves_round_ = hold->on && (leaves_round_ || hold->is_now);
+  } else if (std::holds_alternative<BeginRound>(command)) {
+    begin_round_ = true;
   } else if (auto* plan = std::get_if<PlanRecipe>(&command)) {
     take_ad_hoc(std::move(*plan));
   } else if (auto* state = std::get_if<RunState>(&command)) {

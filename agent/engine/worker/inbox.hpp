@@ -61,6 +61,12 @@ class Inbox final : public base::Interrupt {
   // The running recipe goes on under this version.
   std::optional<std::int64_t> take_version();
 
+  // No round may begin.
+  bool is_held() const { return is_held_; }
+  // The round under way is to be ended for that.
+  bool leaves_round() const { return is_held_ && leaves_round_; }
+  bool take_begin_round() { return std::exchange(begin_round_, false); }
+
   // The strongest stop that was asked for.
   std::optional<Stop::When> stop() const { return stop_; }
   bool keeps_place() const { return keeps_place_; }
@@ -89,6 +95,9 @@ class Inbox final : public base::Interrupt {
   std::optional<Run> run_;
   std::optional<std::chrono::milliseconds> round_delay_;
   std::optional<std::int64_t> version_;
+  bool is_held_ = false;
+  bool leaves_round_ = false;
+  bool begin_round_ = false;
   std::optional<Stop::When> stop_;
   bool keeps_place_ = false;  // as the last one said
 };

@@ -32,18 +32,20 @@ bool fails_the_same_way(const StateResult& one, const StateResult& other) {
 }
 
 // While no state runs there is nothing to let finish: every stop but `end`, and every new recipe, counts at
-// once.
+// once; and a hold, for a round that has not begun.
 class BetweenStates final : public base::Interrupt {
  public:
-  explicit BetweenStates(Inbox& inbox) : inbox_(inbox) {}
+  BetweenStates(Inbox& inbox, bool in_round) : inbox_(inbox), in_round_(in_round) {}
   bool requested() override {
     inbox_.drain();
-    return inbox_.stops_before_next_state() || inbox_.has_next();
+    return inbox_.stops_before_next_state() || inbox_.has_next() ||
+           (in_round_ ? inbox_.leaves_round() : inbox_.is_held());
   }
   int wait_fd() const override { return inbox_.wait_fd(); }
 
  private:
   Inbox& inbox_;
+  const bool in_round_;
 };
 
 }  // namespace
@@ -93,9 +95,11 @@ void WorkerLoop::run() {
     if (inbox_.stops_before_next_state()) break;
     serve_ad_hoc_requests();
     if (auto next = inbox_.take_next()) adopt(std::move(*next));
-    const bool at_rest = !recipe_ || Clock::now() < next_round_;
+    if (inbox_.take_begin_round()) next_round_ = {};
+    const bool is_idle = !recipe_ || inbox_.is_held();
+    const bool at_rest = is_idle || Clock::now() < next_round_;
     if (at_rest && inbox_.stop()) break;
-    if (!recipe_) {
+    if (is_idle) {
       inbox_.wait();
     } else if (at_rest) {
       inbox_.wait_until(next_round_);
@@ -103,7 +107,8 @@ void WorkerLoop::run() {
       const RoundExit exit = run_round();
       if (exit == RoundExit::stopped) break;
       if (exit != RoundExit::replaced && inbox_.stop()) break;
-      next_round_ = Clock::now() + next_round_in_;
+      // A round that was left, or could not begin, is made up for as soon as the hold is over.
+      next_round_ = exit == RoundExit::held ? Clock::time_point() : Clock::now() + next_round_in_;
     }
   }
   committer_.flush();
@@ -242,7 +247,7 @@ void WorkerLoop::report_leftover(StateResult leftover) {
 }
 
 base::Result<void> WorkerLoop::take_lock() {
-  BetweenStates between(inbox_);
+  BetweenStates between(inbox_, in_round_);
   auto locked = lock_.acquire(between, [&](std::optional<pid_t> holder, bool is_long) {
     std::string text = "waiting for another run to end";
     if (holder) text += " (process " + std::to_string(*holder) + ")";
@@ -279,6 +284,7 @@ WorkerLoop::RoundExit WorkerLoop::run_round() {
     lock_.release();
     if (inbox_.stops_before_next_state()) return RoundExit::stopped;
     if (inbox_.has_next()) return RoundExit::replaced;
+    if (inbox_.is_held()) return RoundExit::held;
     return cannot_begin(ready.error());
   }
 
@@ -304,7 +310,8 @@ WorkerLoop::RoundExit WorkerLoop::run_round() {
   }
   end.version = version_;
   end.duration = since(started);
-  if (exit != RoundExit::stopped && exit != RoundExit::replaced && !inbox_.stop()) end.next = next_round_in_;
+  const bool is_over = exit == RoundExit::converged || exit == RoundExit::failed;
+  if (is_over && !inbox_.stop()) end.next = next_round_in_;
   committer_.submit(std::move(end));
   const bool is_all_safe = let_go_of_journal();
   if (lock_.is_held())
@@ -372,6 +379,7 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
     serve_ad_hoc_requests();
     if (inbox_.stops_before_next_state()) return RoundExit::stopped;
     if (inbox_.has_next()) return RoundExit::replaced;
+    if (inbox_.leaves_round()) return RoundExit::held;
     if (committer_.has_unsynced()) return RoundExit::failed;
     follow_version();
     const auto begun = std::ranges::find(begun_, index, &Journal::Entry::index);
@@ -386,10 +394,11 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
                                             .expected_plan = index < settings_.expected_plans.size()
                                                                  ? settings_.expected_plans[index]
                                                                  : std::string_view(),
-                                             .plan_salt = settings_.plan_salt,
-                                             .gate = &gate});
+                                            .plan_salt = settings_.plan_salt,
+                                            .gate = &gate});
     // Nothing has become of this wait: the next round waits on. What a killed run had begun stays begun.
-    if (std::exchange(has_left_wait_, false)) return RoundExit::replaced;
+    if (std::exchange(has_left_wait_, false))
+      return inbox_.has_next_after_round() ? RoundExit::replaced : RoundExit::held;
     result.version = version_;  // a wait may have seen it move
     settle_written(result);
     if (std::string doubt = doubt_about(states[index], begun == begun_.end() ? nullptr : &*begun);
@@ -415,7 +424,8 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
       --end.not_reached;
       inbox_.drain();
       if (inbox_.stops_before_next_state()) return RoundExit::stopped;
-      return inbox_.has_next() ? RoundExit::replaced : RoundExit::failed;
+      if (inbox_.has_next()) return RoundExit::replaced;
+      return inbox_.leaves_round() ? RoundExit::held : RoundExit::failed;
     }
   }
   end.not_reached = 0;
@@ -515,6 +525,11 @@ base::Result<void> WorkerLoop::wait(std::string_view state_id, Deadline deadline
     if (is_done(state_id)) return {};
     if (inbox_.stops_before_next_state() || inbox_.has_next())
       return base::Error(base::ErrorCode::cancelled, "Stopped waiting");
+    // Nobody wants the machine to go on by itself when another one is ready.
+    if (inbox_.is_held() && !inbox_.is_in_run()) {
+      has_left_wait_ = true;
+      return base::Error(base::ErrorCode::cancelled, "Stopped waiting: the machine is held");
+    }
     // A wait may go on for days, and what it waits for may need these modules.
     if (inbox_.has_next_after_round() && !inbox_.is_in_run()) {
       has_left_wait_ = true;

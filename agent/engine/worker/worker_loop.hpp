@@ -34,7 +34,8 @@ class WorkerLoop final : private states::Waits {
   void run();
 
  private:
-  enum class RoundExit { converged, failed, replaced, stopped };
+  // held: it was left in the middle, or could not begin, because of a hold.
+  enum class RoundExit { converged, failed, replaced, held, stopped };
 
   void adopt(RunRecipe next);
   void forget_other_modules(const recipe::Recipe& before);

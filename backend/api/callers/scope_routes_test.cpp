@@ -374,6 +374,24 @@ const std::vector<Row>& rows() {
              selector_body(world.machine(side), side == Side::inside ? "" : R"(,"app_id":"elsewhere")")};
        },
        kNo, kHidden, kHidden, kFine},
+      {"POST /pause",
+       [](World& world, Side side) {
+         const std::string name = world.machine(side);
+         return Made{"/pause", selector_body(name, R"(,"for_s":60)"), "\"" + name + "\""};
+       },
+       kNo, kFine, kFine, kFine},
+      {"POST /resume",
+       [](World& world, Side side) {
+         const std::string name = world.machine(side);
+         return Made{"/resume", selector_body(name, ""), "\"" + name + "\""};
+       },
+       kNo, kFine, kFine, kFine},
+      {"POST /run-now",
+       [](World& world, Side side) {
+         const std::string name = world.machine(side);
+         return Made{"/run-now", selector_body(name, ""), "\"" + name + "\""};
+       },
+       kNo, kFine, kFine, kFine},
       {"POST /query",
        [](World& world, Side side) {
          return Made{"/query", R"({"kind":"facts","instance_id":")" + world.machine(side) + "\"}"};

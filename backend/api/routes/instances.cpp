@@ -9,6 +9,8 @@
 #include "backend/api/names.hpp"
 #include "backend/api/routes/failures.hpp"
 #include "backend/domain/access/name_rules.hpp"
+#include "backend/domain/access/pauses.hpp"
+#include "backend/domain/json_text.hpp"
 #include "backend/store/identity/certificates.hpp"
 #include "base/sha256.hpp"
 
@@ -62,6 +64,8 @@ void begin_instance(base::JsonText& json, const domain::Instance& instance, bool
   if (instance.pending != 0) json.member("token_prefix", instance.token_prefix);
   domain::add_instant(json, "excluded", instance.excluded);
   if (instance.excluded != 0) json.member("excluded_reason", instance.excluded_why);
+  domain::add_pause(json, instance.pause, domain::now_millis());
+  json.key("holds").json(domain::to_json(domain::holds_now(instance, online, domain::now_millis())));
   add_last_round(json, instance.last_round);
 }
 

@@ -101,7 +101,7 @@ void add_rollout(base::JsonText& json, const domain::Rollout& rollout, const Sco
     // A machine does not take a change back by itself: it has failed.
     json.member("rolled_back", rollout.is_change() ? 0 : ring.rolled_back);
     json.member("failed", ring.failed + (rollout.is_change() ? ring.rolled_back : 0));
-    json.member("lost", ring.lost).end_object();
+    json.member("lost", ring.lost).member("paused", ring.paused).end_object();
   }
   json.end_list();
 }
@@ -231,7 +231,7 @@ base::Result<Started> start_rollout(store::Store& store, RolloutRequest request,
   auto added = store.add_rollout(rollout, rings.targets);
   if (!added) return std::move(added).error();
   if (auto begun = store.begin_ring(*added, rollout.created); !begun) return std::move(begun).error();
-  auto counts = store.ring_counts(*added);
+  auto counts = store.ring_counts(*added, domain::now_millis());
   if (!counts) return std::move(counts).error();
   auto noted = audit(store, actor, "rollout", rollout.app_id + "/" + rollout.id,
                      rollout.version + " to " + rollout.selector);
@@ -300,7 +300,7 @@ base::Result<Shown> read_shown(store::Store& store, const std::string& id, const
                                const domain::PageRequest& page, const Scope& scope) {
   auto rollout = find_seen(store, scope, id);
   if (!rollout) return std::move(rollout).error();
-  auto rings = store.ring_counts(*rollout);
+  auto rings = store.ring_counts(*rollout, domain::now_millis());
   if (!rings) return std::move(rings).error();
   CoveredNames covered(store, scope);
   const auto sees = [&](const domain::RolloutTarget& target) {
@@ -324,6 +324,8 @@ void add_target(base::JsonText& json, const domain::RolloutTarget& target) {
   json.member("phase", target.phase);
   domain::add_progress(json, target.progress);
   json.member("error", target.error).member("excluded", target.is_excluded);
+  const bool is_paused = target.paused_until > domain::now_millis();
+  domain::add_instant(json, "paused_until", is_paused ? target.paused_until : 0);
   domain::add_instant(json, "told", target.told);
   domain::add_instant(json, "at", target.at);
   json.end_object();

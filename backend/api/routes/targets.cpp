@@ -11,20 +11,12 @@ using Found = std::vector<Target>;
 
 base::Result<Found> read_targets(store::Store& store, const Scope& scope, const std::string& app_id,
                                  const domain::Selector& selector) {
-  if (auto app = find_visible_app(store, scope, app_id); !app) return std::move(app).error();
-  if (auto fine = check_self_report(store, app_id, selector); !fine) return std::move(fine).error();
-  const domain::Selector strict = selector.strict();
+  auto instances = read_meant(store, scope, app_id, selector);
+  if (!instances) return std::move(instances).error();
   Found found;
-  domain::PageRequest page{.limit = domain::kLargestPage};
-  do {
-    auto some = store.list_instances({.app_id = app_id}, &strict, page);
-    if (!some) return std::move(some).error();
-    for (domain::Instance& instance : some->items)
-      if (!instance.is_out())
-        found.push_back(
-            {instance.key, std::move(instance.instance_id), instance.placement, instance.recipe_version});
-    page.after = some->next;
-  } while (!page.after.empty());
+  for (domain::Instance& instance : *instances)
+    found.push_back(
+        {instance.key, std::move(instance.instance_id), instance.placement, instance.recipe_version});
   return found;
 }
 
@@ -43,6 +35,24 @@ transport::Task<> ask_one(std::shared_ptr<Gathering> all, std::size_t index,
 }
 
 }  // namespace
+
+base::Result<std::vector<domain::Instance>> read_meant(store::Store& store, const Scope& scope,
+                                                       const std::string& app_id,
+                                                       const domain::Selector& selector) {
+  if (auto app = find_visible_app(store, scope, app_id); !app) return std::move(app).error();
+  if (auto fine = check_self_report(store, app_id, selector); !fine) return std::move(fine).error();
+  const domain::Selector strict = selector.strict();
+  std::vector<domain::Instance> found;
+  domain::PageRequest page{.limit = domain::kLargestPage};
+  do {
+    auto some = store.list_instances({.app_id = app_id}, &strict, page);
+    if (!some) return std::move(some).error();
+    for (domain::Instance& instance : some->items)
+      if (!instance.is_out()) found.push_back(std::move(instance));
+    page.after = some->next;
+  } while (!page.after.empty());
+  return found;
+}
 
 transport::Task<base::Result<Targets>> find_targets(Context& context, const Caller& caller,
                                                     std::string app_id, domain::Selector selector) {

@@ -19,6 +19,12 @@ struct Target {
   std::int64_t recipe_version = 0;
 };
 
+// The instances of an app that a selector matches, but for those that are out, by id; the selector is within
+// the caller's scope. On a store's thread. An error when the app is not there for the caller.
+base::Result<std::vector<domain::Instance>> read_meant(store::Store& store, const Scope& scope,
+                                                       const std::string& app_id,
+                                                       const domain::Selector& selector);
+
 struct Targets {
   std::vector<Target> connected;
   std::vector<std::string> not_connected;

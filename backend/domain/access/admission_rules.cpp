@@ -126,9 +126,21 @@ int protocol_of(const protocol::Handshake& handshake) {
   return std::max(handshake.protocol_version, handshake.protocol_max) >= 2 ? 2 : 1;
 }
 
-bool takes_inputs(const protocol::Handshake& handshake) {
+namespace {
+
+bool offers(const protocol::Handshake& handshake, std::string_view capability) {
   return protocol_of(handshake) >= 2 &&
-         std::ranges::find(handshake.capabilities, protocol::kCanVars) != handshake.capabilities.end();
+         std::ranges::find(handshake.capabilities, capability) != handshake.capabilities.end();
+}
+
+}  // namespace
+
+bool takes_inputs(const protocol::Handshake& handshake) {
+  return offers(handshake, protocol::kCanVars);
+}
+
+bool takes_holds(const protocol::Handshake& handshake) {
+  return offers(handshake, protocol::kCanHold);
 }
 
 }  // namespace backend::domain

@@ -71,5 +71,6 @@ int protocol_of(const protocol::Handshake& handshake);
 
 // Whether the agent knows what to do with the variables and tags of a recipe.
 bool takes_inputs(const protocol::Handshake& handshake);
+bool takes_holds(const protocol::Handshake& handshake);
 
 }  // namespace backend::domain

@@ -158,6 +158,8 @@ struct ConnectedAgent {
   std::optional<std::string> errors;  // JSON; nothing: as they were
   std::int64_t recipe_version = 0, reported_version = 0;
   bool takes_inputs = false;
+  bool takes_holds = false;
+  std::string said_holds = {};  // JSON
 };
 
 // One agent_uid of an instance: a stream of reports.

@@ -32,6 +32,7 @@ struct KindOf {
   MessageKind operator()(const protocol::TestAnswer&) const { return MessageKind::answer; }
   MessageKind operator()(const protocol::Ack&) const { return MessageKind::answer; }
   MessageKind operator()(const protocol::Nack&) const { return MessageKind::answer; }
+  MessageKind operator()(const protocol::HoldStatus&) const { return MessageKind::other; }
   MessageKind operator()(const protocol::Goodbye&) const { return MessageKind::other; }
   MessageKind operator()(const protocol::Unknown&) const { return MessageKind::other; }
 };

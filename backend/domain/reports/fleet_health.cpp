@@ -21,9 +21,10 @@ void FleetHealth::add(const MachineFacts& machine, Millis now) {
   Presence& presence = machines[static_cast<std::size_t>(state)];
   ++(machine.online ? presence.online : presence.offline);
   if (machine.is_excluded) ++excluded;
+  if (machine.is_paused) ++paused;
   const bool runs_recipe =
       state != MachineState::revoked && state != MachineState::pending && machine.recipe_version > 0;
-  if (!runs_recipe || machine.is_excluded || machine.protocol < 2) return;
+  if (!runs_recipe || machine.is_excluded || machine.is_paused || machine.protocol < 2) return;
   const Millis age = now - std::max(machine.round_at, machine.first_seen);
   for (std::size_t i = 0; i < kWatchedTimes.size(); ++i)
     if (age > kWatchedTimes[i].time) ++without_round[i];

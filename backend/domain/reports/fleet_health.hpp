@@ -30,7 +30,8 @@ struct MachineFacts {
   std::string_view status;
   std::int64_t recipe_version = 0, reported_version = 0;
   int protocol = 2;
-  bool online = false, has_problem = false, is_revoked = false, is_pending = false, is_excluded = false;
+  bool online = false, has_problem = false, is_revoked = false, is_pending = false, is_excluded = false,
+       is_paused = false;
   Millis first_seen = 0, round_at = 0;  // 0: it has reported no round
 };
 
@@ -50,10 +51,11 @@ struct FleetHealth {
   };
   std::array<Presence, kMachineStateNames.size()> machines{};  // by MachineState
   // Machines that are to run a recipe and of which the end of a round was not heard for longer than
-  // kWatchedTimes says: nobody knows how they are. Not those that an operator has excluded, and not agents of
-  // version 1, which do not tell of rounds.
+  // kWatchedTimes says: nobody knows how they are. Not those that an operator has excluded or paused, and not
+  // agents of version 1, which do not tell of rounds.
   std::array<std::uint64_t, kWatchedTimes.size()> without_round{};
   std::uint64_t excluded = 0;
+  std::uint64_t paused = 0;  // by operators
 
   void add(const MachineFacts& machine, Millis now);
 };

@@ -134,13 +134,14 @@ struct RolloutTarget {
   Millis at = 0;              // when it was last heard of
   bool is_excluded = false;   // it does not count: excluded, forgiven by a resume, or another rollout has it
   std::int64_t position = 0;  // among the targets of its rollout
+  Millis paused_until = 0;    // Pause::until
 };
 
 // A ring as it stands, without machines that were forgotten, revoked or excluded (from the rollout:
 // Store::exclude_past_failures(), exclude_targets(); or from all: Instance::excluded).
 struct RingCounts {
   std::size_t size = 0;
-  std::size_t offline = 0;  // not ordered yet, and not connected
+  std::size_t offline = 0;  // not ordered yet, and not connected; or paused, and not through
   std::size_t ordered = 0;
   std::size_t confirmed = 0;
   std::size_t reconnected = 0;  // confirmed, and connected with the new version
@@ -149,6 +150,7 @@ struct RingCounts {
   std::size_t rolled_back = 0;
   std::size_t failed = 0;  // could not even try the version, or refused it
   std::size_t lost = 0;
+  std::size_t paused = 0;  // by an operator, and not through: of `offline`
 };
 
 // An agent at its handshake.

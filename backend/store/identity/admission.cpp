@@ -129,7 +129,9 @@ Result<domain::Admission> note_admission(Store& store, const protocol::Handshake
                                    .errors = std::nullopt,
                                    .recipe_version = versions.recipe,
                                    .reported_version = versions.reported,
-                                   .takes_inputs = takes_inputs};
+                                   .takes_inputs = takes_inputs,
+                                   .takes_holds = domain::takes_holds(handshake),
+                                   .said_holds = domain::to_json(std::span(handshake.holds))};
   if (handshake.init_errors) connected.errors = domain::to_json(std::span(&*handshake.init_errors, 1));
   auto epoch = store.set_connected(connected, now);
   if (!epoch) return std::move(epoch).error();

@@ -68,6 +68,8 @@ class InstanceStore {
   // Nobody waits for it any more; `at` 0: they do again. Its `edit` grows.
   virtual base::Result<void> set_excluded(domain::InstanceKey instance, domain::Millis at,
                                           std::string_view why) = 0;
+  // Its `edit` grows. One that is over has its end in `until`, and nothing else.
+  virtual base::Result<void> set_pause(domain::InstanceKey instance, const domain::Pause& pause) = 0;
   // False: it is connected, or not there.
   virtual base::Result<bool> remove_offline_instance(std::string_view app_id,
                                                      std::string_view instance_id) = 0;
@@ -86,6 +88,9 @@ class InstanceStore {
                                                     domain::Millis now) = 0;
   // Whether no newer connection of the instance was admitted, and nothing has ended it.
   virtual base::Result<bool> is_current(const domain::AgentSession& session) = 0;
+  // What the machine says of itself. False: the epoch is stale, and nothing was changed.
+  virtual base::Result<bool> set_said_holds(const domain::AgentSession& session,
+                                            std::span<const protocol::MachineHold> holds) = 0;
   // A stale epoch changes nothing.
   virtual base::Result<void> set_offline(const domain::AgentSession& session, domain::Millis now) = 0;
   // At the backend's start, which must be the only one: docs/architecture.md, "What assumes one process".

@@ -57,7 +57,8 @@ class RolloutStore {
                                                domain::Millis now) = 0;
 
   // ---- machines of a rollout
-  virtual base::Result<std::vector<domain::RingCounts>> ring_counts(const domain::Rollout& rollout) = 0;
+  virtual base::Result<std::vector<domain::RingCounts>> ring_counts(const domain::Rollout& rollout,
+                                                                    domain::Millis now) = 0;
   // `phase` "": all.
   virtual base::Result<domain::Page<domain::RolloutTarget>> list_rollout_targets(
       const domain::Rollout& rollout, std::string_view phase, const domain::PageRequest& page) = 0;

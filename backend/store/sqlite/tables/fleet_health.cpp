@@ -8,7 +8,9 @@ using base::Result;
 Result<domain::FleetHealth> SqliteStore::fleet_health(domain::Millis now) {
   Query rows(database_,
              "SELECT status, recipe_version, reported_version, protocol, online, problem<>'', revoked<>0, "
-             "pending<>0, excluded<>0, first_seen, ifnull(round_at, 0) FROM instances");
+             "pending<>0, excluded<>0, first_seen, ifnull(round_at, 0), pause_until>? FROM "
+             "instances",
+             now);
   domain::FleetHealth health;
   auto done = for_each_row(rows, [&] {
     health.add({.status = rows.view(0),
@@ -20,6 +22,7 @@ Result<domain::FleetHealth> SqliteStore::fleet_health(domain::Millis now) {
                 .is_revoked = rows.integer(6) != 0,
                 .is_pending = rows.integer(7) != 0,
                 .is_excluded = rows.integer(8) != 0,
+                .is_paused = rows.integer(11) != 0,
                 .first_seen = rows.integer(9),
                 .round_at = rows.integer(10)},
                now);

@@ -11,7 +11,7 @@ using base::Result;
 namespace {
 
 // The columns of read_instance(), in its order; with facts as one more at the end.
-constexpr int kFactsColumn = 41;
+constexpr int kFactsColumn = 47;
 std::string select_instances(bool with_facts) {
   std::string sql =
       "SELECT i.id, i.app_id, i.instance_id, a.agent_uid, i.agent_version, i.os, i.arch, i.boot_id, "
@@ -22,7 +22,9 @@ std::string select_instances(bool with_facts) {
       "i.round, i.round_version, i.round_counts, i.round_not_reached, i.round_ms, i.round_at, i.edit, "
       "i.revoked, i.revoked_why, i.excluded, i.excluded_why, i.wished_name, apps.trust_self_reported, "
       "i.pending, "
-      "substr(i.token_hash, 1, 16), i.tag_scopes, i.takes_inputs";
+      "substr(i.token_hash, 1, 16), i.tag_scopes, i.takes_inputs, i.takes_holds, i.pause_by, i.pause_reason, "
+      "i.pause_since, "
+      "i.pause_until, i.said_holds";
   if (with_facts) sql += ", f.facts";
   sql +=
       " FROM instances i LEFT JOIN agents a ON a.id=i.agent LEFT JOIN placements p ON p.id=i.placement "
@@ -73,7 +75,13 @@ domain::Instance read_instance(const Query& row) {
   instance.pending = row.integer(at++);
   instance.token_prefix = row.view(at++);
   instance.tag_scopes = domain::read_tags(row.view(at++));
-  instance.takes_inputs = row.integer(at) != 0;
+  instance.takes_inputs = row.integer(at++) != 0;
+  instance.takes_holds = row.integer(at++) != 0;
+  instance.pause.by = row.view(at++);
+  instance.pause.reason = row.view(at++);
+  instance.pause.since = row.integer(at++);
+  instance.pause.until = row.integer(at++);
+  instance.said_holds = domain::read_holds(row.view(at));
   // What it has said of an older version says nothing about the one that it should run.
   if (instance.status == "converged" && instance.reported_version != instance.recipe_version)
     instance.status = "running";
@@ -163,6 +171,12 @@ Result<void> SqliteStore::set_wished_name(std::string_view app_id, std::string_v
 Result<void> SqliteStore::set_excluded(domain::InstanceKey instance, domain::Millis at,
                                        std::string_view why) {
   return write("UPDATE instances SET excluded=?, excluded_why=?, edit=edit+1 WHERE id=?", at, why, instance);
+}
+
+Result<void> SqliteStore::set_pause(domain::InstanceKey instance, const domain::Pause& pause) {
+  return write(
+      "UPDATE instances SET pause_by=?, pause_reason=?, pause_since=?, pause_until=?, edit=edit+1 WHERE id=?",
+      pause.by, pause.reason, pause.since, pause.until, instance);
 }
 
 namespace {

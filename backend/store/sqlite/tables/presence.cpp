@@ -1,4 +1,5 @@
 // Handshakes, presence and facts: rows of instances and agents.
+#include "backend/domain/json_text.hpp"
 #include "backend/store/sqlite/tables/tables.hpp"
 
 namespace backend::store::sqlite {
@@ -139,14 +140,23 @@ Result<std::uint64_t> SqliteStore::set_connected(const domain::ConnectedAgent& a
       database_,
       "UPDATE instances SET agent=?, epoch=epoch+1, protocol=?, agent_version=?, os=?, arch=?, boot_id=?, "
       "agent_tags=?, unplaced=0, online=1, connected_at=?, last_seen=?, errors=ifnull(?, errors), "
-      "reported_version=?, recipe_version=?, takes_inputs=? WHERE id=? RETURNING epoch",
+      "reported_version=?, recipe_version=?, takes_inputs=?, takes_holds=?, said_holds=? WHERE id=? "
+      "RETURNING epoch",
       agent.agent, agent.protocol, agent.agent_version, agent.os, agent.arch, agent.boot_id, agent.agent_tags,
       now, now, agent.errors, agent.reported_version, agent.recipe_version, agent.takes_inputs,
-      agent.instance);
+      agent.takes_holds, agent.said_holds, agent.instance);
   if (auto found = expect_row(updated, "instance"); !found) return std::move(found).error();
   const std::uint64_t epoch = updated.count(0);
   if (auto end = updated.next(); !end) return std::move(end).error();
   return epoch;
+}
+
+Result<bool> SqliteStore::set_said_holds(const domain::AgentSession& session,
+                                         std::span<const protocol::MachineHold> holds) {
+  auto said = database_.run("UPDATE instances SET said_holds=? WHERE id=? AND epoch=?",
+                            domain::to_json(holds), session.instance, session.epoch);
+  if (!said) return std::move(said).error();
+  return *said > 0;
 }
 
 Result<bool> SqliteStore::is_current(const domain::AgentSession& session) {

@@ -64,8 +64,8 @@ const std::string& owes_answer() {
 
 constexpr std::string_view kSelectTargets =
     "SELECT position, instance, instance_id, ring, phase, error, progress, told, at, forgiven OR EXISTS "
-    "(SELECT 1 FROM instances i WHERE i.id=instance AND (i.revoked<>0 OR i.excluded<>0)) FROM "
-    "rollout_targets ";
+    "(SELECT 1 FROM instances i WHERE i.id=instance AND (i.revoked<>0 OR i.excluded<>0)), "
+    "ifnull((SELECT i.pause_until FROM instances i WHERE i.id=instance), 0) FROM rollout_targets ";
 
 domain::RolloutTarget read_target(const Query& row) {
   domain::RolloutTarget target;
@@ -79,6 +79,7 @@ domain::RolloutTarget read_target(const Query& row) {
   target.at = row.integer(8);
   target.is_excluded = row.integer(9) != 0;
   target.position = row.integer(0);
+  target.paused_until = row.integer(10);
   return target;
 }
 
@@ -183,22 +184,30 @@ Result<void> SqliteStore::set_rollout(const domain::Rollout& rollout) {
                rollout.number);
 }
 
-Result<std::vector<domain::RingCounts>> SqliteStore::ring_counts(const domain::Rollout& rollout) {
-  // Of a change nobody goes back by itself: whoever fails has tried it.
+Result<std::vector<domain::RingCounts>> SqliteStore::ring_counts(const domain::Rollout& rollout,
+                                                                 domain::Millis now) {
+  // Of a change nobody goes back by itself: whoever fails has tried it. One that is paused and owes an answer
+  // cannot give it.
+  const std::string is_paused =
+      "(i.pause_until>?4 AND t.phase<>'lost' AND t.phase NOT IN " + sql_list(domain::kClosedPhases) + ")";
   Query rows(
       database_,
-      "SELECT t.ring, count(*), sum(t.told=0 AND t.absent=1), sum(t.told>0), sum(t.phase='confirmed'), "
-      "sum(t.phase='confirmed' AND i.online=1 AND (?1 OR i.agent_version=?2)), sum(t.phase='rolled_back' OR "
-      "(?1 AND t.phase IN ('failed', 'refused'))), sum(NOT ?1 AND t.phase IN ('failed', 'refused')), "
-      "sum(t.phase='lost') FROM rollout_targets t JOIN instances i ON i.id=t.instance WHERE t.rollout=?3 AND "
-      "t.forgiven=0 AND i.revoked=0 AND i.excluded=0 GROUP BY t.ring",
-      rollout.is_change(), rollout.version, rollout.number);
+      "SELECT t.ring, count(*), sum((t.told=0 AND t.absent=1) OR " + is_paused +
+          "), sum(t.told>0), sum(t.phase='confirmed'), "
+          "sum(t.phase='confirmed' AND i.online=1 AND (?1 OR i.agent_version=?2)), sum(t.phase='rolled_back' "
+          "OR "
+          "(?1 AND t.phase IN ('failed', 'refused'))), sum(NOT ?1 AND t.phase IN ('failed', 'refused')), "
+          "sum(t.phase='lost'), sum(" +
+          is_paused +
+          ") FROM rollout_targets t JOIN instances i ON i.id=t.instance WHERE t.rollout=?3 AND "
+          "t.forgiven=0 AND i.revoked=0 AND i.excluded=0 GROUP BY t.ring",
+      rollout.is_change(), rollout.version, rollout.number, now);
   std::vector<domain::RingCounts> counts(std::max<std::size_t>(rollout.rings.size(), 1));
   auto done = for_each_row(rows, [&] {
     const std::size_t ring = rows.count(0);
     if (ring >= counts.size()) return;
-    counts[ring] = {rows.count(1), rows.count(2), rows.count(3), rows.count(4),
-                    rows.count(5), rows.count(6), rows.count(7), rows.count(8)};
+    counts[ring] = {rows.count(1), rows.count(2), rows.count(3), rows.count(4), rows.count(5),
+                    rows.count(6), rows.count(7), rows.count(8), rows.count(9)};
   });
   if (!done) return std::move(done).error();
   return counts;
@@ -271,7 +280,8 @@ Result<std::vector<DueTarget>> SqliteStore::due_targets(const domain::Rollout& r
   Query rows(
       database_,
       "SELECT t.instance, t.action_id, ?4 AND i.agent_version=?1 FROM rollout_targets t JOIN instances i ON "
-      "i.id=t.instance WHERE t.rollout=?2 AND t.phase='waiting' AND t.due>0 AND t.due<=?3 AND i.online=1",
+      "i.id=t.instance WHERE t.rollout=?2 AND t.phase='waiting' AND t.due>0 AND t.due<=?3 AND i.online=1 AND "
+      "(?4 OR i.pause_until<=?3)",
       rollout.version, rollout.number, now, !rollout.is_change());
   std::vector<DueTarget> due;
   auto done = for_each_row(rows, [&] {
@@ -311,7 +321,7 @@ Result<std::vector<domain::RolloutTarget>> SqliteStore::mark_lost(const domain::
           " AND NOT EXISTS (SELECT 1 FROM instances i WHERE i.id=instance AND ((i.online=1 AND phase IN " +
           sql_list(domain::kWorkingPhases) +
           // Of a change it has said that it runs it: a state may take hours.
-          ") OR (?3 AND i.online=1 AND i.reported_version>=given_version AND "
+          ") OR i.pause_until>=?2 OR (?3 AND i.online=1 AND i.reported_version>=given_version AND "
           "i.reported_version<=i.recipe_version) OR (i.online=0 AND i.last_seen>=?2))) RETURNING instance, "
           "instance_id, ring",
       rollout.number, heard_before, rollout.is_change());

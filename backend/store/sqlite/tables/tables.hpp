@@ -65,6 +65,9 @@ class SqliteStore final : public Store {
                                      std::string_view name) override;
   base::Result<void> set_excluded(domain::InstanceKey instance, domain::Millis at,
                                   std::string_view why) override;
+  base::Result<void> set_pause(domain::InstanceKey instance, const domain::Pause& pause) override;
+  base::Result<bool> set_said_holds(const domain::AgentSession& session,
+                                    std::span<const protocol::MachineHold> holds) override;
   base::Result<void> set_operator_tags(domain::InstanceKey instance, const domain::Tags& tags,
                                        const domain::Tags& scopes) override;
   base::Result<std::optional<StoredFacts>> find_facts(domain::InstanceKey instance) override;
@@ -199,7 +202,8 @@ class SqliteStore final : public Store {
   base::Result<void> begin_pin_attempt(const domain::Rollout& pin, const domain::UpdateCaller& caller,
                                        std::string_view action_id, std::int64_t attempt,
                                        domain::Millis now) override;
-  base::Result<std::vector<domain::RingCounts>> ring_counts(const domain::Rollout& rollout) override;
+  base::Result<std::vector<domain::RingCounts>> ring_counts(const domain::Rollout& rollout,
+                                                            domain::Millis now) override;
   base::Result<domain::Page<domain::RolloutTarget>> list_rollout_targets(
       const domain::Rollout& rollout, std::string_view phase, const domain::PageRequest& page) override;
   base::Result<void> begin_ring(const domain::Rollout& rollout, domain::Millis now) override;
