@@ -19,6 +19,38 @@ namespace recipe {
 using base::Member;
 using base::Value;
 
+namespace {
+
+// When it runs, and how often; "" for a state that says nothing of that.
+std::string conditions_text(const State& state) {
+  std::string text;
+  const auto list = [&](std::string_view name, const auto& items, const auto& quoted) {
+    if (items.empty()) return;
+    text.append(" ").append(name);
+    for (const auto& item : items)
+      text.append(" ").append(quoted(item));
+  };
+  const auto as_text = [](std::string_view item) { return base::json_quote(item); };
+  const auto as_number = [](std::size_t item) { return std::to_string(item); };
+  if (state.timeout) text.append(" timeout ").append(std::to_string(state.timeout->count()));
+  if (state.retries > 0) text.append(" retries ").append(std::to_string(state.retries));
+  if (state.when) {
+    list("path_exists", state.when->path_exists, as_text);
+    list("path_absent", state.when->path_absent, as_text);
+    list("os", state.when->os, as_text);
+  }
+  if (!state.control) return text;
+  list("on_change_of", state.control->on_change_of, as_number);
+  list("restart_on", state.control->restart_on, as_number);
+  list("reload_on", state.control->reload_on, as_number);
+  list("require", state.control->require, as_number);
+  if (!state.control->once.empty()) text.append(" once ").append(base::json_quote(state.control->once));
+  if (state.control->continues) text.append(" continues");
+  return text;
+}
+
+}  // namespace
+
 const std::string& Recipe::digest() const {
   if (!digest_.empty()) return digest_;
   if (!is_rendered_) return digest_ = text_digest();
@@ -26,7 +58,8 @@ const std::string& Recipe::digest() const {
   for (const State& state : states_)
     all.append("\n")
         .append(base::json_quote(state.id))
-        .append(state.is_off ? " off" : base::to_json(state.parameter));
+        .append(state.is_off ? " off" : base::to_json(state.parameter))
+        .append(conditions_text(state));
   return digest_ = base::sha256_hex(all);
 }
 
@@ -43,6 +76,7 @@ class Loader {
         recipe_(std::make_shared<Recipe>()),
         control_([this](std::string message, std::string_view state_id, std::uint32_t offset) {
           const auto place = ids_.find(state_id);
+          if (problems_.size() > kMostProblems) message.clear();
           problems_.push_back({std::move(message), std::string(state_id),
                                place != ids_.end() ? place->second.source : source_, offset});
         }) {
@@ -98,7 +132,11 @@ class Loader {
   };
 
   void add(std::vector<Found>& to, std::string message, std::uint32_t offset) {
-    to.push_back({std::move(message), std::string(state_id_), source_, offset});
+    // Of those that nobody is shown, only the number counts.
+    if (to.size() > kMostProblems)
+      to.push_back({"", "", source_, offset});
+    else
+      to.push_back({std::move(message), std::string(state_id_), source_, offset});
   }
   void problem(std::string message, std::uint32_t offset) { add(problems_, std::move(message), offset); }
 
@@ -135,8 +173,8 @@ class Loader {
 
   void read_top(const Value& root) {
     static constexpr std::array<std::string_view, 10> kKnown{
-        "recipe",    "version", "states", "state", "module", "recipe_version",
-        "component", "vars",    "files",  ControlReader::kKeyOfRecipe};
+        "recipe",         "version",   "states", "state", "module",
+        "recipe_version", "component", "vars",   "files", ControlReader::kKeyOfRecipe};
     if (root.is_list()) {  // a bare list of states
       is_list_ = true;
       if (find_types(nullptr)) read_states(root);
@@ -316,7 +354,7 @@ class Loader {
     state.has_known_id = !is_id_unknown_;
     state.id = read_id(value);
     state_id_ = state.id;
-    control_.begin_state(state.id);
+    control_.begin_state(state.id, rendered.continues, rendered.part);
     const std::size_t problems_before = problems_.size();
     for (const Member& member : value.members()) {
       const std::string_view key = member.key;
@@ -465,7 +503,9 @@ class Loader {
       return problem("'when' must be an object such as { path_exists: /etc/nginx }", value.offset());
     When when;
     for (const Member& member : value.members()) {
-      if (is_list_ && member.key == ControlReader::kOnTheWire) {
+      const bool is_from_wire =
+          is_list_ || (inputs_.is_composed && source_ == recipe_->sources_.front().get());
+      if (is_from_wire && member.key == ControlReader::kOnTheWire) {
         control_.read_wire(member.value, document().arena);
         if (value.members().size() == 1) return;
         continue;
@@ -573,10 +613,14 @@ bool same_states(const Recipe& a, const Recipe& b) {
     return same_lists(one->path_exists, other->path_exists) &&
            same_lists(one->path_absent, other->path_absent) && same_lists(one->os, other->os);
   };
+  const auto same_control = [](const auto& one, const auto& other) {
+    return one && other ? *one == *other : !one && !other;
+  };
   return std::ranges::equal(a.states(), b.states(), [&](const State& one, const State& other) {
     return one.id == other.id && one.type->name() == other.type->name() && one.is_off == other.is_off &&
            one.timeout == other.timeout && one.retries == other.retries && one.sensitive == other.sensitive &&
-           same_when(one.when, other.when) && base::to_json(one.parameter) == base::to_json(other.parameter);
+           same_when(one.when, other.when) && same_control(one.control, other.control) &&
+           base::to_json(one.parameter) == base::to_json(other.parameter);
   });
 }
 

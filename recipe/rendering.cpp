@@ -23,13 +23,6 @@ bool is_state_key(std::string_view key) {
   return std::ranges::find(kStateKeys, key) != kStateKeys.end() || ControlReader::is_key(key);
 }
 
-bool any_expression(const Value& value) {
-  if (has_expression(value.text())) return true;
-  return std::ranges::any_of(value.items(), any_expression) ||
-         std::ranges::any_of(value.members(),
-                             [](const Member& member) { return any_expression(member.value); });
-}
-
 const Value* given_id(const Value& entry) {
   for (const std::string_view key : {"id", "stateid", "state_id"})
     if (const Value* id = entry.find(key)) return id;
@@ -42,6 +35,13 @@ std::string as_written(const Value& value) {
 }
 
 }  // namespace
+
+bool any_expression(const Value& value) {
+  if (has_expression(value.text())) return true;
+  return std::ranges::any_of(value.items(), any_expression) ||
+         std::ranges::any_of(value.members(),
+                             [](const Member& member) { return any_expression(member.value); });
+}
 
 bool is_ordinary(const Value& entry, bool has_expressions) {
   if (!entry.is_object()) return true;
@@ -74,13 +74,16 @@ std::vector<std::unique_ptr<Source>> Rendering::take_sources() {
 
 void Rendering::read_states(const Value& states, const Take& take) {
   take_ = &take;
-  for (const Value& each : states.items())
+  std::size_t part = 0;
+  for (const Value& each : states.items()) {
+    top_->part = inputs_.is_composed && each.find("include") ? ++part : 0;
     if (!is_full_) entry(each, *top_);
+  }
 }
 
 void Rendering::entry(const Value& value, Scope& scope) {
   if (is_ordinary(value, true)) {
-    (*take_)({.value = value, .source = &scope.source});
+    (*take_)({.value = value, .source = &scope.source, .continues = scope.continues, .part = scope.part});
     return;
   }
   if (value.find("include")) return include(value, scope);
@@ -106,6 +109,7 @@ void Rendering::entry(const Value& value, Scope& scope) {
 std::optional<Rendering::Form> Rendering::form_of(const Value& value, Scope& scope) {
   Form form{.entry = value};
   bool is_fine = true;
+  expressions_ = 0;
   if (const Value* id = given_id(value)) form.id = pattern_of(*id, scope, is_fine);
   if (const Value* when = value.find("when"); when && !when->is_null()) {
     form.when = pattern_of(*when, scope, is_fine);
@@ -267,6 +271,7 @@ std::optional<bool> Rendering::holds(const Pattern& when, Scope& scope, bool& is
   templates::Used used;
   const auto found = templates::evaluate_condition(*piece->expression, scope.variables, {}, &used);
   if (const auto* problem = std::get_if<templates::Problem>(&found)) {
+    if (!count(used, 0, scope, when.value.offset())) return std::nullopt;
     if (problem->is_unknown) {
       is_not_known = true;
       return true;
@@ -279,6 +284,7 @@ std::optional<bool> Rendering::holds(const Pattern& when, Scope& scope, bool& is
              when.value.offset());
     return std::nullopt;
   }
+  if (!count(used, 0, scope, when.value.offset())) return std::nullopt;
   return std::get<bool>(found);
 }
 
@@ -288,7 +294,7 @@ void Rendering::state(const Form& form, Scope& scope) {
     return complain("the recipe has more than " + std::to_string(kMostStates) + " states", scope,
                     form.entry.offset());
   }
-  RenderedState rendered{.source = &scope.source};
+  RenderedState rendered{.source = &scope.source, .continues = scope.continues, .part = scope.part};
   bool is_condition_unknown = false;
   std::optional<bool> is_on = true;
   if (form.when) is_on = holds(*form.when, scope, is_condition_unknown);
@@ -442,17 +448,23 @@ void Rendering::include(const Value& value, Scope& scope) {
     const Pattern* given = vars ? &*vars : nullptr;
     if (!named.value.is_list()) include_file(named.value, given, inside);
     for (const Value& name : named.value.items())
-      include_file(name, given, inside);
+      if (!is_full_) include_file(name, given, inside);
     inside.is_unknown = was_unknown;
   });
 }
 
 void Rendering::include_file(const Value& name, const Pattern* vars, Scope& scope) {
   // A whole recipe may be included, too: its modules and files are those of the recipe that includes it.
-  static constexpr std::array<std::string_view, 6> kKnown{"version", "recipe", "vars",
-                                                          "states",  "module", "files"};
+  static constexpr std::array<std::string_view, 10> kKnown{
+      "version", "recipe", "vars",           "states",    "state",
+      "module",  "files",  "recipe_version", "component", ControlReader::kKeyOfRecipe};
   if (!name.is_text())
     return complain("'include' must be the name of a file, or a list of names", scope, name.offset());
+  if (++includes_ > kMostIncludes) {
+    is_full_ = true;
+    return complain("more than " + std::to_string(kMostIncludes) + " files are included", scope,
+                    name.offset());
+  }
   if (scope.depth >= kDeepestInclude)
     return complain("files include each other more than 8 deep", scope, name.offset());
   const Source* source = included(std::string(name.text()), name, scope);
@@ -479,10 +491,15 @@ void Rendering::include_file(const Value& name, const Pattern* vars, Scope& scop
       complain("Unknown key '" + std::string(member.key) + "' of an included file" +
                    base::did_you_mean(member.key, kKnown),
                inside, member.offset);
+  if (const Value* continues = root.find(ControlReader::kKeyOfRecipe)) {
+    inside.continues = continues->as_bool();
+    if (!inside.continues)
+      complain("'continue_on_failure' must be true or false", inside, continues->offset());
+  }
   const Value* own = root.find("vars");
   if (!read_own_variables(own ? *own : Value(), inside, strong)) return;
-  const Value* states = root.is_list() ? &root : root.find("states");
-  if (!states || (!states->is_list() && !states->is_null()))
+  const Value* states = root.is_list() ? &root : find_states(root);
+  if (!states || (!states->is_list() && !states::is_absent(*states)))
     return complain("an included file needs a list 'states'", inside, root.offset());
   for (const Value& each : states->items())
     if (!is_full_) entry(each, inside);

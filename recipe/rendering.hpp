@@ -5,6 +5,7 @@
 // which file they began. One thread, one recipe; it needs no look at the machine.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -24,8 +25,17 @@ namespace recipe {
 
 // Of one recipe, with all that is included and rendered in it.
 inline constexpr std::size_t kMostStates = 100'000;
+inline constexpr std::size_t kMostIncludes = 10'000;  // files that include others do so each time
 inline constexpr std::size_t kMostBytes = 64 * 1024 * 1024;
 inline constexpr std::uint64_t kMostSteps = 200'000'000;
+// Of all variables, when one of them is computed from those before it: what these are together, each time.
+inline constexpr std::size_t kMostVariablesLooked = 500'000;
+// Of the processor, for all evaluations. Steps are what people meet: this is for those that take long.
+inline constexpr std::chrono::seconds kMostTime{30};
+// Of one state: all of them are kept while it is made.
+inline constexpr std::size_t kMostExpressions = kMostPieces;
+// Finding out where a problem is takes a look at the text.
+inline constexpr std::size_t kMostComplaints = 200;
 
 struct RenderedState {
   base::Value value;
@@ -35,6 +45,9 @@ struct RenderedState {
   // Of a check: what depends on the machine. These parameters are left out of `value`.
   bool has_unknown_id = false;
   std::vector<std::string_view> unknown_params = {};
+  // What its file, or one that includes it, says for all its states; nothing: only the recipe may.
+  std::optional<bool> continues = {};
+  std::size_t part = 0;  // of a composed recipe: the one that it is of, from 1; 0: of none
 };
 
 class Rendering {
@@ -79,6 +92,8 @@ class Rendering {
   bool check_names(const templates::Uses& uses, const Scope& scope,
                    const std::function<Position(const templates::Use&)>& place);
   bool check_name(const templates::Use& use, const Scope& scope, std::string& wrong) const;
+  // Counts a problem. False: there were so many before it that nobody is shown this one.
+  bool is_told() { return ++complaints_ <= kMostComplaints; }
 
   // ---- what is given
   bool read_given();
@@ -105,6 +120,7 @@ class Rendering {
   Made make(const Pattern& pattern, Scope& scope);
   Made make_text(const Pattern& pattern, Scope& scope);
   Made make_template(const Pattern& pattern, Scope& scope);
+  static std::chrono::nanoseconds thread_time();
   bool count(const templates::Used& used, std::size_t bytes, const Scope& scope, std::uint32_t offset);
 
   // ---- entries of `states`
@@ -143,6 +159,11 @@ class Rendering {
   std::size_t bytes_left_ = kMostBytes;
   std::size_t states_ = 0;
   std::size_t files_read_ = 0;
+  std::size_t includes_ = 0;
+  const std::chrono::nanoseconds begun_ = thread_time();
+  std::size_t variables_looked_ = 0;
+  std::size_t expressions_ = 0;  // of the state that is read
+  std::size_t complaints_ = 0;
   bool is_full_ = false;  // a limit was passed: nothing more is rendered
 };
 

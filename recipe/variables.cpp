@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 
 #include "base/text.hpp"
 #include "base/values/json.hpp"
@@ -157,12 +158,15 @@ Result<Value> typed(const DeclaredVariable& variable, const Value& value, base::
 Value merged(const Value& weak, const Value& strong, base::Arena& arena) {
   if (!weak.is_object() || !strong.is_object()) return strong;
   std::vector<Member> members(weak.members().begin(), weak.members().end());
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (std::size_t i = 0; i < members.size(); ++i)
+    places.emplace(members[i].key, i);
   for (const Member& member : strong.members()) {
-    const auto present = std::ranges::find(members, member.key, &Member::key);
-    if (present == members.end())
+    const auto [present, is_new] = places.emplace(member.key, members.size());
+    if (is_new)
       members.push_back(member);
     else
-      present->value = merged(present->value, member.value, arena);
+      members[present->second].value = merged(members[present->second].value, member.value, arena);
   }
   return Value::object(arena.copy(std::span<const Member>(members))).at(strong.offset());
 }
