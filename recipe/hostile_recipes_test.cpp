@@ -133,7 +133,36 @@ TEST_CASE("the expressions of a text and of a state are kept together, so there 
             .find("more than 20000 expressions") != std::string::npos);
 }
 
-TEST_CASE("files that include themselves end soon") {
+TEST_CASE("variables that are too large for expressions end the recipe and not the program") {
+  // Each text is within what an expression may make; what stands together is not.
+  const std::string large = "${{ 'x' * 10000000 }}";
+  CHECK(first_problem(check("vars:\n  a: \"" + large + large + "\"\n  b: \"${{ 1 }}\"\nstates:\n" +
+                            command("a", "${{ vars.b }}"))) == "'vars' makes a text of more than 16 MiB");
+  CHECK(
+      first_problem(check(
+          "vars:\n  a: \"" + large + "\"\n" +
+          repeated(400,
+                   [](std::size_t i) { return "  b" + number(i) + ": \"${{ 1 + " + number(i) + " }}\"\n"; }) +
+          "states:\n" + command("a", "${{ vars.b1 }}"))) == "'vars' needs more than 256 MiB of memory");
+}
+
+TEST_CASE("variables and includes with expressions are not counted as one state's") {
+  const std::string some = repeated(5'000, [](std::size_t) { return "${{1}}-"; });
+  const auto loaded =
+      check("files: { a.yaml: 'states: []' }\nvars:\n" +
+            repeated(8, [&](std::size_t i) { return "  a" + number(i) + ": " + some + "\n"; }) + "  n: [" +
+            repeated(9'000, [](std::size_t i) { return number(i) + ", "; }) +
+            "]\nstates:\n  - include: \"${{ 'a' }}.${{ 'yaml' }}\"\n    each: ${{ vars.n }}\n");
+  CHECK(first_problem(loaded).empty());
+}
+
+TEST_CASE("files that include themselves, and many that see many variables, end soon") {
+  const std::string many =
+      repeated(20'000, [](std::size_t i) { return "  a" + number(i) + ": " + number(i) + "\n"; });
+  const auto each = check("files: { a.yaml: 'states: []' }\nvars:\n" + many + "  n: [" +
+                          repeated(9'000, [](std::size_t i) { return number(i) + ", "; }) +
+                          "]\nstates:\n  - include: a.yaml\n    each: ${{ vars.n }}\n");
+  CHECK(first_problem(each).starts_with("too many variables for so many included files"));
   const std::string eight = repeated(8, [](std::size_t) { return "{include: a.yaml}, "; });
   const auto loaded = check("files: { a.yaml: \"states: [" + eight + "]\" }\nstates:\n  - include: a.yaml\n");
   CHECK(first_problem(loaded) == "files include each other more than 8 deep");

@@ -89,6 +89,7 @@ void Rendering::entry(const Value& value, Scope& scope) {
   if (value.find("include")) return include(value, scope);
   const Value* each = value.find("each");
   bool is_fine = true;
+  expressions_ = 0;
   std::optional<Pattern> items;
   if (each) items = pattern_of(*each, scope, is_fine);
   if (!is_fine) return;
@@ -426,6 +427,7 @@ void Rendering::include(const Value& value, Scope& scope) {
   if (!is_fine) return;
   for_each(each ? &*each : nullptr, scope, [&](Scope& inside) {
     bool is_parsed = true;
+    expressions_ = 0;
     const Pattern files = pattern_of(*value.find("include"), inside, is_parsed);
     std::optional<Pattern> vars, when;
     if (const Value* given = value.find("vars")) vars = pattern_of(*given, inside, is_parsed);
@@ -475,6 +477,14 @@ void Rendering::include_file(const Value& name, const Pattern* vars, Scope& scop
     if (const auto value = resolve({std::string(given)}, scope)) set(inside, given, *value);
   inside.variables.set_secrets([this](Text secret) { return secret_of(secret); });
   Value strong = resolve({"vars"}, scope).value_or(Value::object({}));
+  variables_looked_ += strong.members().size();
+  if (variables_looked_ > kMostVariablesLooked) {
+    is_full_ = true;
+    return complain("too many variables for so many included files: each of the " +
+                        std::to_string(includes_) + " so far sees all " +
+                        std::to_string(strong.members().size()),
+                    scope, name.offset());
+  }
   inside.layers = scope.file_scope().layers;
   if (vars) {
     const Made given = make(*vars, scope);

@@ -28,7 +28,8 @@ inline constexpr std::size_t kMostStates = 100'000;
 inline constexpr std::size_t kMostIncludes = 10'000;  // files that include others do so each time
 inline constexpr std::size_t kMostBytes = 64 * 1024 * 1024;
 inline constexpr std::uint64_t kMostSteps = 200'000'000;
-// Of all variables, when one of them is computed from those before it: what these are together, each time.
+// Of all variables: what one that is computed sees of those before it, and what an included file sees, added
+// up.
 inline constexpr std::size_t kMostVariablesLooked = 500'000;
 // Of the processor, for all evaluations. Steps are what people meet: this is for those that take long.
 inline constexpr std::chrono::seconds kMostTime{30};

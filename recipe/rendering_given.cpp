@@ -225,7 +225,13 @@ void Rendering::set(Scope& scope, Text name, const Value& value) {
     if (is_unknown(each)) return templates::kUnknownMark;
     return is_secret(each) ? templates::kSecretMark : 0;
   };
-  scope.variables.set(name, value, has_marks ? &marks_of : nullptr);
+  const std::uint64_t before = scope.variables.steps();
+  std::string wrong = scope.variables.set(name, value, has_marks ? &marks_of : nullptr);
+  if (!wrong.empty() && !is_full_) {
+    is_full_ = true;
+    complain("'" + std::string(name) + "' " + wrong, scope, value.offset());
+  }
+  (void)count({.steps = scope.variables.steps() - before}, 0, scope, value.offset());
   for (auto& [known, present] : scope.names)
     if (known == name) {
       present = value;
@@ -367,6 +373,7 @@ bool Rendering::read_own_variables(const Value& vars, Scope& scope, const Value&
     Value value = given ? *given : Value();
     if (declared->fallback && (!given || given->is_object())) {
       bool parsed = true;
+      expressions_ = 0;
       if (!is_set && any_expression(*declared->fallback)) refresh();
       if (variables_looked_ > kMostVariablesLooked) {
         complain("too many variables are computed from others: of " + std::to_string(vars.members().size()) +
