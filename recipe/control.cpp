@@ -16,8 +16,9 @@ using base::Value;
 
 // Of a recipe: each may have to be remembered when a state changes something.
 constexpr std::size_t kMostFollowed = 100'000;
-constexpr std::size_t kMostCompared = 2'000'000;  // ids with patterns
-constexpr std::size_t kMostSuggestions = 5;       // each looks at all ids
+constexpr std::size_t kMostCompared = 2'000'000;      // ids with patterns
+constexpr std::size_t kMostCharacters = 200'000'000;  // of all these: characters that are looked at
+constexpr std::size_t kMostSuggestions = 5;           // each looks at all ids
 constexpr std::size_t kLongestKey = 256;
 constexpr std::size_t kLongestName = 256;  // as ids
 
@@ -25,10 +26,12 @@ bool is_pattern(std::string_view text) {
   return text.find('*') != std::string_view::npos;
 }
 
-// '*' stands for any text; all else is itself.
-bool matches(std::string_view pattern, std::string_view text) {
+// '*' stands for any text; all else is itself. Beginnings that a pattern finds again and again make it look
+// at every character many times, so `steps` counts them.
+bool matches(std::string_view pattern, std::string_view text, std::size_t& steps) {
   std::size_t p = 0, t = 0, star = std::string_view::npos, taken = 0;
   while (t < text.size()) {
+    ++steps;
     if (p < pattern.size() && pattern[p] == '*') {
       star = p++;
       taken = t;
@@ -89,8 +92,8 @@ void ControlReader::read_default(const Value& value) {
   if (!default_) problem("'continue_on_failure' must be true or false", value.offset(), {});
 }
 
-void ControlReader::begin_state(std::string_view id) {
-  read_.push_back({.id = id});
+void ControlReader::begin_state(std::string_view id, std::optional<bool> continues, std::size_t part) {
+  read_.push_back({.id = id, .of_file = continues, .part = part});
 }
 
 void ControlReader::read(const Member& member, base::Arena& arena) {
@@ -175,7 +178,7 @@ void ControlReader::finish(std::vector<State>& states) {
     if (!read_[place].id.empty()) places_.emplace(read_[place].id, place);
   for (std::size_t place = 0; place < read_.size(); ++place) {
     const Read& read = read_[place];
-    const bool continues = read.continues.value_or(default_.value_or(false));
+    const bool continues = read.continues.value_or(read.of_file.value_or(default_.value_or(false)));
     if (!read.has_any && !continues) continue;
     if (found_ > kMostFollowed) break;
     auto control = std::make_shared<Control>();
@@ -251,9 +254,16 @@ void ControlReader::find_pattern(std::size_t place, std::string_view key, const 
     return;
   }
   for (std::size_t at = 0; at < read_.size(); ++at) {
-    if (at == place || read_[at].id.empty()) continue;
+    if (at == place || read_[at].id.empty() || read_[at].part != read_[place].part) continue;
     ids.push_back(read_[at].id);
-    if (!matches(name.text, read_[at].id)) continue;
+    const bool is_match = matches(name.text, read_[at].id, steps_);
+    if (steps_ > kMostCharacters) {
+      compared_ = kMostCompared + read_.size();  // no more of them, and it is said once
+      return problem(
+          in_quotes(key) + ": the recipe's patterns take too long to compare with its ids: name ids",
+          name.offset, id);
+    }
+    if (!is_match) continue;
     has_match = true;
     if (at > place)
       return problem(in_quotes(key) + ": " + in_quotes(name.text) + " matches " + in_quotes(read_[at].id) +

@@ -41,6 +41,7 @@ struct Control {
   bool continues = false;  // a failure does not end the round
 
   const Places& followed_by(Reaction reaction) const;
+  bool operator==(const Control&) const = default;
 };
 
 // A state that follows another one.
@@ -70,8 +71,9 @@ class ControlReader {
   // The recipe's own continue_on_failure: what holds for states that do not say theirs.
   void read_default(const base::Value& value);
 
-  // The next state begins. What is read from now on is about it.
-  void begin_state(std::string_view id);
+  // The next state begins. What is read from now on is about it. `continues`: what its file says for all its
+  // states. `part`: patterns match the ids of states of the same part only.
+  void begin_state(std::string_view id, std::optional<bool> continues = {}, std::size_t part = 0);
   // One of kKeys. Its texts are in the arena afterwards, or in the document.
   void read(const base::Member& member, base::Arena& arena);
   // All of them, as the wire has them.
@@ -91,7 +93,8 @@ class ControlReader {
     std::string_view id;
     std::vector<Name> on_change_of, restart_on, reload_on, require;
     std::string_view once;
-    std::optional<bool> continues;
+    std::optional<bool> continues, of_file;
+    std::size_t part = 0;
     std::uint32_t restart_offset = 0, reload_offset = 0;
     bool has_any = false;
   };
@@ -111,6 +114,7 @@ class ControlReader {
   std::unordered_map<std::string_view, std::size_t> places_;  // by id
   std::size_t found_ = 0;                                     // of all states together
   std::size_t compared_ = 0;                                  // ids with patterns
+  std::size_t steps_ = 0;                                     // of that
   std::size_t not_found_ = 0;
   bool has_unknown_ids_ = false;  // of a check: whom a name means, only the machine can tell
 };

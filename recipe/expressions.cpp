@@ -60,6 +60,9 @@ std::variant<std::vector<Piece>, PieceProblem> parse_pieces(std::string_view tex
   for (std::size_t number = 0; at < text.size(); ++number) {
     const std::size_t begin = text.find(kExpressionBegin, at);
     if (begin == std::string_view::npos) break;
+    if (number == kMostPieces)
+      return PieceProblem{
+          "the text has more than " + std::to_string(kMostPieces) + " expressions: write a template", 0};
     const std::size_t end = end_of_expression(text, begin + kExpressionBegin.size());
     if (end == std::string_view::npos)
       return PieceProblem{

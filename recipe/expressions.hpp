@@ -15,6 +15,8 @@ namespace recipe {
 inline constexpr std::string_view kExpressionBegin = "${{";
 inline constexpr std::string_view kExpressionEnd = "}}";
 
+inline constexpr std::size_t kMostPieces = 20'000;  // expressions of one text
+
 inline bool has_expression(std::string_view text) {
   return text.find(kExpressionBegin) != std::string_view::npos;
 }

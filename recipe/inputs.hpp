@@ -52,6 +52,9 @@ struct Inputs {
   std::map<std::string, std::string> agent = {};  // "version" …
   std::shared_ptr<SecretSource> secrets = {};     // null: there are none
   std::shared_ptr<FileSource> files = {};         // null: only those that travel in the recipe
+  // The recipe is several that a backend has put together: each that it includes is one of them, and what its
+  // states say of other states is about its own.
+  bool is_composed = false;
   std::string explain = {};  // the id of a state whose variables are wanted; Loaded has them
 };
 

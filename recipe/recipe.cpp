@@ -39,6 +39,34 @@ void append_exactly(const Value& value, std::string& all) {
   }
 }
 
+// When it runs, and how often; "" for a state that says nothing of that.
+std::string conditions_text(const State& state) {
+  std::string text;
+  const auto list = [&](std::string_view name, const auto& items, const auto& quoted) {
+    if (items.empty()) return;
+    text.append(" ").append(name);
+    for (const auto& item : items)
+      text.append(" ").append(quoted(item));
+  };
+  const auto as_text = [](std::string_view item) { return base::json_quote(item); };
+  const auto as_number = [](std::size_t item) { return std::to_string(item); };
+  if (state.timeout) text.append(" timeout ").append(std::to_string(state.timeout->count()));
+  if (state.retries > 0) text.append(" retries ").append(std::to_string(state.retries));
+  if (state.when) {
+    list("path_exists", state.when->path_exists, as_text);
+    list("path_absent", state.when->path_absent, as_text);
+    list("os", state.when->os, as_text);
+  }
+  if (!state.control) return text;
+  list("on_change_of", state.control->on_change_of, as_number);
+  list("restart_on", state.control->restart_on, as_number);
+  list("reload_on", state.control->reload_on, as_number);
+  list("require", state.control->require, as_number);
+  if (!state.control->once.empty()) text.append(" once ").append(base::json_quote(state.control->once));
+  if (state.control->continues) text.append(" continues");
+  return text;
+}
+
 }  // namespace
 
 const std::string& Recipe::digest() const {
@@ -51,6 +79,7 @@ const std::string& Recipe::digest() const {
       all.append("off");
     else
       append_exactly(state.parameter, all);
+    append_exactly(conditions_text(state), all);
   }
   return digest_ = base::sha256_hex(all);
 }
@@ -68,6 +97,7 @@ class Loader {
         recipe_(std::make_shared<Recipe>()),
         control_([this](std::string message, std::string_view state_id, std::uint32_t offset) {
           const auto place = ids_.find(state_id);
+          if (problems_.size() > kMostProblems) message.clear();
           problems_.push_back({std::move(message), std::string(state_id),
                                place != ids_.end() ? place->second.source : source_, offset});
         }) {
@@ -123,7 +153,11 @@ class Loader {
   };
 
   void add(std::vector<Found>& to, std::string message, std::uint32_t offset) {
-    to.push_back({std::move(message), std::string(state_id_), source_, offset});
+    // Of those that nobody is shown, only the number counts.
+    if (to.size() > kMostProblems)
+      to.push_back({"", "", source_, offset});
+    else
+      to.push_back({std::move(message), std::string(state_id_), source_, offset});
   }
   void problem(std::string message, std::uint32_t offset) { add(problems_, std::move(message), offset); }
 
@@ -341,7 +375,7 @@ class Loader {
     state.has_known_id = !is_id_unknown_;
     state.id = read_id(value);
     state_id_ = state.id;
-    control_.begin_state(state.id);
+    control_.begin_state(state.id, rendered.continues, rendered.part);
     const std::size_t problems_before = problems_.size();
     for (const Member& member : value.members()) {
       const std::string_view key = member.key;
@@ -490,7 +524,9 @@ class Loader {
       return problem("'when' must be an object such as { path_exists: /etc/nginx }", value.offset());
     When when;
     for (const Member& member : value.members()) {
-      if (is_list_ && member.key == ControlReader::kOnTheWire) {
+      const bool is_from_wire =
+          is_list_ || (inputs_.is_composed && source_ == recipe_->sources_.front().get());
+      if (is_from_wire && member.key == ControlReader::kOnTheWire) {
         control_.read_wire(member.value, document().arena);
         if (value.members().size() == 1) return;
         continue;
@@ -598,10 +634,14 @@ bool same_states(const Recipe& a, const Recipe& b) {
     return same_lists(one->path_exists, other->path_exists) &&
            same_lists(one->path_absent, other->path_absent) && same_lists(one->os, other->os);
   };
+  const auto same_control = [](const auto& one, const auto& other) {
+    return one && other ? *one == *other : !one && !other;
+  };
   return std::ranges::equal(a.states(), b.states(), [&](const State& one, const State& other) {
     return one.id == other.id && one.type->name() == other.type->name() && one.is_off == other.is_off &&
            one.timeout == other.timeout && one.retries == other.retries && one.sensitive == other.sensitive &&
-           same_when(one.when, other.when) && base::to_json(one.parameter) == base::to_json(other.parameter);
+           same_when(one.when, other.when) && same_control(one.control, other.control) &&
+           base::to_json(one.parameter) == base::to_json(other.parameter);
   });
 }
 

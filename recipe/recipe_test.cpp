@@ -186,7 +186,10 @@ TEST_CASE("a YAML alias bomb costs nothing") {
       text += before + ", ";
     text += before + "]\n";
   }
-  CHECK(load("r.yaml", text + "states: []\n").recipe);
+  const auto loaded = load("r.yaml", text + "states: []\n");
+  CHECK_FALSE(loaded.recipe);
+  REQUIRE(loaded.problems.size() == 1);
+  CHECK(loaded.problems[0].message.starts_with("the aliases stand for more than"));
 }
 
 TEST_CASE("many problems are shown up to a limit, and counted") {

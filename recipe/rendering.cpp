@@ -23,13 +23,6 @@ bool is_state_key(std::string_view key) {
   return std::ranges::find(kStateKeys, key) != kStateKeys.end() || ControlReader::is_key(key);
 }
 
-bool any_expression(const Value& value) {
-  if (has_expression(value.text())) return true;
-  return std::ranges::any_of(value.items(), any_expression) ||
-         std::ranges::any_of(value.members(),
-                             [](const Member& member) { return any_expression(member.value); });
-}
-
 const Value* given_id(const Value& entry) {
   for (const std::string_view key : {"id", "stateid", "state_id"})
     if (const Value* id = entry.find(key)) return id;
@@ -42,6 +35,13 @@ std::string as_written(const Value& value) {
 }
 
 }  // namespace
+
+bool any_expression(const Value& value) {
+  if (has_expression(value.text())) return true;
+  return std::ranges::any_of(value.items(), any_expression) ||
+         std::ranges::any_of(value.members(),
+                             [](const Member& member) { return any_expression(member.value); });
+}
 
 bool is_ordinary(const Value& entry, bool has_expressions) {
   if (!entry.is_object()) return true;
@@ -74,19 +74,23 @@ std::vector<std::unique_ptr<Source>> Rendering::take_sources() {
 
 void Rendering::read_states(const Value& states, const Take& take) {
   take_ = &take;
-  for (const Value& each : states.items())
+  std::size_t part = 0;
+  for (const Value& each : states.items()) {
+    top_->part = inputs_.is_composed && each.find("include") ? ++part : 0;
     if (!is_full_) entry(each, *top_);
+  }
 }
 
 void Rendering::entry(const Value& value, Scope& scope) {
   if (is_ordinary(value, true)) {
     if (!count_state(value, scope)) return;
-    (*take_)({.value = value, .source = &scope.source});
+    (*take_)({.value = value, .source = &scope.source, .continues = scope.continues, .part = scope.part});
     return;
   }
   if (value.find("include")) return include(value, scope);
   const Value* each = value.find("each");
   bool is_fine = true;
+  expressions_ = 0;
   std::optional<Pattern> items;
   if (each) items = pattern_of(*each, scope, is_fine);
   if (!is_fine) return;
@@ -107,6 +111,7 @@ void Rendering::entry(const Value& value, Scope& scope) {
 std::optional<Rendering::Form> Rendering::form_of(const Value& value, Scope& scope) {
   Form form{.entry = value};
   bool is_fine = true;
+  expressions_ = 0;
   if (const Value* id = given_id(value)) form.id = pattern_of(*id, scope, is_fine);
   if (const Value* when = value.find("when"); when && !when->is_null()) {
     form.when = pattern_of(*when, scope, is_fine);
@@ -281,6 +286,7 @@ std::optional<bool> Rendering::holds(const Pattern& when, Scope& scope, bool& is
              when.value.offset());
     return std::nullopt;
   }
+  if (!count(used, 0, scope, when.value.offset())) return std::nullopt;
   return std::get<bool>(found);
 }
 
@@ -293,7 +299,7 @@ bool Rendering::count_state(const Value& entry, const Scope& scope) {
 
 void Rendering::state(const Form& form, Scope& scope) {
   if (!count_state(form.entry, scope)) return;
-  RenderedState rendered{.source = &scope.source};
+  RenderedState rendered{.source = &scope.source, .continues = scope.continues, .part = scope.part};
   bool is_condition_unknown = false;
   std::optional<bool> is_on = true;
   if (form.when) is_on = holds(*form.when, scope, is_condition_unknown);
@@ -426,6 +432,7 @@ void Rendering::include(const Value& value, Scope& scope) {
   for_each(each ? &*each : nullptr, scope, [&](Scope& inside) {
     if (!count_include(inside, value.offset())) return;
     bool is_parsed = true;
+    expressions_ = 0;
     const Pattern files = pattern_of(*value.find("include"), inside, is_parsed);
     std::optional<Pattern> vars, when;
     if (const Value* given = value.find("vars")) vars = pattern_of(*given, inside, is_parsed);
@@ -475,8 +482,9 @@ bool Rendering::count_included(const Source& source, const Scope& scope, std::ui
 
 void Rendering::include_file(const Value& name, const Pattern* vars, Scope& scope) {
   // A whole recipe may be included, too: its modules and files are those of the recipe that includes it.
-  static constexpr std::array<std::string_view, 6> kKnown{"version", "recipe", "vars",
-                                                          "states",  "module", "files"};
+  static constexpr std::array<std::string_view, 10> kKnown{
+      "version", "recipe", "vars",           "states",    "state",
+      "module",  "files",  "recipe_version", "component", ControlReader::kKeyOfRecipe};
   if (!name.is_text())
     return complain("'include' must be the name of a file, or a list of names", scope, name.offset());
   if (scope.depth >= kDeepestInclude)
@@ -490,6 +498,14 @@ void Rendering::include_file(const Value& name, const Pattern* vars, Scope& scop
   inside.variables.set_secrets(
       [this](Text secret, bool is_after_secret) { return secret_of(secret, is_after_secret); });
   Value strong = resolve({"vars"}, scope).value_or(Value::object({}));
+  variables_looked_ += strong.members().size();
+  if (variables_looked_ > kMostVariablesLooked) {
+    is_full_ = true;
+    return complain("too many variables for so many included files: each of the " +
+                        std::to_string(includes_) + " so far sees all " +
+                        std::to_string(strong.members().size()),
+                    scope, name.offset());
+  }
   inside.layers = scope.file_scope().layers;
   if (vars) {
     const Made given = make(*vars, scope);
@@ -506,10 +522,15 @@ void Rendering::include_file(const Value& name, const Pattern* vars, Scope& scop
       complain("Unknown key '" + std::string(member.key) + "' of an included file" +
                    base::did_you_mean(member.key, kKnown),
                inside, member.offset);
+  if (const Value* continues = root.find(ControlReader::kKeyOfRecipe)) {
+    inside.continues = continues->as_bool();
+    if (!inside.continues)
+      complain("'continue_on_failure' must be true or false", inside, continues->offset());
+  }
   const Value* own = root.find("vars");
   if (!read_own_variables(own ? *own : Value(), inside, strong)) return;
-  const Value* states = root.is_list() ? &root : root.find("states");
-  if (!states || (!states->is_list() && !states->is_null()))
+  const Value* states = root.is_list() ? &root : find_states(root);
+  if (!states || (!states->is_list() && !states::is_absent(*states)))
     return complain("an included file needs a list 'states'", inside, root.offset());
   for (const Value& each : states->items())
     if (!is_full_) entry(each, inside);

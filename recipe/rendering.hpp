@@ -5,6 +5,7 @@
 // which file they began. One thread, one recipe; it needs no look at the machine.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -31,6 +32,15 @@ inline constexpr std::uint64_t kMostSteps = 200'000'000;
 // that.
 inline constexpr std::size_t kMostIncludes = 10'000;
 inline constexpr std::size_t kMostIncludedBytes = 128 * 1024 * 1024;
+// Of all variables: what one that is computed sees of those before it, and what an included file sees, added
+// up.
+inline constexpr std::size_t kMostVariablesLooked = 500'000;
+// Of the processor, for all evaluations. Steps are what people meet: this is for those that take long.
+inline constexpr std::chrono::seconds kMostTime{30};
+// Of one state: all of them are kept while it is made.
+inline constexpr std::size_t kMostExpressions = kMostPieces;
+// Finding out where a problem is takes a look at the text.
+inline constexpr std::size_t kMostComplaints = 200;
 
 struct RenderedState {
   base::Value value;
@@ -40,6 +50,9 @@ struct RenderedState {
   // Of a check: what depends on the machine. These parameters are left out of `value`.
   bool has_unknown_id = false;
   std::vector<std::string_view> unknown_params = {};
+  // What its file, or one that includes it, says for all its states; nothing: only the recipe may.
+  std::optional<bool> continues = {};
+  std::size_t part = 0;  // of a composed recipe: the one that it is of, from 1; 0: of none
 };
 
 class Rendering {
@@ -84,6 +97,8 @@ class Rendering {
   bool check_names(const templates::Uses& uses, const Scope& scope,
                    const std::function<Position(const templates::Use&)>& place);
   bool check_name(const templates::Use& use, const Scope& scope, std::string& wrong) const;
+  // Counts a problem. False: there were so many before it that nobody is shown this one.
+  bool is_told() { return ++complaints_ <= kMostComplaints; }
 
   // ---- what is given
   bool read_given();
@@ -113,6 +128,7 @@ class Rendering {
   Made make(const Pattern& pattern, Scope& scope);
   Made make_text(const Pattern& pattern, Scope& scope);
   Made make_template(const Pattern& pattern, Scope& scope);
+  static std::chrono::nanoseconds thread_time();
   bool count(const templates::Used& used, std::size_t bytes, const Scope& scope, std::uint32_t offset);
 
   // ---- entries of `states`
@@ -159,6 +175,10 @@ class Rendering {
   std::size_t includes_ = 0;
   std::size_t included_bytes_ = 0;
   std::size_t files_read_ = 0;
+  const std::chrono::nanoseconds begun_ = thread_time();
+  std::size_t variables_looked_ = 0;
+  std::size_t expressions_ = 0;  // of the state that is read
+  std::size_t complaints_ = 0;
   bool is_full_ = false;  // a limit was passed: nothing more is rendered
 };
 

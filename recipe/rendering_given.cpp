@@ -47,11 +47,13 @@ const Value* nearest_on_path(const Value& from, std::span<const std::string> pat
 // ---- problems
 
 void Rendering::complain(std::string message, const Scope& scope, std::uint32_t offset) {
-  complain_(std::move(message), scope.source, LineIndex(*scope.source.document).locate(offset));
+  complain_(std::move(message), scope.source,
+            is_told() ? LineIndex(*scope.source.document).locate(offset) : Position());
 }
 
 void Rendering::complain_of(const Piece& piece, const Value& text, const templates::Problem& problem,
                             bool is_secret, const Scope& scope) {
+  if (!is_told()) return complain_("", scope.source, {});
   std::string message = is_secret && problem.message != secret_problem_
                             ? "this expression uses a secret and cannot be computed; what exactly is wrong "
                               "is not shown"
@@ -64,6 +66,7 @@ void Rendering::complain_of(const Piece& piece, const Value& text, const templat
 
 void Rendering::complain_of_template(const Pattern& pattern, const templates::Problem& problem,
                                      bool is_secret, const Scope& scope) {
+  if (complaints_ >= kMostComplaints) return complain_("", scope.source, {});
   std::string message =
       is_secret && problem.message != secret_problem_
           ? "this template uses a secret and cannot be rendered; what exactly is wrong is not shown"
@@ -74,6 +77,7 @@ void Rendering::complain_of_template(const Pattern& pattern, const templates::Pr
     return complain(problem.name + ":" + std::to_string(problem.line) + ":" + std::to_string(problem.column) +
                         ": " + message,
                     scope, offset);
+  (void)is_told();
   complain_(std::move(message), scope.source,
             locate_in_text(*scope.source.document, offset, problem.line, problem.column));
 }
@@ -132,7 +136,7 @@ bool Rendering::check_name(const templates::Use& use, const Scope& scope, std::s
     // A method of a mapping, such as vars.items(), is no path, so this is a name.
     std::vector<std::string_view> names;
     for (const Member& member : value->members())
-      names.push_back(member.key);
+      if (complaints_ < kMostComplaints) names.push_back(member.key);
     wrong = "there is no variable '" + use.path[1] + "'" + base::did_you_mean(use.path[1], names) +
             "; a recipe names the variables that it uses under 'vars'";
     return false;
@@ -151,7 +155,7 @@ bool Rendering::check_names(const templates::Uses& uses, const Scope& scope,
   for (const templates::Use& use : uses.variables) {
     std::string wrong;
     if (check_name(use, scope, wrong)) continue;
-    complain_(std::move(wrong), scope.source, place(use));
+    complain_(std::move(wrong), scope.source, is_told() ? place(use) : Position());
     is_fine = false;
   }
   return is_fine;
@@ -232,7 +236,13 @@ void Rendering::set(Scope& scope, Text name, const Value& value) {
     if (is_unknown(each)) return templates::kUnknownMark;
     return is_secret(each) ? templates::kSecretMark : 0;
   };
-  scope.variables.set(name, value, has_marks ? &marks_of : nullptr);
+  const std::uint64_t before = scope.variables.steps();
+  std::string wrong = scope.variables.set(name, value, has_marks ? &marks_of : nullptr);
+  if (!wrong.empty() && !is_full_) {
+    is_full_ = true;
+    complain("'" + std::string(name) + "' " + wrong, scope, value.offset());
+  }
+  (void)count({.steps = scope.variables.steps() - before}, 0, scope, value.offset());
   for (auto& [known, present] : scope.names)
     if (known == name) {
       present = value;
@@ -353,12 +363,15 @@ templates::Answer<std::string> Rendering::secret_of(Text name, bool is_after_sec
 Value Rendering::merge(const Value& weak, const Value& strong) {
   if (!weak.is_object() || !strong.is_object()) return strong;
   std::vector<Member> members(weak.members().begin(), weak.members().end());
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (std::size_t i = 0; i < members.size(); ++i)
+    places.emplace(members[i].key, i);
   for (const Member& member : strong.members()) {
-    const auto present = std::ranges::find(members, member.key, &Member::key);
-    if (present == members.end())
+    const auto [present, is_new] = places.emplace(member.key, members.size());
+    if (is_new)
       members.push_back(member);
     else
-      present->value = merge(present->value, member.value);
+      members[present->second].value = merge(members[present->second].value, member.value);
   }
   const Value whole = Value::object(arena_.copy(std::span<const Member>(members))).at(strong.offset());
   return is_secret(weak) || is_secret(strong) ? as_secret(whole) : whole;
@@ -392,7 +405,9 @@ bool Rendering::read_own_variables(const Value& vars, Scope& scope, const Value&
   bool is_fine = true;
   std::vector<Member> own, all;
   bool is_set = false;
+  // What is only written down needs nothing of that.
   const auto refresh = [&] {
+    variables_looked_ += all.size() + strong.members().size();
     const Value now = Value::object(arena_.copy(std::span<const Member>(all)));
     set(scope, "vars", merge(now, strong));
     is_set = true;
@@ -407,8 +422,15 @@ bool Rendering::read_own_variables(const Value& vars, Scope& scope, const Value&
     const Value* given = strong.find(member.key);
     Value value = given ? *given : Value();
     if (declared->fallback && (!given || given->is_object())) {
-      if (!is_set) refresh();
       bool parsed = true;
+      expressions_ = 0;
+      if (!is_set && any_expression(*declared->fallback)) refresh();
+      if (variables_looked_ > kMostVariablesLooked) {
+        complain("too many variables are computed from others: of " + std::to_string(vars.members().size()) +
+                     ", each sees all before it; put what belongs together into one mapping",
+                 scope, member.offset);
+        return false;
+      }
       const Pattern pattern = pattern_of(*declared->fallback, scope, parsed);
       const Made made = parsed ? make(pattern, scope) : Made{.has_failed = true};
       if (made.has_failed) {
@@ -449,8 +471,11 @@ bool Rendering::read_own_variables(const Value& vars, Scope& scope, const Value&
   // What is given, too, as the type that was declared.
   Value now = Value::object(arena_.copy(std::span<const Member>(all)));
   std::vector<Member> rest;
+  std::unordered_set<std::string_view> there;
+  for (const Member& member : all)
+    there.insert(member.key);
   for (const Member& member : strong.members())
-    if (!now.find(member.key)) rest.push_back(member);
+    if (!there.contains(member.key)) rest.push_back(member);
   now = merge(now, Value::object(arena_.copy(std::span<const Member>(rest))));
   set(scope, "vars", now);
   scope.layers.insert(scope.layers.begin(),

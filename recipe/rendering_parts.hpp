@@ -6,6 +6,9 @@
 
 namespace recipe {
 
+// Whether there is one in it, however deep.
+bool any_expression(const base::Value& value);
+
 // Variables of one place, with what it is called.
 struct Rendering::Layer {
   std::string origin;  // "": the recipe's own, or an included file's; its line is the origin
@@ -20,12 +23,16 @@ struct Rendering::Scope {
         outer(sees_outside ? outside : nullptr),
         depth(outside ? outside->depth : 0),
         is_unknown(outside && outside->is_unknown),
+        continues(outside ? outside->continues : std::nullopt),
+        part(outside ? outside->part : 0),
         variables(sees_outside && outside ? &outside->variables : nullptr) {}
 
   const Source& source;
-  const Scope* outer;  // null: of a file
-  unsigned depth;      // of includes
-  bool is_unknown;     // nobody knows whether, or how often, this is there
+  const Scope* outer;             // null: of a file
+  unsigned depth;                 // of includes
+  bool is_unknown;                // nobody knows whether, or how often, this is there
+  std::optional<bool> continues;  // as RenderedState has it
+  std::size_t part;
   templates::Variables variables;
   std::vector<std::pair<std::string_view, base::Value>> names;
   std::vector<Layer> layers;  // of a file: its variables, from weak to strong

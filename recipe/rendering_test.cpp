@@ -620,3 +620,27 @@ TEST_CASE("a recipe's digest is another one when it is filled in with something 
   CHECK(recipe::same_states(*first, *again));
   CHECK_FALSE(recipe::same_states(*first, *other));
 }
+
+TEST_CASE("with another condition that was computed it is another recipe") {
+  const auto loaded = [](const std::string& line, const std::string& role) {
+    recipe::Inputs inputs = machine();
+    inputs.tags = {{"role", role}};
+    auto made = load(
+        "states:\n  - { id: a, module: linux.cmd, parameter: { cmd: \"true\" } }\n"
+        "  - { id: b, module: linux.cmd, parameter: { cmd: \"true\" }, " +
+            line + " }\n",
+        inputs);
+    REQUIRE(made.recipe);
+    return made.recipe;
+  };
+  for (const std::string line :
+       {"once: \"${{ tags.role }}\"", "continue_on_failure: \"${{ tags.role == 'web' }}\"",
+        "timeout: \"${{ 5 if tags.role == 'web' else 7 }}\"",
+        "when: { path_exists: \"/${{ tags.role }}\" }"}) {
+    const auto web = loaded(line, "web"), db = loaded(line, "db"), again = loaded(line, "web");
+    CHECK_MESSAGE(recipe::same_states(*web, *again), line);
+    CHECK_MESSAGE(!recipe::same_states(*web, *db), line);
+    CHECK_MESSAGE(web->digest() == again->digest(), line);
+    CHECK_MESSAGE(web->digest() != db->digest(), line);
+  }
+}

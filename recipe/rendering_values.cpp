@@ -1,4 +1,6 @@
 // Values with expressions in them: parsed once, made as often as there are items.
+#include <time.h>
+
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -34,13 +36,23 @@ Rendering::Pattern Rendering::pattern_of(const Value& value, Scope& scope, bool&
     auto parsed = parse_pieces(value.text());
     if (const auto* problem = std::get_if<PieceProblem>(&parsed)) {
       complain_(problem->message, scope.source,
-                locate_expression(*scope.source.document, value.offset(), problem->number, problem->line,
-                                  problem->column));
+                is_told() ? locate_expression(*scope.source.document, value.offset(), problem->number,
+                                              problem->line, problem->column)
+                          : Position());
       is_fine = false;
       return pattern;
     }
     pattern.kind = Pattern::Kind::text;
     pattern.pieces = std::get<0>(std::move(parsed));
+    expressions_ += pattern.pieces.size();
+    if (expressions_ > kMostExpressions) {
+      complain("a state has more than " + std::to_string(kMostExpressions) +
+                   " expressions and texts between them: write a template",
+               scope, value.offset());
+      is_fine = false;
+      pattern.pieces.clear();
+      return pattern;
+    }
     for (const Piece& piece : pattern.pieces) {
       if (!piece.expression) continue;
       const templates::Uses uses = templates::uses_of(*piece.expression);
@@ -118,16 +130,29 @@ templates::Answer<std::shared_ptr<const templates::Template>> Rendering::Templat
 
 // ---- making
 
+std::chrono::nanoseconds Rendering::thread_time() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
 // What an evaluation took, of what all of them may take. False when a limit was passed.
 bool Rendering::count(const templates::Used& used, std::size_t bytes, const Scope& scope,
                       std::uint32_t offset) {
   if (is_full_) return false;
-  if (used.steps <= steps_left_ && bytes <= bytes_left_) {
+  const bool is_in_time = thread_time() - begun_ <= kMostTime;
+  if (used.steps <= steps_left_ && bytes <= bytes_left_ && is_in_time) {
     steps_left_ -= used.steps;
     bytes_left_ -= bytes;
     return true;
   }
   is_full_ = true;
+  if (!is_in_time) {
+    complain("all expressions and templates of the recipe together take longer than " +
+                 std::to_string(kMostTime.count()) + " s",
+             scope, offset);
+    return false;
+  }
   complain(used.steps > steps_left_ ? "all expressions and templates of the recipe together take more than " +
                                           std::to_string(kMostSteps) + " steps"
                                     : "all that is made of expressions and templates is larger than " +
@@ -174,6 +199,7 @@ Rendering::Made Rendering::make_text(const Pattern& pattern, Scope& scope) {
   const std::uint32_t offset = pattern.value.offset();
   const auto failed = [&](const Piece& piece, const templates::Problem& problem,
                           const templates::Used& used) -> Made {
+    if (!count(used, 0, scope, offset)) return {.has_failed = true};
     if (problem.is_unknown) return {.value = unknown(offset), .is_unknown = true};
     complain_of(piece, pattern.value, problem, used.secret, scope);
     return {.has_failed = true};
@@ -203,17 +229,20 @@ Rendering::Made Rendering::make_text(const Pattern& pattern, Scope& scope) {
       text += piece.text;
       continue;
     }
-    auto made = templates::evaluate_text(*piece.expression, scope.variables, kLimits, &used);
+    templates::Used one;
+    auto made = templates::evaluate_text(*piece.expression, scope.variables, kLimits, &one);
     if (const auto* problem = std::get_if<templates::Problem>(&made)) {
-      const Made ended = failed(piece, *problem, used);
+      const Made ended = failed(piece, *problem, one);
       if (ended.has_failed) return ended;
       is_not_known = true;  // the others may have mistakes
       continue;
     }
+    used.steps += one.steps;
+    used.secret = used.secret || one.secret;
     text += std::get<std::string>(made);
   }
-  if (is_not_known) return {.value = unknown(offset), .is_unknown = true};
   if (!count(used, text.size(), scope, offset)) return {.has_failed = true};
+  if (is_not_known) return {.value = unknown(offset), .is_unknown = true};
   const Value value = Value::string(arena_.copy(text)).at(offset);
   return used.secret ? Made{.value = as_secret(value), .is_secret = true, .is_made_of_secret = true}
                      : Made{.value = value};
@@ -257,6 +286,7 @@ Rendering::Made Rendering::make_template(const Pattern& pattern, Scope& scope) {
   templates::Used used;
   auto made = templates::render(*source, scope.variables, loader.get(), kLimits, &used);
   if (const auto* problem = std::get_if<templates::Problem>(&made)) {
+    if (!count(used, 0, scope, offset)) return {.has_failed = true};
     if (problem->is_unknown) return {.value = unknown(offset), .is_unknown = true};
     complain_of_template(pattern, *problem, used.secret, scope);
     return {.has_failed = true};

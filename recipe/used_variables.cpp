@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <map>
+#include <set>
 
+#include "base/text.hpp"
 #include "recipe/expressions.hpp"
 #include "recipe/file_source.hpp"
 #include "recipe/inputs.hpp"
@@ -15,6 +18,62 @@ using base::Result;
 using base::Value;
 
 constexpr std::size_t kMostFiles = 1000;
+
+// The lines of what stands in a document, asked for in the order of its text: each place is looked for from
+// the one before it.
+class Lines {
+ public:
+  explicit Lines(const Document& document) : document_(document) {}
+
+  // Of the expression with this number in the text that begins at `offset`.
+  std::size_t of_expression(std::uint32_t offset, std::size_t number) {
+    go_to(offset);
+    const std::string_view text = document_.text;
+    for (; passed_ <= number; ++passed_) {
+      const std::size_t found = text.find(kExpressionBegin, passed_ == 0 ? at_ : at_ + 1);
+      if (found == std::string_view::npos) break;  // an anchor's text stands before
+      line_ += lines_in(text.substr(at_, found - at_));
+      at_ = found;
+    }
+    return line_;
+  }
+
+  // Of a line of the template that begins at `offset`.
+  std::size_t of_template(std::uint32_t offset, std::size_t line) {
+    go_to(offset);
+    const bool is_block =
+        document_.syntax == Syntax::yaml && start_ < document_.text.size() && document_.text[start_] == '|';
+    return start_line_ + (is_block ? line : 0);
+  }
+
+ private:
+  static std::size_t lines_in(std::string_view text) {
+    return static_cast<std::size_t>(std::ranges::count(text, '\n'));
+  }
+
+  void go_to(std::uint32_t offset) {
+    if (offset == offset_) return;
+    if (offset < offset_) offset_ = 0, start_ = 0, start_line_ = 1;
+    const std::string_view text = document_.text;
+    const std::size_t before = start_;
+    if (document_.syntax == Syntax::json)
+      start_ = std::min<std::size_t>(offset, text.size());
+    else
+      for (; offset_ < offset && start_ < text.size(); ++offset_)
+        start_ += std::max<std::size_t>(base::utf8_length(text, start_), 1);
+    offset_ = offset;
+    start_line_ += lines_in(text.substr(before, start_ - before));
+    at_ = start_;
+    line_ = start_line_;
+    passed_ = 0;
+  }
+
+  const Document& document_;
+  std::uint32_t offset_ = 0;  // as values have it
+  std::size_t start_ = 0, start_line_ = 1;
+  std::size_t passed_ = 0;  // expressions of the text that begins there
+  std::size_t at_ = 0, line_ = 1;
+};
 
 class Collector {
  public:
@@ -36,31 +95,40 @@ class Collector {
     const Value* version = document.root.find("version");
     if (version && version->as_integer().value_or(1) < 2) return {};
     if (!version && is_main) return {};
+    Lines lines(document);
+    const Place place{document, shown, lines};
     for (const base::Member& member : document.root.members())
       if (member.key != "files")
-        if (auto read = value(document, shown, member.value); !read) return read;
-    if (document.root.is_list()) return value(document, shown, document.root);
+        if (auto read = value(place, member.value); !read) return read;
+    if (document.root.is_list()) return value(place, document.root);
     return {};
   }
 
   UsedVariables take() && { return std::move(used_); }
 
  private:
+  // Of what is read.
+  struct Place {
+    const Document& document;
+    std::string_view shown;
+    Lines& lines;
+  };
+
   static std::string where(std::string_view shown, Position at) {
     return std::string(shown) + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": ";
   }
 
-  Result<void> value(const Document& document, std::string_view shown, const Value& given) {
-    if (given.is_text()) return text(document, shown, given);
+  Result<void> value(const Place& place, const Value& given) {
+    if (given.is_text()) return text(place, given);
     for (const Value& item : given.items())
-      if (auto read = value(document, shown, item); !read) return read;
+      if (auto read = value(place, item); !read) return read;
     for (const base::Member& member : given.members()) {
-      if (auto read = value(document, shown, member.value); !read) return read;
+      if (auto read = value(place, member.value); !read) return read;
       if (member.key == "template" && member.value.is_text()) {
-        if (auto read = source(document, shown, member.value); !read) return read;
+        if (auto read = source(place, member.value); !read) return read;
       } else if (member.key == "template_file" || member.key == "include") {
         used_.has_expressions = true;
-        if (auto read = named_files(member, folder_of(shown)); !read) return read;
+        if (auto read = named_files(member, folder_of(place.shown)); !read) return read;
       } else if (member.key == "each") {
         used_.has_expressions = true;
       }
@@ -68,35 +136,34 @@ class Collector {
     return {};
   }
 
-  Result<void> text(const Document& document, std::string_view shown, const Value& given) {
+  Result<void> text(const Place& place, const Value& given) {
     if (!has_expression(given.text())) return {};
     used_.has_expressions = true;
     const auto parsed = parse_pieces(given.text());
     if (const auto* problem = std::get_if<PieceProblem>(&parsed)) {
       const Position at =
-          locate_expression(document, given.offset(), problem->number, problem->line, problem->column);
-      return Error(ErrorCode::invalid, where(shown, at) + problem->message);
+          locate_expression(place.document, given.offset(), problem->number, problem->line, problem->column);
+      return Error(ErrorCode::invalid, where(place.shown, at) + problem->message);
     }
     for (const Piece& piece : std::get<0>(parsed))
       if (piece.expression)
-        add(templates::uses_of(*piece.expression), shown, [&](const templates::Use& use) {
-          return locate_expression(document, given.offset(), piece.number, use.line, use.column).line;
+        add(templates::uses_of(*piece.expression), place.shown, [&](const templates::Use& use) {
+          return place.lines.of_expression(given.offset(), piece.number) + use.line - 1;
         });
     return {};
   }
 
-  Result<void> source(const Document& document, std::string_view shown, const Value& given) {
+  Result<void> source(const Place& place, const Value& given) {
     used_.has_expressions = true;
     const auto parsed = templates::Template::parse("", given.text());
     if (const auto* problem = std::get_if<templates::Problem>(&parsed))
-      return Error(ErrorCode::invalid,
-                   where(shown, locate_in_text(document, given.offset(), problem->line, problem->column)) +
-                       problem->message);
+      return Error(ErrorCode::invalid, where(place.shown, locate_in_text(place.document, given.offset(),
+                                                                         problem->line, problem->column)) +
+                                           problem->message);
     const templates::Uses uses = templates::uses_of(*std::get<0>(parsed));
-    add(uses, shown, [&](const templates::Use& use) {
-      return locate_in_text(document, given.offset(), use.line, use.column).line;
-    });
-    return included_templates(uses, folder_of(shown));
+    add(uses, place.shown,
+        [&](const templates::Use& use) { return place.lines.of_template(given.offset(), use.line); });
+    return included_templates(uses, folder_of(place.shown));
   }
 
   Result<void> included_templates(const templates::Uses& uses, std::string_view folder) {
@@ -125,11 +192,13 @@ class Collector {
     return read(member.value);
   }
 
-  // Nothing, when there is nobody to ask.
-  Result<std::optional<std::string>> file(const std::string& name) {
-    if (std::ranges::find(seen_, name) != seen_.end()) return std::optional<std::string>();
+  enum class Kind { recipe, templates };
+
+  // Nothing, when there is nobody to ask, or it was read as that before.
+  Result<std::optional<std::string>> file(const std::string& name, Kind kind) {
+    if (seen_.contains({name, kind})) return std::optional<std::string>();
     if (seen_.size() >= kMostFiles) return Error(ErrorCode::invalid, "the recipe names more than 1000 files");
-    seen_.push_back(name);
+    seen_.emplace(name, kind);
     for (const auto& [own, text] : own_files_)
       if (own == name) return std::optional(text);
     if (!files_) return std::optional<std::string>();
@@ -139,13 +208,13 @@ class Collector {
   }
 
   Result<void> recipe_file(const std::string& name) {
-    auto text = file(name);
+    auto text = file(name, Kind::recipe);
     if (!text) return std::move(text).error();
     return *text ? document(name, name, std::move(**text), false) : Result<void>();
   }
 
   Result<void> template_file(const std::string& name) {
-    auto text = file(name);
+    auto text = file(name, Kind::templates);
     if (!text) return std::move(text).error();
     if (!*text) return {};
     const auto parsed = templates::Template::parse(name, **text);
@@ -160,19 +229,23 @@ class Collector {
   void add(const templates::Uses& uses, std::string_view shown, Line line) {
     for (const templates::Use& use : uses.variables) {
       if (std::ranges::find(kGivenNames, use.path.front()) == std::end(kGivenNames)) continue;
-      const auto known = std::ranges::find(used_.uses, use.path, &UsedVariables::Use::path);
-      if (known == used_.uses.end())
+      const auto [known, is_new] = uses_.emplace(use.path, used_.uses.size());
+      if (is_new) {
         used_.uses.push_back({use.path, std::string(shown), line(use), use.may_be_missing});
-      else
-        known->may_be_missing = known->may_be_missing && use.may_be_missing;
+        continue;
+      }
+      bool& may_be_missing = used_.uses[known->second].may_be_missing;
+      may_be_missing = may_be_missing && use.may_be_missing;
     }
     for (const std::string& name : uses.secrets)
-      if (std::ranges::find(used_.secrets, name) == used_.secrets.end()) used_.secrets.push_back(name);
+      if (secrets_.insert(name).second) used_.secrets.push_back(name);
   }
 
   FileSource* files_;
   std::vector<std::pair<std::string, std::string>> own_files_;
-  std::vector<std::string> seen_;
+  std::set<std::pair<std::string, Kind>> seen_;
+  std::map<std::vector<std::string>, std::size_t> uses_;  // of used_, by path
+  std::set<std::string> secrets_;                         // of used_
   UsedVariables used_;
 };
 

@@ -29,6 +29,17 @@ std::string used(const std::string& text, recipe::FileSource* files = nullptr) {
 
 }  // namespace
 
+TEST_CASE("a file that is a template in one place and included in another is read as both") {
+  Files files;
+  files.texts["f.yaml"] = "states:\n  - each: ${{ vars.list }}\n    include: g.yaml\n";
+  files.texts["g.yaml"] = "states:\n  - { id: g, linux.cmd: { cmd: \"${{ vars.inner }}\" } }\n";
+  const std::string shown = used(
+      "version: 2\nstates:\n  - { id: a, linux.file: { path: /a, template_file: f.yaml } }\n"
+      "  - include: f.yaml\n",
+      &files);
+  CHECK(shown.find("vars.inner g.yaml:2") != std::string::npos);
+}
+
 TEST_CASE("which variables a recipe uses is known from its text") {
   CHECK(used(R"(version: 2
 vars: { url: "http://${{ facts.hostname }}:${{ vars.port }}" }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 
 #include "base/text.hpp"
 #include "base/values/json.hpp"

@@ -65,6 +65,10 @@ class Reader {
   const Value& root() const { return builder_.root(); }
   std::optional<std::uint32_t> problem_offset() const { return builder_.problem_offset(); }
 
+  // What aliases may add, as whoever goes through the document meets it: each time anew. They can stand for
+  // other aliases, so a few lines would be more than any memory holds.
+  static constexpr std::size_t kMostRepeated = 64 * 1024 * 1024;
+
   // An error text, or an empty one.
   std::string take(const yaml_event_t& event) {
     switch (event.type) {
@@ -92,7 +96,13 @@ class Reader {
     bool is_object;
     bool expects_key;
     std::string anchor;
+    std::size_t size_before;
   };
+  struct Anchored {
+    Value value;
+    std::size_t size;  // with all aliases in it
+  };
+  static constexpr std::size_t kSizeOfValue = 64;  // besides its text
 
   bool expects_key() const { return !open_.empty() && open_.back().is_object && open_.back().expects_key; }
   void value_done() {
@@ -105,13 +115,15 @@ class Reader {
     if (expects_key()) {
       open_.back().expects_key = false;
       builder_.key(builder_.arena().copy(text), offset_of(event.start_mark));
+      size_ += text.size();
       return {};
     }
+    size_ += kSizeOfValue + text.size();
     const std::string_view copy = builder_.arena().copy(text);
     // "!!str 0644" and quotes both say: text, whatever it looks like.
     const bool is_plain = scalar.style == YAML_PLAIN_SCALAR_STYLE && scalar.plain_implicit != 0;
     const Value value = (is_plain ? Value::plain(copy) : Value::string(copy)).at(offset_of(event.start_mark));
-    if (scalar.anchor) anchors_.insert_or_assign(std::string(text_of(scalar.anchor)), value);
+    if (scalar.anchor) note(std::string(text_of(scalar.anchor)), value, kSizeOfValue + text.size());
     std::string wrong = builder_.add(value);
     value_done();
     return wrong;
@@ -122,14 +134,19 @@ class Reader {
     if (expects_key()) return "an alias cannot be a key";
     const auto found = anchors_.find(name);
     if (found == anchors_.end()) return "the anchor '" + name + "' is not defined before this place";
-    std::string wrong = builder_.add(found->second.at(offset_of(event.start_mark)));
+    size_ += found->second.size;
+    repeated_ += found->second.size;
+    if (repeated_ > kMostRepeated)
+      return "the aliases stand for more than " + std::to_string(kMostRepeated >> 20) + " MiB together";
+    std::string wrong = builder_.add(found->second.value.at(offset_of(event.start_mark)));
     value_done();
     return wrong;
   }
 
   std::string open(const yaml_event_t& event, const yaml_char_t* anchor, bool is_object) {
     if (expects_key()) return "a list or an object cannot be a key";
-    open_.push_back({is_object, true, std::string(text_of(anchor))});
+    open_.push_back({is_object, true, std::string(text_of(anchor)), size_});
+    size_ += kSizeOfValue;
     const std::uint32_t offset = offset_of(event.start_mark);
     return is_object ? builder_.begin_object(offset) : builder_.begin_list(offset);
   }
@@ -140,9 +157,13 @@ class Reader {
     open_.pop_back();
     if (closed.is_object)
       if (std::string unmerged = merge(); !unmerged.empty()) return unmerged;
-    if (!closed.anchor.empty()) anchors_.insert_or_assign(closed.anchor, builder_.last());
+    if (!closed.anchor.empty()) note(closed.anchor, builder_.last(), size_ - closed.size_before);
     value_done();
     return {};
+  }
+
+  void note(std::string anchor, const Value& value, std::size_t size) {
+    anchors_.insert_or_assign(std::move(anchor), Anchored{value, size});
   }
 
   // "<<: *defaults": the keys of the other object, unless the object has them itself.
@@ -177,7 +198,9 @@ class Reader {
 
   base::ValueBuilder builder_;
   std::vector<Open> open_;
-  std::map<std::string, Value> anchors_;
+  std::map<std::string, Anchored> anchors_;
+  std::size_t size_ = 0;      // of all so far, with what aliases stand for
+  std::size_t repeated_ = 0;  // of that, what aliases stand for
   int documents_ = 0;
 };
 

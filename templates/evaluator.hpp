@@ -11,7 +11,7 @@
 namespace templates {
 
 struct Variables::Content {
-  Memory memory{Limits{.memory = std::size_t{1} << 30}};
+  Memory memory{Limits{}};
   Dict names{};
   const Content* outer = nullptr;
   SecretOf secrets{};

@@ -126,7 +126,7 @@ Value quote(A a) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
   if (!text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos) return Value::text(text);
-  return made(a, "'" + replaced(text, "'", "'\"'\"'", -1) + "'");
+  return made(a, "'" + replaced(text, "'", "'\"'\"'", -1, a.memory().limits().output) + "'");
 }
 
 Value split(A a) {

@@ -54,7 +54,8 @@ Value trim(A a) {
 
 Value replace(A a) {
   const bool all = !a.has(3) || a[3].is_none();
-  return made(a, replaced(a.text(0), a.text(1), a.text(2), all ? -1 : a.integer(3)));
+  return made(a,
+              replaced(a.text(0), a.text(1), a.text(2), all ? -1 : a.integer(3), a.memory().limits().output));
 }
 
 Value text_of(A a) {

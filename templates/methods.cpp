@@ -165,7 +165,8 @@ Value count(A a) {
 }
 
 Value replace(A a) {
-  return made(a, replaced(own(a), a.only_text(0), a.only_text(1), a.integer(2, -1)));
+  const std::size_t largest = a.memory().limits().output;
+  return made(a, replaced(own(a), a.only_text(0), a.only_text(1), a.integer(2, -1), largest));
 }
 
 Value join(A a) {

@@ -107,9 +107,18 @@ Variables::~Variables() = default;
 Variables::Variables(Variables&&) noexcept = default;
 Variables& Variables::operator=(Variables&&) noexcept = default;
 
-void Variables::set(std::string_view name, const base::Value& value, const MarksOf* marks_of) {
+std::string Variables::set(std::string_view name, const base::Value& value, const MarksOf* marks_of) {
   Memory& memory = content_->memory;
-  content_->names.set(memory, Value::text(memory.copy(name)), from_document(value, memory, true, marks_of));
+  try {
+    content_->names.set(memory, Value::text(memory.copy(name)), from_document(value, memory, true, marks_of));
+  } catch (const Failure& failure) {
+    return failure.message;
+  }
+  return {};
+}
+
+std::uint64_t Variables::steps() const {
+  return content_->memory.steps();
 }
 
 bool Variables::has(std::string_view name) const {

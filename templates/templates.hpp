@@ -84,8 +84,11 @@ class Variables {
   ~Variables();
   Variables(Variables&&) noexcept;
   Variables& operator=(Variables&&) noexcept;
-  // Copied. Scalars without quotes are read as YAML's: true, no, null, 12, 1.5; 0644 stays text.
-  void set(std::string_view name, const base::Value& value, const MarksOf* marks_of = nullptr);
+  // Copied. Scalars without quotes are read as YAML's: true, no, null, 12, 1.5; 0644 stays text. Answers an
+  // error text when it, or all that was set, is too large, and sets nothing then; an empty one when all is well.
+  std::string set(std::string_view name, const base::Value& value, const MarksOf* marks_of = nullptr);
+  // What setting has taken so far.
+  std::uint64_t steps() const;
   bool has(std::string_view name) const;
   // Without one there is no function of that name. Those with an outer one use the outer one's.
   void set_secrets(SecretOf secrets);

@@ -291,19 +291,20 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-std::string replaced(std::string_view text, std::string_view old, std::string_view by, std::int64_t most) {
+std::string replaced(std::string_view text, std::string_view old, std::string_view by, std::int64_t most,
+                     std::size_t largest) {
   std::string result;
   std::size_t at = 0;
   if (old.empty()) {  // before every character and at the end
     for_each_character(text, [&](char32_t, std::string_view bytes) {
-      if (most != 0) result += by;
+      if (most != 0 && result.size() <= largest) result += by;
       if (most > 0) --most;
-      result += bytes;
+      if (result.size() <= largest) result += bytes;
     });
     if (most != 0) result += by;
     return result;
   }
-  for (; most != 0; --most) {
+  for (; most != 0 && result.size() <= largest; --most) {
     const std::size_t found = text.find(old, at);
     if (found == std::string_view::npos) break;
     result.append(text.substr(at, found - at)).append(by);

@@ -60,6 +60,8 @@ std::vector<std::string_view> lines_of(std::string_view text, bool keep_ends = f
 
 // HTML's & < > " ' as entities.
 std::string escaped(std::string_view text);
-std::string replaced(std::string_view text, std::string_view old, std::string_view by, std::int64_t most);
+// What is larger than `largest` is not made to its end: it is refused for its size.
+std::string replaced(std::string_view text, std::string_view old, std::string_view by, std::int64_t most,
+                     std::size_t largest);
 
 }  // namespace templates

@@ -1,6 +1,7 @@
 #include "templates/uses.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "templates/syntax.hpp"
 #include "templates/text.hpp"
@@ -11,7 +12,10 @@ namespace {
 
 class Reader {
  public:
-  Reader(const Syntax& syntax, Uses& uses) : syntax_(syntax), uses_(uses) {}
+  Reader(const Syntax& syntax, Uses& uses) : syntax_(syntax), uses_(uses) {
+    for (const auto& each : syntax_.free_names)
+      free_names_.insert(each.first);
+  }
 
   void read(Body body) {
     for (const Statement* statement : body)
@@ -96,19 +100,30 @@ class Reader {
         return false;
       }
     }
-    const bool is_free =
-        std::ranges::any_of(syntax_.free_names, [&](const auto& each) { return each.first == at->name; });
-    if (!is_free) return true;
+    if (!free_names_.contains(at->name)) return true;
     parts.emplace_back(at->name);
     std::ranges::reverse(parts);
-    const std::string_view before = std::string_view(syntax_.source).substr(0, at->at);
-    const std::size_t newline = before.rfind('\n');
-    const bool first = newline == std::string_view::npos;
-    uses_.variables.push_back(
-        {std::move(parts), syntax_.line + static_cast<std::size_t>(std::ranges::count(before, '\n')),
-         count_characters(first ? before : before.substr(newline + 1)) + (first ? syntax_.column : 1),
-         may_be_missing});
+    go_to(at->at);
+    uses_.variables.push_back({std::move(parts), syntax_.line + lines_before_,
+                               in_line_ + (lines_before_ == 0 ? syntax_.column : 1), may_be_missing});
     return true;
+  }
+
+  // The next one is nearly always a little behind the one before, so that is where counting goes on.
+  void go_to(std::size_t at) {
+    const std::string_view source = syntax_.source;
+    const std::string_view between = source.substr(std::min(at, at_), at > at_ ? at - at_ : at_ - at);
+    const auto lines = static_cast<std::size_t>(std::ranges::count(between, '\n'));
+    lines_before_ = at > at_ ? lines_before_ + lines : lines_before_ - lines;
+    if (lines == 0) {
+      const std::size_t characters = count_characters(between);
+      in_line_ = at > at_ ? in_line_ + characters : in_line_ - characters;
+    } else {
+      const std::string_view before = source.substr(0, at);
+      const std::size_t newline = before.rfind('\n');
+      in_line_ = count_characters(newline == std::string_view::npos ? before : before.substr(newline + 1));
+    }
+    at_ = at;
   }
 
   void name_of_template(const Expression* name) {
@@ -147,6 +162,9 @@ class Reader {
 
   const Syntax& syntax_;
   Uses& uses_;
+  std::unordered_set<std::string_view> free_names_;
+  std::size_t at_ = 0, lines_before_ = 0;
+  std::size_t in_line_ = 0;  // characters
 };
 
 }  // namespace

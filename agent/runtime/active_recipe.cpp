@@ -49,6 +49,7 @@ ActiveRecipe::LoadedRecipe ActiveRecipe::load(const std::string& name, const std
   auto text = compose_recipe(states);
   if (!text) return Problems{name + ": " + text.error().message()};
   recipe::Inputs inputs = given;
+  inputs.is_composed = text->files != nullptr;
   if (text->files) inputs.files = text->files;
   recipe::Loaded loaded = recipe::load_text(
       text->name, std::move(text->text), [&](const auto&) { return types.registry; }, inputs);

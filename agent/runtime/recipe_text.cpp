@@ -53,17 +53,23 @@ std::string literal(std::string_view json) {
   return out;
 }
 
-// What a whole recipe says beside its states is for it alone: its files are known by its folder.
-Result<void> add_whole(const Value& item, const std::string& folder, WholeRecipes& files) {
+// What a whole recipe says beside its states is for it alone: its files are known by its folder. Answers the
+// name of the recipe itself, which none of its files has: they must not take its place.
+Result<std::string> add_whole(const Value& item, const std::string& folder, WholeRecipes& files) {
   recipe::Document document;
   document.text = text_in(item, "content");
   document.syntax = recipe::guess_syntax(file_name(item), document.text);
   if (auto wrong = recipe::parse(document)) return Error(ErrorCode::invalid, wrong->message);
-  if (const Value* own = document.root.find("files"))
+  const Value* own = document.root.find("files");
+  std::string name = file_name(item);
+  while (own && own->find(name))
+    name.insert(0, 1, '_');
+  name.insert(0, folder + "/");
+  if (own)
     for (const base::Member& file : own->members())
       files.add(folder + "/" + std::string(file.key), std::string(file.value.text()));
-  files.add(folder + "/" + file_name(item), text_in(item, "content"));
-  return {};
+  files.add(name, text_in(item, "content"));
+  return name;
 }
 
 }  // namespace
@@ -95,8 +101,9 @@ Result<RecipeText> compose_recipe(const std::string& states) {
       continue;
     }
     const std::string folder = std::to_string(++number);
-    if (auto added = add_whole(item, folder, *files); !added) return std::move(added).error();
-    json.begin_object().member("include", folder + "/" + file_name(item)).end_object();
+    auto name = add_whole(item, folder, *files);
+    if (!name) return std::move(name).error();
+    json.begin_object().member("include", *name).end_object();
   }
   json.end_list().end_object();
   return RecipeText{.name = "recipe.json", .text = json.take(), .files = std::move(files)};

@@ -48,6 +48,16 @@ TEST_CASE("several are one that includes them in their order, each with its own 
   CHECK(!text->files->file("a.j2"));
 }
 
+TEST_CASE("a file that a recipe brings never takes the place of the recipe itself") {
+  const auto text =
+      compose_recipe("[" + whole("version: 2\nfiles: {recipe.yaml: one, _recipe.yaml: two}\nstates: []\n") +
+                     "," + kPlainState + "]");
+  REQUIRE(text);
+  CHECK(text->text.find(R"({"include":"1/__recipe.yaml"})") != std::string::npos);
+  CHECK(text->files->file("1/__recipe.yaml")->find("version: 2") == 0);
+  CHECK(*text->files->file("1/recipe.yaml") == "one");
+}
+
 TEST_CASE("what is no such list is an error and no recipe") {
   CHECK(!compose_recipe(R"({"content":1})"));
   CHECK(!compose_recipe("[" + whole("states: [") + "," + kPlainState + "]"));

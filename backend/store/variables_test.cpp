@@ -100,6 +100,34 @@ STORE_TEST_CASE("an app has variables for so many selectors of one scope, and em
   CHECK(store::put_layer(*bench, third, bench.now));
 }
 
+STORE_TEST_CASE(
+    "the variables of an app and a scope have so many bytes, however many machines they are for") {
+  StoreBench bench;
+  const std::string large = '"' + std::string(64'000, 'x') + '"';
+  const auto of_machine = [&](std::size_t number, const std::string& owner) {
+    auto edit = setting(LayerKind::machine, "m" + std::to_string(number), {{"a", large}, {"b", large}});
+    edit.owner = owner;
+    return edit;
+  };
+  std::size_t count = 0;
+  bool is_full = false;
+  must(bench->transact([&]() -> base::Result<void> {
+    for (; count < 1000 && !is_full; ++count)
+      is_full = !store::put_layer(*bench, of_machine(count, "role=web"), bench.now);
+    return {};
+  }));
+  CHECK(is_full);
+  CHECK(count == domain::kMostVariableBytes / 128'006 + 1);
+  const auto refused = store::put_layer(*bench, of_machine(2000, "role=web"), bench.now);
+  CHECK(refused.error().message().find("more than 64 MiB") != std::string::npos);
+  CHECK(store::put_layer(*bench, of_machine(2000, "role=db"), bench.now));
+  // What gets smaller is never refused, and makes room.
+  auto smaller = of_machine(0, "role=web");
+  smaller.edits = {.unset = {"a", "b"}};
+  CHECK(store::put_layer(*bench, smaller, bench.now));
+  CHECK(store::put_layer(*bench, of_machine(3000, "role=web"), bench.now));
+}
+
 STORE_TEST_CASE("the history of a scope is bounded, and one scope's does not push out another's") {
   StoreBench bench;
   auto kept = setting(LayerKind::app, "", {{"kept", "1"}});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <string>
 #include <unordered_set>
 
@@ -104,6 +105,7 @@ std::optional<double> Value::as_number() const {
   double value = 0;
   const auto [end, error] = std::from_chars(text_, text_ + size_, value);
   if (error != std::errc() || end != text_ + size_) return std::nullopt;
+  if (!std::isfinite(value)) return std::nullopt;  // "nan" and "inf" are words
   return value;
 }
 

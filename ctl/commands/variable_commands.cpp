@@ -254,13 +254,16 @@ Result<int> var_history_command(Session& session) {
 
 Result<int> var_explain_command(Session& session) {
   const Machine machine = machine_of(session.options.arguments.front(), session.options);
+  const std::string_view wanted =
+      session.options.arguments.size() > 1 ? std::string_view(session.options.arguments[1]) : "";
+  Parameters parameters;
+  if (!wanted.empty()) parameters.emplace_back("name", wanted.substr(0, wanted.find('.')));
   auto reply = session.api.send(
-      {.path = "/instances/" + path_part(machine.app) + "/" + path_part(machine.instance) + "/variables"});
+      {.path = "/instances/" + path_part(machine.app) + "/" + path_part(machine.instance) + "/variables",
+       .parameters = std::move(parameters)});
   if (!reply) return std::move(reply).error();
   const Value& answer = reply->document.root();
   if (show_document(session, answer)) return kOk;
-  const std::string_view wanted =
-      session.options.arguments.size() > 1 ? std::string_view(session.options.arguments[1]) : "";
   Table table({"VARIABLE", "VALUE", "FROM", "BY", "SET"});
   const Instant now = ctl::now();
   for (const Value& each : items_field(answer, "values")) {

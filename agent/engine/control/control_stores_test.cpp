@@ -1,5 +1,7 @@
 // What is on disk of reactions that are due, and of what was done once.
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -156,4 +158,22 @@ TEST_CASE("what was done once is never forgotten to make room: one more is refus
   CHECK(room.error().message().find("opsagent once forget ID") != std::string::npos);
   CHECK_FALSE(store.add({.root = "", .id = "t", .key = "k", .at = {}, .report = {}}));
   CHECK(store.find("", "s", "0")->has_value());
+}
+
+TEST_CASE("a disk that is too full to remember what was done is noticed before it is done" *
+          doctest::skip(::geteuid() != 0)) {
+  CHECK(tests::in_own_mounts([]() -> std::string {
+          const tests::ScratchFolder scratch;
+          if (::mount("none", scratch.path().c_str(), "tmpfs", 0, "size=64k") != 0) return "no tmpfs";
+          std::string wrong;
+          OnceStore once(scratch.path());
+          if (!once.has_disk()) wrong = "an empty disk is said to be full";
+          scratch.write("fill", std::string(60 * 1024, 'x'));
+          const auto full = once.has_disk();
+          if (full || full.error().message().find("No space left") == std::string::npos)
+            wrong = "a full disk is not noticed";
+          if (scratch.exists("once.room")) wrong = "something stays behind";
+          ::umount2(scratch.path().c_str(), MNT_DETACH);
+          return wrong;
+        }) == "");
 }

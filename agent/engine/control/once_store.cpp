@@ -23,6 +23,7 @@ using base::Result;
 using base::Value;
 
 constexpr std::size_t kLargestOnceFile = 32 * 1024 * 1024;
+constexpr off_t kLargestEntry = 16 * 1024;
 
 std::string member_of(const Value& object, std::string_view name) {
   const Value* value = object.find(name);
@@ -46,8 +47,10 @@ Result<void> OnceStore::read() {
     if (errno != ENOENT) return base::os_error(errno, "cannot read " + path_);
     known_.clear();
     changed_ns_ = -1;
+    size_ = 0;
     return {};
   }
+  size_ = st.st_size;
   const std::int64_t changed =
       static_cast<std::int64_t>(st.st_ctim.tv_sec) * 1'000'000'000 + st.st_ctim.tv_nsec;
   if (changed == changed_ns_ && st.st_ino == inode_) return {};
@@ -106,6 +109,17 @@ Result<void> OnceStore::has_room() {
   return base::Error(base::ErrorCode::limit,
                      "it could not be remembered that this was done: " + std::to_string(kMost) +
                          " are remembered already; remove some with 'opsagent once forget ID'");
+}
+
+// The file is written anew as a whole, beside the one that is there.
+Result<void> OnceStore::has_disk() {
+  if (auto done = read(); !done) return done;
+  const std::string path = path_ + ".room";
+  const base::UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const int why = fd ? ::posix_fallocate(fd.get(), 0, size_ + kLargestEntry) : errno;
+  if (fd) ::unlink(path.c_str());
+  if (why == 0) return {};
+  return base::os_error(why, "it could not be remembered that this was done: cannot write " + path_);
 }
 
 Result<void> OnceStore::add(const DoneOnce& done) {

@@ -37,6 +37,9 @@ class OnceStore {
                                              std::string_view key);
   // Whether one more can be remembered. Ask before anything is done that is to be done once.
   base::Result<void> has_room();
+  // Whether the disk takes one more: a full one must be noticed before, or what is to be done once would be
+  // done in every attempt. Writes nothing that stays.
+  base::Result<void> has_disk();
   // On disk when it returns.
   base::Result<void> add(const DoneOnce& done);
   base::Result<std::vector<DoneOnce>> list();
@@ -56,6 +59,7 @@ class OnceStore {
   std::vector<DoneOnce> known_;  // what was read
   // Of the file that it was read from.
   ino_t inode_ = 0;
+  off_t size_ = 0;
   std::int64_t changed_ns_ = -1;
 };
 

@@ -87,7 +87,9 @@ bool RoundControl::is_done_once(std::size_t place, Gate& gate) {
     return true;
   }
   if (!*done) {
-    if (auto room = once_.has_room(); !room) gate.problem = room.error().message();
+    auto room = once_.has_room();
+    if (room && !is_plan_) room = once_.has_disk();
+    if (!room) gate.problem = room.error().message();
     return gate.problem.has_value();
   }
   gate.way = Gate::Way::skip;

@@ -286,13 +286,15 @@ Task<HttpResponse> explain(Context& context, const Call& call) {
   std::vector<const domain::VariableLayer*> layers;
   for (const domain::VariableLayer& each : explained->layers)
     layers.push_back(&each);
+  const auto leaves = domain::explain_variables(layers, call.http.parameter("name"));
+  if (!leaves) co_return problem(kUnprocessable, leaves.error().message());
   base::JsonText json;
   json.begin_object().member("app_id", explained->instance.app_id);
   json.member("instance_id", explained->instance.instance_id);
   json.member("recipe_version", explained->instance.recipe_version);
   json.key("given").json(explained->given.empty() ? "{}" : explained->given);
   json.key("values").begin_list();
-  for (const domain::ExplainedLeaf& leaf : domain::explain_variables(layers)) {
+  for (const domain::ExplainedLeaf& leaf : *leaves) {
     const domain::VariableLayer& layer = *layers[leaf.layer];
     json.begin_object().member("path", leaf.path).key("value").json(leaf.value);
     json.member("kind", domain::name_of(layer.kind));
@@ -362,7 +364,8 @@ constexpr Route kRoutes[] = {
     {.method = "GET",
      .pattern = "/instances/{app}/{id}/variables",
      .summary = "Every value that a machine has, where it comes from and who has set it",
-     .handler = explain},
+     .handler = explain,
+     .queries = "name"},
     {.method = "GET",
      .pattern = "/recipes/{name}/variables",
      .summary = "The variables that a recipe uses, with their types and defaults",

@@ -56,17 +56,22 @@ void write(const Node& node, base::JsonText& json) {
   json.end_object();
 }
 
-void list_leaves(const std::string& path, const Node& node, std::vector<ExplainedLeaf>& leaves) {
-  if (node.is_mapping && !node.members.empty()) {
-    for (const auto& [key, inner] : node.members)
-      list_leaves(path + "." + key, inner, leaves);
-    return;
-  }
+// False: they are more than kMostExplainedBytes.
+bool list_leaves(const std::string& path, const Node& node, std::vector<ExplainedLeaf>& leaves,
+                 std::size_t& bytes) {
+  constexpr std::size_t kLeaf = 100;  // what else there is of one
+  if (node.is_mapping && !node.members.empty())
+    return std::ranges::all_of(node.members, [&](const auto& member) {
+      return list_leaves(path + "." + member.first, member.second, leaves, bytes);
+    });
+  bytes += path.size() + node.text.size() + kLeaf;
+  if (bytes > kMostExplainedBytes) return false;
   leaves.push_back({.path = path,
                     .value = node.is_mapping ? "{}" : node.text,
                     .layer = node.layer,
                     .author = node.variable ? node.variable->author : "",
                     .at = node.variable ? node.variable->at : 0});
+  return true;
 }
 
 void overlay_text(Node& node, std::string_view text, const Origin& origin) {
@@ -98,14 +103,21 @@ std::string merge_values(std::span<const std::string_view> weak_to_strong) {
   return json.take();
 }
 
-std::vector<ExplainedLeaf> explain_variables(std::span<const VariableLayer* const> layers) {
+base::Result<std::vector<ExplainedLeaf>> explain_variables(std::span<const VariableLayer* const> layers,
+                                                           std::string_view only) {
   std::map<std::string, Node> all;
   for (std::size_t i = 0; i < layers.size(); ++i)
     for (const Variable& each : layers[i]->variables)
-      overlay_text(all[each.name], each.value, {.layer = i, .variable = &each});
+      if (only.empty() || each.name == only)
+        overlay_text(all[each.name], each.value, {.layer = i, .variable = &each});
   std::vector<ExplainedLeaf> leaves;
+  std::size_t bytes = 0;
   for (const auto& [name, node] : all)
-    list_leaves(name, node, leaves);
+    if (!list_leaves(name, node, leaves, bytes))
+      return base::Error(base::ErrorCode::limit,
+                         "its values, each with the whole path to it, are more than " +
+                             std::to_string(kMostExplainedBytes >> 20) + " MiB" +
+                             (only.empty() ? ": ask for one variable by its name" : ""));
   return leaves;
 }
 

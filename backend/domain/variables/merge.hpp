@@ -32,7 +32,10 @@ struct ExplainedLeaf {
   std::string author;
   Millis at = 0;
 };
-// All leaves of all variables, in order. `layers` from weak to strong.
-std::vector<ExplainedLeaf> explain_variables(std::span<const VariableLayer* const> layers);
+// All of them together; each is named with the whole path to it.
+inline constexpr std::size_t kMostExplainedBytes = std::size_t{8} << 20;
+// All leaves of all variables, or of one, in order. `layers` from weak to strong. `limit`: they are too many.
+base::Result<std::vector<ExplainedLeaf>> explain_variables(std::span<const VariableLayer* const> layers,
+                                                           std::string_view only = {});
 
 }  // namespace backend::domain

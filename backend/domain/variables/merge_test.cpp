@@ -74,7 +74,7 @@ TEST_CASE("each leaf is of the strongest layer that has it, with who set it") {
   const VariableLayer one = layer_with(LayerKind::machine, "web1", 0, {{"nginx", R"({"port":81})"}}, "eve");
   const std::vector<const VariableLayer*> layers{&app, &web, &one};
   std::string told;
-  for (const ExplainedLeaf& leaf : explain_variables(layers))
+  for (const ExplainedLeaf& leaf : *explain_variables(layers))
     told += leaf.path + "=" + leaf.value + " " + std::to_string(leaf.layer) + " " + leaf.author + "\n";
   CHECK(told ==
         "nginx.port=81 2 eve\n"
@@ -89,9 +89,26 @@ TEST_CASE("what is explained is what is merged") {
   const std::vector<const VariableLayer*> layers{&weak, &strong};
   const std::string together = merged({weak.variables[0].value, strong.variables[0].value});
   CHECK(together == R"({"x":{"y":1,"z":2},"k":3})");
-  const auto leaves = explain_variables(layers);
+  const auto leaves = *explain_variables(layers);
   REQUIRE(leaves.size() == 3);
   CHECK(leaves[0].path == "a.x.y");
   CHECK(leaves[1].path == "a.x.z");
   CHECK(leaves[2].value == "3");
+}
+
+TEST_CASE("what would be very long when it is explained is refused, and can be asked for by name") {
+  // The path to each leaf has the whole long key in it.
+  std::string inner;
+  for (int i = 0; i < 3000; ++i)
+    inner += (i == 0 ? "\"a" : ",\"a") + std::to_string(i) + "\":1";
+  const std::string large = "{\"" + std::string(32'000, 'k') + "\":{" + inner + "}}";
+  REQUIRE(large.size() < kLargestVariable);
+  const VariableLayer one =
+      layer_with(LayerKind::machine, "m", 0, {{"large", large}, {"small", R"({"x":1,"y":2})"}});
+  const std::vector<const VariableLayer*> layers{&one};
+  const auto all = explain_variables(layers);
+  REQUIRE_FALSE(all);
+  CHECK(all.error().message().find("ask for one variable") != std::string::npos);
+  CHECK_FALSE(explain_variables(layers, "large"));
+  CHECK(explain_variables(layers, "small")->size() == 2);
 }

@@ -1,7 +1,9 @@
 #include "backend/domain/variables/recipe_inputs.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <unordered_map>
 
 #include "backend/domain/variables/merge.hpp"
 #include "base/text.hpp"
@@ -121,8 +123,8 @@ std::string missing(const std::string& name) {
 }  // namespace
 
 const RecipeVariable* RecipeInputs::find(std::string_view name) const {
-  const auto found = std::ranges::find(variables, name, &RecipeVariable::name);
-  return found == variables.end() ? nullptr : &*found;
+  const auto found = std::ranges::lower_bound(variables, name, {}, &RecipeVariable::name);
+  return found == variables.end() || found->name != name ? nullptr : &*found;
 }
 
 Result<RecipeInputs> inputs_of_recipe(std::string_view content) {
@@ -136,6 +138,10 @@ Result<RecipeInputs> inputs_of_recipe(std::string_view content) {
   document.syntax = recipe::guess_syntax("", content);
   if (auto wrong = recipe::parse(document)) return Error(ErrorCode::invalid, wrong->message);
   if (const Value* vars = document.root.find("vars")) read_own_variables(*vars, inputs.variables);
+  std::unordered_map<std::string, std::size_t> known;
+  for (std::size_t i = 0; i < inputs.variables.size(); ++i)
+    known.emplace(inputs.variables[i].name, i);
+  std::set<std::string> tags;
   for (const recipe::UsedVariables::Use& use : used->uses) {
     const std::string_view given = use.path.front();
     const bool is_all = use.path.size() == 1;
@@ -144,22 +150,21 @@ Result<RecipeInputs> inputs_of_recipe(std::string_view content) {
         inputs.uses_all_variables = true;
         continue;
       }
-      auto known = std::ranges::find(inputs.variables, use.path[1], &RecipeVariable::name);
-      const bool is_own = known != inputs.variables.end();
-      RecipeVariable& variable =
-          is_own ? *known : inputs.variables.emplace_back(RecipeVariable{.name = use.path[1]});
+      const auto [place, is_new] = known.emplace(use.path[1], inputs.variables.size());
+      if (is_new) inputs.variables.push_back({.name = use.path[1]});
+      RecipeVariable& variable = inputs.variables[place->second];
       const bool has_value = !variable.fallback.empty();
       variable.is_used = true;
       variable.is_required = variable.is_required || (!has_value && !use.may_be_missing);
     } else if (given == "tags") {
       if (is_all)
         inputs.uses_all_tags = true;
-      else if (std::ranges::find(inputs.tags, use.path[1]) == inputs.tags.end())
-        inputs.tags.push_back(use.path[1]);
+      else
+        tags.insert(use.path[1]);
     }
   }
   std::ranges::sort(inputs.variables, {}, &RecipeVariable::name);
-  std::ranges::sort(inputs.tags);
+  inputs.tags.assign(tags.begin(), tags.end());
   return inputs;
 }
 
@@ -204,6 +209,7 @@ RecipeInputs read_recipe_inputs(std::string_view json) {
       variable.declaration = json_of(each, "declaration");
       variable.fallback = json_of(each, "fallback");
     }
+  std::ranges::sort(inputs.variables, {}, &RecipeVariable::name);
   return inputs;
 }
 
@@ -225,10 +231,15 @@ Result<FilledInputs> fill_inputs(std::span<const RecipeInputs* const> recipes,
   base::JsonText json;
   json.begin_object();
   bool any = false;
-  for (const std::string& name : wanted_names(recipes, layers)) {
-    std::vector<std::string_view> values;
-    for (const VariableLayer* const layer : layers)
-      if (const Variable* const variable = layer->find(name)) values.push_back(variable->value);
+  // One look at each layer: a recipe may name many, and there may be many layers.
+  std::map<std::string, std::vector<std::string_view>, std::less<>> given;
+  for (const std::string& name : wanted_names(recipes, layers))
+    given.emplace(name, std::vector<std::string_view>());
+  for (const VariableLayer* const layer : layers)
+    for (const Variable& variable : layer->variables)
+      if (const auto wanted = given.find(variable.name); wanted != given.end())
+        wanted->second.push_back(variable.value);
+  for (const auto& [name, values] : given) {
     const std::string merged = values.empty() ? "" : merge_values(values);
     for (const RecipeInputs* const recipe : recipes) {
       const RecipeVariable* const declared = recipe->find(name);

@@ -1,5 +1,8 @@
 #include "backend/domain/variables/recipe_inputs.hpp"
 
+#include <algorithm>
+#include <chrono>
+
 #include <doctest/doctest.h>
 
 using namespace backend::domain;
@@ -137,4 +140,24 @@ TEST_CASE("a recipe without expressions needs nothing, whatever its text looks l
   CHECK(*plain == RecipeInputs());
   CHECK_FALSE(inputs_of_recipe(
       "version: 2\nstates:\n- {id: a, module: meta.comment, parameter: {comment: '${{ vars. }}'}}\n"));
+}
+
+TEST_CASE("a recipe that names many variables and many layers that have others are put together in time") {
+  RecipeInputs many{.are_needed = true};
+  for (int i = 0; i < 20'000; ++i)
+    many.variables.push_back({.name = "a" + std::to_string(i), .is_used = true});
+  std::ranges::sort(many.variables, {}, &RecipeVariable::name);
+  std::vector<VariableLayer> layers;
+  for (int l = 0; l < 500; ++l) {
+    std::vector<std::pair<std::string, std::string>> values;
+    for (int i = 0; i < 500; ++i)
+      values.emplace_back("z" + std::to_string(i), std::to_string(l));
+    layers.push_back(layer_of(LayerKind::selector, std::move(values)));
+  }
+  layers.front().variables.front() = {.name = "a0", .value = "7"};
+  const auto begun = std::chrono::steady_clock::now();
+  const auto given = filled(many, layers);
+  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(3));
+  REQUIRE(given);
+  CHECK(given->vars == R"({"a0":7})");
 }

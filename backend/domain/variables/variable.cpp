@@ -61,9 +61,7 @@ Result<void> check_limits(const VariableLayer& layer) {
                                          std::to_string(layer.variables.size()) + " variables, and has " +
                                          std::to_string(kMostVariables) +
                                          " at most: put what belongs together into one mapping");
-  std::size_t bytes = 0;
-  for (const Variable& each : layer.variables)
-    bytes += each.name.size() + each.value.size();
+  const std::size_t bytes = bytes_of(layer);
   if (bytes > kLargestLayer)
     return Error(ErrorCode::invalid, "the variables of " + describe(layer) + " would have " +
                                          std::to_string(bytes) + " bytes together, and have " +
@@ -86,6 +84,13 @@ std::optional<LayerKind> layer_kind_of(std::string_view name) {
 const Variable* VariableLayer::find(std::string_view name) const {
   const auto found = std::ranges::find(variables, name, &Variable::name);
   return found == variables.end() ? nullptr : &*found;
+}
+
+std::size_t bytes_of(const VariableLayer& layer) {
+  std::size_t bytes = 0;
+  for (const Variable& each : layer.variables)
+    bytes += each.name.size() + each.value.size();
+  return bytes;
 }
 
 bool says_same(const VariableLayer& layer, const std::optional<VariableLayer>& other) {

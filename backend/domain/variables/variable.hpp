@@ -74,6 +74,7 @@ inline constexpr std::size_t kLargestLayer = std::size_t{256} << 10;      // all
 inline constexpr std::size_t kLargestVariables = std::size_t{512} << 10;  // that one machine is given
 inline constexpr std::size_t kMostSelectorLayers = 500;                   // of one app
 inline constexpr std::size_t kMostMachineLayers = 100'000;                // of one app
+inline constexpr std::size_t kMostVariableBytes = std::size_t{64} << 20;  // of one app and owner
 inline constexpr std::size_t kMostVariableHistory = 100'000;              // changes, of one owner
 inline constexpr std::size_t kMostVariableHistoryBytes = std::size_t{64} << 20;
 
@@ -87,6 +88,9 @@ base::Result<std::string> to_variable(const base::Value& value);
 std::string find_secret_name(std::string_view name, std::string_view value);
 
 // ---- changes
+
+// Names and values together.
+std::size_t bytes_of(const VariableLayer& layer);
 
 // What is to be different in a layer.
 struct VariableEdits {

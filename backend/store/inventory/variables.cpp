@@ -39,6 +39,19 @@ Result<void> check_room(Store& store, const LayerName& name, const std::string& 
                                        " selectors already: unset those that are not needed");
 }
 
+// Every machine of the app that is placed looks through all of them.
+Result<void> check_bytes(Store& store, const domain::VariableLayer& layer, std::size_t bytes_before) {
+  const std::size_t bytes = domain::bytes_of(layer);
+  if (bytes <= bytes_before) return {};
+  auto all = store.variable_bytes(layer.app_id, layer.owner);
+  if (!all) return std::move(all).error();
+  if (*all + bytes <= domain::kMostVariableBytes + bytes_before) return {};
+  return Error(ErrorCode::invalid,
+               "the variables of app " + layer.app_id + " would have more than " +
+                   std::to_string(domain::kMostVariableBytes >> 20) +
+                   " MiB together: unset those that are not needed; what is large belongs into a recipe");
+}
+
 // The oldest changes of an owner make room.
 Result<void> trim_history(Store& store, const std::string& owner) {
   auto use = store.variable_history_use(owner);
@@ -78,6 +91,8 @@ Result<PutLayer> put_layer(Store& store, const LayerEdit& edit, domain::Millis n
     if (has_any) put.before = before;
     const bool is_other = layer.order != before.order || (has_any && layer.set != before.set);
     if (edited->changes.empty() && !(is_other && has_any)) return put;
+    const std::size_t bytes_before = before.owner == layer.owner ? domain::bytes_of(before) : 0;
+    if (auto room = check_bytes(store, layer, bytes_before); !room) return std::move(room).error();
     if (!*present) {
       if (auto room = check_room(store, edit.name, edit.owner); !room) return std::move(room).error();
       auto added = store.insert_layer(nothing, now);

@@ -40,6 +40,8 @@ class VariableStore {
                                                                         std::string_view target) = 0;
   virtual base::Result<std::size_t> count_layers(std::string_view app_id, domain::LayerKind kind,
                                                  std::string_view owner) = 0;
+  // Of the names and values of all of them.
+  virtual base::Result<std::size_t> variable_bytes(std::string_view app_id, std::string_view owner) = 0;
   virtual base::Result<domain::VariableLayer> insert_layer(const domain::VariableLayer& layer,
                                                            domain::Millis now) = 0;
   // Its order, owner, set and variables; its `edit` grows.

@@ -259,6 +259,7 @@ class SqliteStore final : public Store {
                                                                 std::string_view target) override;
   base::Result<std::size_t> count_layers(std::string_view app_id, domain::LayerKind kind,
                                          std::string_view owner) override;
+  base::Result<std::size_t> variable_bytes(std::string_view app_id, std::string_view owner) override;
   base::Result<domain::VariableLayer> insert_layer(const domain::VariableLayer& layer,
                                                    domain::Millis now) override;
   base::Result<domain::VariableLayer> write_layer(const domain::VariableLayer& layer) override;

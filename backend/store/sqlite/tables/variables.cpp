@@ -115,6 +115,15 @@ Result<std::size_t> SqliteStore::count_layers(std::string_view app_id, domain::L
   return static_cast<std::size_t>(row.integer(0));
 }
 
+Result<std::size_t> SqliteStore::variable_bytes(std::string_view app_id, std::string_view owner) {
+  Query row(database_,
+            "SELECT ifnull(sum(length(CAST(v.name AS BLOB)) + length(CAST(v.value AS BLOB))), 0) FROM "
+            "variable_layers l JOIN variables v ON v.layer=l.id WHERE l.app_id=? AND l.owner=?",
+            app_id, owner);
+  if (auto found = expect_row(row, "variables"); !found) return std::move(found).error();
+  return static_cast<std::size_t>(row.integer(0));
+}
+
 Result<void> SqliteStore::write_variables(const domain::VariableLayer& layer) {
   if (auto done = write("DELETE FROM variables WHERE layer=?", layer.id); !done) return done;
   for (const domain::Variable& each : layer.variables) {
