@@ -11,10 +11,26 @@ namespace {
 using Strings = std::span<const std::string_view>;
 
 // The keys in their order; "" is the place of all others, which stay as they are among themselves.
-constexpr std::array<std::string_view, 20> kStateKeys{
-    "id",     "stateid",   "state_id",    "when",    "each",         "include",    "module",
-    "",       "parameter", "vars",        "timeout", "retries",      "sensitive",  "on_change_of",
-    "restart_on", "reload_on", "require", "once",    "continue_on_failure", "_lint"};
+constexpr std::array<std::string_view, 20> kStateKeys{"id",
+                                                      "stateid",
+                                                      "state_id",
+                                                      "when",
+                                                      "each",
+                                                      "include",
+                                                      "module",
+                                                      "",
+                                                      "parameter",
+                                                      "vars",
+                                                      "timeout",
+                                                      "retries",
+                                                      "sensitive",
+                                                      "on_change_of",
+                                                      "restart_on",
+                                                      "reload_on",
+                                                      "require",
+                                                      "once",
+                                                      "continue_on_failure",
+                                                      "_lint"};
 constexpr std::array<std::string_view, 9> kRecipeKeys{
     "version", "recipe", "module", "recipe_version", "continue_on_failure", "vars", "", "states", "files"};
 
@@ -113,8 +129,7 @@ std::optional<Refusal> read(Layout& layout) {
     return refuse("a byte order mark within the text cannot be kept");
   Document document;
   document.text = layout.text;
-  const auto parsed =
-      parse_yaml(document.text, document.arena, {.depth = 64, .values = kMostValues});
+  const auto parsed = parse_yaml(document.text, document.arena, {.depth = 64, .values = kMostValues});
   if (const auto* problem = std::get_if<base::SyntaxProblem>(&parsed))
     return Refusal{problem->message, LineIndex(document).locate(problem->offset)};
   return read_layout(layout);
@@ -137,7 +152,8 @@ std::optional<Refusal> format_once(Layout& before, Layout& after) {
   if (!same(before.root.value, after.root.value))
     return refuse("its layout cannot be kept: formatted, it would mean something else");
   if (sorted(before.comments) != sorted(after.comments))
-    return refuse("its layout cannot be kept: a comment stands where it has no place; move it to a line of its own");
+    return refuse(
+        "its layout cannot be kept: a comment stands where it has no place; move it to a line of its own");
   return std::nullopt;
 }
 

@@ -1,10 +1,10 @@
 #include "recipe/format/format.hpp"
 
-#include <doctest/doctest.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <random>
+
+#include <doctest/doctest.h>
 
 #include "recipe/recipe.hpp"
 
@@ -33,8 +33,9 @@ bool same_values(const Value& a, const Value& b, int depth = 0) {
            !states::is_absent(plain);
   }
   if (a.kind() != b.kind()) return false;
-  if (!std::ranges::equal(a.items(), b.items(),
-                          [&](const Value& one, const Value& other) { return same_values(one, other, depth + 1); }))
+  if (!std::ranges::equal(a.items(), b.items(), [&](const Value& one, const Value& other) {
+        return same_values(one, other, depth + 1);
+      }))
     return false;
   if (a.members().size() != b.members().size()) return false;
   return std::ranges::all_of(a.members(), [&](const base::Member& member) {
@@ -77,7 +78,9 @@ class RandomText {
   unsigned comments() const { return comments_; }
 
  private:
-  std::size_t below(std::size_t most) { return std::uniform_int_distribution<std::size_t>(0, most - 1)(dice_); }
+  std::size_t below(std::size_t most) {
+    return std::uniform_int_distribution<std::size_t>(0, most - 1)(dice_);
+  }
   bool one_in(std::size_t count) { return below(count) == 0; }
   std::string spaces(int count) { return std::string(static_cast<std::size_t>(count), ' '); }
 
@@ -88,7 +91,8 @@ class RandomText {
   }
 
   std::string comment() {
-    static constexpr std::string_view kWords[] = {" plain", "!", " - a: b", " \"quoted", " ä ö", " [x", "", " 'y #z"};
+    static constexpr std::string_view kWords[] = {" plain", "!",   " - a: b", " \"quoted",
+                                                  " ä ö",   " [x", "",        " 'y #z"};
     std::string text = "#" + std::to_string(++comments_) + "~" + std::string(kWords[below(8)]);
     if (one_in(5)) text += "  ";
     return text;
@@ -107,13 +111,15 @@ class RandomText {
   }
 
   std::string plain() {
-    static constexpr std::string_view kTexts[] = {"a", "yes", "0644", "~", "/etc/motd", "a b", "x:y", "null", "12", "1.5",
-                                                  "${{ vars.a }}", "http://a/b", "-x", "ä", "a#b", "nan", "No"};
+    static constexpr std::string_view kTexts[] = {
+        "a",   "yes",           "0644",       "~",  "/etc/motd", "a b", "x:y", "null", "12",
+        "1.5", "${{ vars.a }}", "http://a/b", "-x", "ä",         "a#b", "nan", "No"};
     return std::string(kTexts[below(std::size(kTexts))]);
   }
   std::string quoted() {
-    static constexpr std::string_view kTexts[] = {"", "a", "yes", "0644", "a: b", "a # b", " x ", "{{ a }}", "ä",
-                                                  "- a", "*x", "null", "it s", "two  blanks", "trailing ", "/etc", "%d", "inf", "@x"};
+    static constexpr std::string_view kTexts[] = {
+        "",   "a",    "yes",  "0644",        "a: b",      "a # b", " x ", "{{ a }}", "ä", "- a",
+        "*x", "null", "it s", "two  blanks", "trailing ", "/etc",  "%d",  "inf",     "@x"};
     const std::string text(kTexts[below(std::size(kTexts))]);
     if (one_in(6)) return R"("a\n\tb\\ \"c\"")";
     if (one_in(8)) return "'it''s'";
@@ -168,7 +174,8 @@ class RandomText {
       }
       text_ += spaces(indent + inner);
       if (one_in(4) && (is_numbered || i > 0)) text_ += "  ";
-      static constexpr std::string_view kLines[] = {"text", "# no comment", "- a", "a: b", "x ", "{{ a }}", "ä\ttab", "---x"};
+      static constexpr std::string_view kLines[] = {"text", "# no comment", "- a",    "a: b",
+                                                    "x ",   "{{ a }}",      "ä\ttab", "---x"};
       text_ += std::string(kLines[below(8)]) + "\n";
     }
   }
@@ -317,15 +324,17 @@ states:   # in order
 }
 
 TEST_CASE("fmt takes quotes away only where every reader sees the same text") {
-  for (const std::string_view text : {"yes", "No", "0644", "1.5", "null", "~", "", "nan", "Infinity", "a: b", "#x",
-                                      " a", "a ", "*a", "&a", "- a", "{a", "true", "2026-01-01", "a\nb", "ä"})
+  for (const std::string_view text :
+       {"yes", "No", "0644", "1.5", "null", "~",  "",     "nan",        "Infinity", "a: b", "#x",
+        " a",  "a ", "*a",   "&a",  "- a",  "{a", "true", "2026-01-01", "a\nb",     "ä"})
     CHECK_FALSE(needs_no_quotes(text));
   for (const std::string_view text : {"motd", "/etc/motd", "two words", "a.b-c_d", "x@y", "A=b"})
     CHECK(needs_no_quotes(text));
 }
 
 TEST_CASE("fmt refuses what it cannot keep exactly, and says where") {
-  CHECK(formatted("a: !!str 0644\n") == "refused: a tag such as !!str cannot be kept; write quotes around a text instead in line 1");
+  CHECK(formatted("a: !!str 0644\n") ==
+        "refused: a tag such as !!str cannot be kept; write quotes around a text instead in line 1");
   CHECK(formatted("%YAML 1.1\n---\na: b\n").starts_with("refused: a '%' directive"));
   CHECK(formatted("a: b\n---\nc: d\n").starts_with("refused: more than one YAML document"));
   CHECK(formatted("&x a: b\n").starts_with("refused: an anchor"));
@@ -340,7 +349,8 @@ TEST_CASE("fmt refuses what it cannot keep exactly, and says where") {
   CHECK(formatted("? [a]\n: b\n").starts_with("refused: "));
   CHECK(formatted("? |\n  a\n: b\n").starts_with("refused: "));
   CHECK(formatted(std::string(kLargest + 1, '#')).starts_with("refused: it is larger"));
-  CHECK(formatted("a: " + std::string(70, '[') + std::string(70, ']') + "\n").starts_with("refused: nested deeper"));
+  CHECK(formatted("a: " + std::string(70, '[') + std::string(70, ']') + "\n")
+            .starts_with("refused: nested deeper"));
   std::string many = "a: [";
   for (std::size_t i = 0; i < kMostValues; ++i)
     many += "1,";
@@ -350,7 +360,8 @@ TEST_CASE("fmt refuses what it cannot keep exactly, and says where") {
 TEST_CASE("fmt leaves anchors where they are, and takes line ends and byte order marks of Windows away") {
   CHECK(formatted("states:\n- &a\n  module: linux.file\n  id: x\n- <<: *a\n  id: y\n") ==
         "states:\n  - &a\n    module: linux.file\n    id: x\n  - <<: *a\n    id: y\n");
-  CHECK(formatted("\xEF\xBB\xBFversion: 2\r\nstates:\r\n- {id: a}\r\n") == "version: 2\nstates:\n  - { id: a }\n");
+  CHECK(formatted("\xEF\xBB\xBFversion: 2\r\nstates:\r\n- {id: a}\r\n") ==
+        "version: 2\nstates:\n  - { id: a }\n");
   CHECK(formatted("a: |\n  no newline at the end") == "a: |-\n  no newline at the end\n");
 }
 
@@ -387,7 +398,8 @@ TEST_CASE("random layouts: the same meaning, every comment once, and formatted t
       const bool is_readable = !parse(document);
       // What is YAML and has nothing unusual in it is kept; a layout that cannot be is rare.
       if (is_readable) ++refused;
-      if (std::getenv("OPSAGENT_FORMATS") && is_readable) MESSAGE(seed << ": " << refusal->message << "\n" << text);
+      if (std::getenv("OPSAGENT_FORMATS") && is_readable)
+        MESSAGE(seed << ": " << refusal->message << "\n" << text);
       continue;
     }
     const std::string& out = std::get<std::string>(made);
@@ -406,13 +418,17 @@ TEST_CASE("random layouts: the same meaning, every comment once, and formatted t
 
 TEST_CASE("random damage: what comes out means what went in, or there is a refusal") {
   const unsigned long count = rounds(6000);
-  static constexpr std::string_view kPieces[] = {"\t", "\r\n", "#", "- ", ": ", "&a ", "*a", "!!str ", "|", ">", "[", "]", "{", "}",
-                                                 "\"", "'", "\n", "  ", "---\n", "...\n", "? ", ",", "%", "\xEF\xBB\xBF", "\\", "<<: ", " #c\n"};
+  static constexpr std::string_view kPieces[] = {
+      "\t",    "\r\n",  "#",  "- ", ": ", "&a ",          "*a", "!!str ", "|",
+      ">",     "[",     "]",  "{",  "}",  "\"",           "'",  "\n",     "  ",
+      "---\n", "...\n", "? ", ",",  "%",  "\xEF\xBB\xBF", "\\", "<<: ",   " #c\n"};
   for (unsigned seed = 1; seed <= count; ++seed) {
     CAPTURE(seed);
     std::string text = RandomText(seed).write();
     std::mt19937 dice(seed);
-    const auto below = [&](std::size_t most) { return std::uniform_int_distribution<std::size_t>(0, most - 1)(dice); };
+    const auto below = [&](std::size_t most) {
+      return std::uniform_int_distribution<std::size_t>(0, most - 1)(dice);
+    };
     for (std::size_t i = 0; i <= below(3); ++i) {
       const std::size_t at = below(text.size() + 1);
       if (below(3) == 0)

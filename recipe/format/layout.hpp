@@ -24,11 +24,11 @@ struct Refusal {
 };
 
 struct Comment {
-  std::string_view text;       // from its '#', without blanks at its end
-  std::uint32_t column = 0;    // from 0
-  std::uint32_t spaces = 1;    // before it, of one behind something
-  bool is_own_line = true;     // nothing stands before it in its line
-  bool blank_before = false;   // a blank line, or several
+  std::string_view text;      // from its '#', without blanks at its end
+  std::uint32_t column = 0;   // from 0
+  std::uint32_t spaces = 1;   // before it, of one behind something
+  bool is_own_line = true;    // nothing stands before it in its line
+  bool blank_before = false;  // a blank line, or several
 };
 
 enum class Kind { scalar, alias, list, object };
@@ -39,9 +39,9 @@ struct Entry;
 struct Node {
   Kind kind = Kind::scalar;
   Style style = Style::plain;
-  bool is_flow = false;         // written as [ … ] or { … }
-  bool spans_lines = false;     // of flow
-  bool keys_may_move = false;   // a state, or the recipe itself: the order of its keys says nothing
+  bool is_flow = false;          // written as [ … ] or { … }
+  bool spans_lines = false;      // of flow
+  bool keys_may_move = false;    // a state, or the recipe itself: the order of its keys says nothing
   std::string_view source = {};  // a scalar as it is written; of a block its header
   std::string_view body = {};    // of a block: its lines, without the last newline
   std::size_t body_indent = 0;

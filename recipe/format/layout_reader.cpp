@@ -1,7 +1,7 @@
 // libyaml's events and the text between them to Layout.
-#include <yaml.h>
-
 #include <algorithm>
+
+#include <yaml.h>
 
 #include "base/text.hpp"
 #include "recipe/format/layout.hpp"
@@ -65,12 +65,14 @@ class Reader {
       return (static_cast<unsigned char>(text_[at]) & 0xC0) == 0x80;
     };
     while (known_character_ > character && known_byte_ > 0) {
-      do --known_byte_;
+      do
+        --known_byte_;
       while (known_byte_ > 0 && continues(known_byte_));
       --known_character_;
     }
     while (known_character_ < character && known_byte_ < text_.size()) {
-      do ++known_byte_;
+      do
+        ++known_byte_;
       while (known_byte_ < text_.size() && continues(known_byte_));
       ++known_character_;
     }
@@ -349,11 +351,13 @@ class Reader {
     const auto begins = content_of(node, event_.data.scalar.anchor, event_.data.scalar.tag);
     if (!begins) return false;
     const std::size_t end = byte_of(event_.end_mark.index);
-    const bool is_nothing = event_.data.scalar.style == YAML_PLAIN_SCALAR_STYLE && event_.data.scalar.length == 0;
+    const bool is_nothing =
+        event_.data.scalar.style == YAML_PLAIN_SCALAR_STYLE && event_.data.scalar.length == 0;
     if (is_nothing) {
       // It has no place of its own: what is behind it is what is behind the key.
       take_scalar(node, end, end);
-      if (!node.anchor.empty()) return value_ends(owner, byte_of(event_.start_mark.index) + 1 + node.anchor.size());
+      if (!node.anchor.empty())
+        return value_ends(owner, byte_of(event_.start_mark.index) + 1 + node.anchor.size());
       last_ = &owner;
       is_last_key_ = false;
       return true;

@@ -309,13 +309,14 @@ bool needs_no_quotes(std::string_view text) {
       "true", "false", "yes", "no", "on", "off", "y", "n", "null", "nil", "none", "nan", "inf", "infinity"};
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const auto fits = [&](char c) {
-    return is_letter(c) || (c >= '0' && c <= '9') || std::string_view(" _./@%+=-").find(c) != std::string_view::npos;
+    return is_letter(c) || (c >= '0' && c <= '9') ||
+           std::string_view(" _./@%+=-").find(c) != std::string_view::npos;
   };
   if (text.empty() || (!is_letter(text.front()) && text.front() != '/')) return false;
   if (text.back() == ' ' || text.find("  ") != std::string_view::npos) return false;
   if (!std::ranges::all_of(text, fits)) return false;
-  return std::ranges::none_of(
-      kWords, [&](std::string_view word) { return base::equal_ignoring_case(text, word); });
+  return std::ranges::none_of(kWords,
+                              [&](std::string_view word) { return base::equal_ignoring_case(text, word); });
 }
 
 std::optional<std::string> write_layout(Layout& layout, std::size_t most) {

@@ -30,6 +30,12 @@ struct Options : terminal::CommandLine {
   bool plan_only = false;
   std::string markdown;
   bool json_schema = false;
+  // lint, fmt
+  bool lint_rules = false;
+  std::vector<std::string> with_rules;
+  std::vector<std::string> without_rules;
+  bool format_check = false;
+  bool format_diff = false;
   std::string log_file;
   std::vector<std::string> assume_done;
   // What a recipe's expressions are filled in with.
