@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include "base/text.hpp"
 #include "recipe/expressions.hpp"
@@ -142,31 +143,51 @@ void look_for_keys_of_version_2(const Written& file, Notes& notes) {
   }
 }
 
+namespace {
+
+std::string service_name(std::string_view text) {
+  if (text.ends_with(".service")) text.remove_suffix(8);
+  return std::string(text);
+}
+
+// The names of services: texts, keys of pairs.
+std::vector<Value> services_of(const WrittenState& state) {
+  const Value* given = state.is("linux.service") ? state.param("name") : nullptr;
+  std::vector<Value> names = literals(given);
+  if (given)
+    for (const Value& item : given->items())
+      if (const Value* key = item.find("key")) names.push_back(*key);
+  return names;
+}
+
+}  // namespace
+
 // Files below /etc/NAME, and where packages put the settings of a service NAME.
 void look_for_services_left_alone(const Written& file, Notes& notes) {
   if (file.version < 2) return;
-  std::vector<std::pair<std::string, std::string_view>> paths;  // path, id; of earlier states
+  std::set<std::string> noticing;  // services that some state restarts or reloads
+  for (const WrittenState& state : file.states)
+    if (state.param("watch") || any_key(state, {"restart_on", "reload_on", "on_change_of"}))
+      for (const Value& name : services_of(state))
+        noticing.insert(service_name(name.text()));
+  std::vector<std::string> paths;  // of earlier states
   for (const WrittenState& state : file.states) {
     if (state.is("linux.file") && !is_true(state.param("absent")) &&
         any_param(state, {"content", "template", "template_file", "remote_uri"}))
-      if (const std::string_view path = literal(state.param("path")); !path.empty())
-        paths.emplace_back(path, state.id);
-    if (!state.is("linux.service") || is_false(state.param("running"))) continue;
-    if (state.param("watch") || any_key(state, {"restart_on", "reload_on", "on_change_of"})) continue;
-    for (const Value& value : literals(state.param("name"))) {
-      std::string name(value.text());
-      if (name.ends_with(".service")) name.resize(name.size() - 8);
-      const std::array<std::string, 4> places{"/etc/" + name + "/", "/etc/default/" + name,
-                                              "/etc/" + name + ".conf",
-                                              "/etc/systemd/system/" + name + ".service"};
-      const auto found = std::ranges::find_if(paths, [&](const auto& path) {
-        return path.first.starts_with(places[0]) || path.first == places[1] || path.first == places[2] ||
-               path.first.starts_with(places[3]);
+      if (const std::string_view path = literal(state.param("path")); !path.empty()) paths.emplace_back(path);
+    if (is_false(state.param("running"))) continue;
+    for (const Value& value : services_of(state)) {
+      const std::string name = service_name(value.text());
+      if (name.empty() || noticing.contains(name)) continue;
+      const std::string folder = "/etc/" + name + "/";
+      const std::string unit = "/etc/systemd/system/" + name + ".service";
+      const auto found = std::ranges::find_if(paths, [&](const std::string& path) {
+        return path.starts_with(folder) || path.starts_with(unit) || path == "/etc/default/" + name ||
+               path == "/etc/" + name + ".conf";
       });
-      if (name.empty() || found == paths.end()) continue;
+      if (found == paths.end()) continue;
       notes.add(&state, value.offset(),
-                "'" + base::cut_text(found->first, 200) +
-                    "' is written above, and the service does not restart for it");
+                "'" + base::cut_text(*found, 200) + "' is written above, and the service does not restart for it");
       break;
     }
   }

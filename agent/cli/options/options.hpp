@@ -30,12 +30,6 @@ struct Options : terminal::CommandLine {
   bool plan_only = false;
   std::string markdown;
   bool json_schema = false;
-  // lint, fmt
-  bool lint_rules = false;
-  std::vector<std::string> with_rules;
-  std::vector<std::string> without_rules;
-  bool format_check = false;
-  bool format_diff = false;
   std::string log_file;
   std::vector<std::string> assume_done;
   // What a recipe's expressions are filled in with.
@@ -99,6 +93,12 @@ struct Options : terminal::CommandLine {
   std::int64_t module_max_size = 256;
   // What was wrong with the configuration; only `doctor` and `self-test` go on with that.
   std::string config_problem;
+  // Which rules `lint` looks for, and what `fmt` does.
+  bool lint_rules = false;
+  std::vector<std::string> with_rules;
+  std::vector<std::string> without_rules;
+  bool format_check = false;
+  bool format_diff = false;
 };
 
 // All options of all commands, as rows.
