@@ -21,6 +21,9 @@ inline bool has_expression(std::string_view text) {
   return text.find(kExpressionBegin) != std::string_view::npos;
 }
 
+// Whether a text that is no template looks as if it was meant to be one: "{{ name }}", "{{ name.part }}".
+bool looks_like_template(std::string_view text);
+
 // A part of a text: an expression, or what stands between two.
 struct Piece {
   std::string_view text;  // as it stands there, of an expression with its signs

@@ -62,6 +62,10 @@ class Recipe {
   bool is_check() const { return is_check_; }
   // Whether anything in it was computed: with other Inputs it may be another recipe.
   bool is_rendered() const { return is_rendered_; }
+  // The texts that it was read from, itself first; and the types that it may name. For who looks at how it is
+  // written.
+  const std::vector<std::unique_ptr<Source>>& sources() const { return sources_; }
+  const states::Registry& registry() const { return *registry_; }
   // The secrets that were read, and every text that was made of one.
   const std::vector<std::string>& secrets() const { return secrets_; }
 

@@ -76,6 +76,56 @@ constexpr std::array kCommands{
                               "Exit status: 0 the recipe is fine, 1 it is not.",
                .examples = "opsagent validate web.yaml",
                .run = run_by<validate_command>},
+    CommandRow{.name = "lint",
+               .arguments = "FILE...",
+               .most = 10000,
+               .argument_kind = ValueKind::file,
+               .options =
+                   "rules with without " OPSAGENT_INPUT_OPTIONS
+                   "module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS "state-dir json quiet color config",
+               .summary = "find what is allowed in recipes and probably not meant, or dangerous",
+               .description =
+                   "Shows each finding with its file, line and column, its reason and a fix; also those of "
+                   "files that a recipe includes. A finding is switched off where it stands by the key "
+                   "'_lint: [RULE]' of the state, or of the file. Secrets are found and not shown.\n\n"
+                   "Exit status: 0 nothing found, 1 there are findings, 2 a file cannot be read, or is no "
+                   "recipe.",
+               .examples = "opsagent lint web.yaml\n"
+                           "opsagent lint recipes/*.yaml --json\n"
+                           "opsagent lint web.yaml --without command-without-guard\n"
+                           "opsagent lint --rules",
+               .run = run_by<lint_command>},
+    CommandRow{.name = "fmt",
+               .arguments = "FILE...",
+               .least = 1,
+               .most = 10000,
+               .argument_kind = ValueKind::file,
+               .question = "which recipe? opsagent fmt FILE",
+               .options = "check diff quiet color config",
+               .summary = "format recipes in YAML; they mean the same afterwards",
+               .description =
+                   "Writes each FILE anew, if that changes anything: keys of states in one order, two "
+                   "spaces, quotes only where they are needed. Comments, blank lines and texts stay. A file "
+                   "keeps its owner and its mode. With - for FILE: standard input to standard output.\n\n"
+                   "What was made is read again and compared, always. What cannot be kept exactly is "
+                   "refused, and the file stays as it is.\n\n"
+                   "Exit status: 0 formatted, 1 a file is not (--check, --diff), 2 a file cannot be read, "
+                   "written or formatted.",
+               .examples = "opsagent fmt web.yaml\n"
+                           "opsagent fmt --check recipes/*.yaml\n"
+                           "opsagent fmt - < web.yaml",
+               .run = run_by<fmt_command>},
+    CommandRow{
+        .name = "schema",
+        .options = "module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS "state-dir quiet color config",
+        .summary = "print the JSON Schema of recipes, for editors",
+        .description = "A JSON Schema (draft 2020-12) of whole recipes, with all states that there are, also "
+                       "those of --module-dir or --module-repo. It knows less than 'opsagent validate', and "
+                       "refuses nothing that this accepts.\n\n"
+                       "In editors with the YAML language server, the first line of a recipe names it:\n"
+                       "# yaml-language-server: $schema=recipe.schema.json",
+        .examples = "opsagent schema > recipe.schema.json",
+        .run = run_by<schema_command>},
     CommandRow{.name = "states",
                .arguments = "[NAME]",
                .most = 1,

@@ -100,6 +100,12 @@ struct Options : terminal::CommandLine {
   bool while_held = false;
   // What was wrong with the configuration; only `doctor` and `self-test` go on with that.
   std::string config_problem;
+  // Which rules `lint` looks for, and what `fmt` does.
+  bool lint_rules = false;
+  std::vector<std::string> with_rules;
+  std::vector<std::string> without_rules;
+  bool format_check = false;
+  bool format_diff = false;
 };
 
 // All options of all commands, as rows.
