@@ -186,8 +186,9 @@ void look_for_services_left_alone(const Written& file, Notes& notes) {
                path == "/etc/" + name + ".conf";
       });
       if (found == paths.end()) continue;
-      notes.add(&state, value.offset(),
-                "'" + base::cut_text(*found, 200) + "' is written above, and the service does not restart for it");
+      notes.add(
+          &state, value.offset(),
+          "'" + base::cut_text(*found, 200) + "' is written above, and the service does not restart for it");
       break;
     }
   }
