@@ -107,9 +107,8 @@ bool same(const Node& a, const Node& b) {
   return true;
 }
 
-// What stays of a text whose lines end as Windows has it, or that begins with a byte order mark.
+// What stays of a text whose lines end as Windows has it.
 std::string normalized(std::string_view text) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   std::string made;
   made.reserve(text.size());
   for (std::size_t at = 0; at < text.size(); ++at)
@@ -136,7 +135,7 @@ std::optional<Refusal> read(Layout& layout) {
     if (layout.text.find(other) != std::string::npos)
       return refuse("a line ends with something else than a newline, and cannot be kept");
   if (layout.text.find("\xEF\xBB\xBF") != std::string::npos)
-    return refuse("a byte order mark within the text cannot be kept");
+    return refuse("there is a byte order mark in it, with which recipes are not read; take it out");
   return read_both(layout);
 }
 
@@ -175,7 +174,7 @@ std::variant<std::string, Refusal> format_recipe(std::string_view text) {
     if (auto refusal = read_both(raw)) return std::move(*refusal);
     order_all_keys(raw);
     if (!same(raw.root.value, formatted.root.value))
-      return Refusal{"its layout cannot be kept: without its byte order mark it would mean something else"};
+      return Refusal{"its layout cannot be kept: with other line ends it would mean something else"};
   }
   Layout second;
   second.text = formatted.text;
