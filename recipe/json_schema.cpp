@@ -299,7 +299,8 @@ void add_shared(JsonText& json) {
       R"({"anyOf":[{"type":["string","number","boolean"]},{"type":"object","additionalProperties":{"type":["string","number","boolean","null"]}},{"type":"array","items":{"type":["string","number","boolean","null","object"]}}]})");
   json.key("when").json(
       R"({"anyOf":[{"$ref":"#/$defs/condition"},{"type":"null"},{"type":"object","properties":{"path_exists":{"$ref":"#/$defs/paths"},"path_absent":{"$ref":"#/$defs/paths"},"os":{"$ref":"#/$defs/paths"}},"additionalProperties":false}]})");
-  json.key("paths").json(R"({"anyOf":[{"$ref":"#/$defs/list"},{"type":["string","number","boolean","null"]}]})");
+  json.key("paths").json(
+      R"({"anyOf":[{"$ref":"#/$defs/list"},{"type":["string","number","boolean","null"]}]})");
   json.key("include").json(kInclude);
   json.key("vars").json(kVariables);
 }

@@ -107,9 +107,8 @@ bool same(const Node& a, const Node& b) {
   return true;
 }
 
-// What stays of a text whose lines end as Windows has it, or that begins with a byte order mark.
+// What stays of a text whose lines end as Windows has it.
 std::string normalized(std::string_view text) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   std::string made;
   made.reserve(text.size());
   for (std::size_t at = 0; at < text.size(); ++at)
@@ -121,18 +120,23 @@ std::optional<Refusal> refuse(std::string message) {
   return Refusal{std::move(message)};
 }
 
-std::optional<Refusal> read(Layout& layout) {
-  for (const std::string_view other : {"\r", "\xC2\x85", "\xE2\x80\xA8", "\xE2\x80\xA9"})
-    if (layout.text.find(other) != std::string::npos)
-      return refuse("a line ends with something else than a newline, and cannot be kept");
-  if (layout.text.find("\xEF\xBB\xBF") != std::string::npos)
-    return refuse("a byte order mark within the text cannot be kept");
+// As recipes are read, and then with all that this leaves out.
+std::optional<Refusal> read_both(Layout& layout) {
   Document document;
   document.text = layout.text;
   const auto parsed = parse_yaml(document.text, document.arena, {.depth = 64, .values = kMostValues});
   if (const auto* problem = std::get_if<base::SyntaxProblem>(&parsed))
     return Refusal{problem->message, LineIndex(document).locate(problem->offset)};
   return read_layout(layout);
+}
+
+std::optional<Refusal> read(Layout& layout) {
+  for (const std::string_view other : {"\r", "\xC2\x85", "\xE2\x80\xA8", "\xE2\x80\xA9"})
+    if (layout.text.find(other) != std::string::npos)
+      return refuse("a line ends with something else than a newline, and cannot be kept");
+  if (layout.text.find("\xEF\xBB\xBF") != std::string::npos)
+    return refuse("there is a byte order mark in it, with which recipes are not read; take it out");
+  return read_both(layout);
 }
 
 std::vector<std::string_view> sorted(std::vector<std::string_view> comments) {
@@ -164,6 +168,14 @@ std::variant<std::string, Refusal> format_recipe(std::string_view text) {
   Layout before, formatted, again;
   before.text = normalized(text);
   if (auto refusal = format_once(before, formatted)) return std::move(*refusal);
+  if (before.text != text) {  // and not only what was made of it
+    Layout raw;
+    raw.text = text;
+    if (auto refusal = read_both(raw)) return std::move(*refusal);
+    order_all_keys(raw);
+    if (!same(raw.root.value, formatted.root.value))
+      return Refusal{"its layout cannot be kept: with other line ends it would mean something else"};
+  }
   Layout second;
   second.text = formatted.text;
   if (auto refusal = format_once(second, again)) return std::move(*refusal);

@@ -343,6 +343,9 @@ TEST_CASE("fmt refuses what it cannot keep exactly, and says where") {
   CHECK(formatted("a: 1\na: 2\n").starts_with("refused: "));
   CHECK(formatted("a: b\rc: d\n").starts_with("refused: a line ends with"));
   CHECK(formatted("a: \"b\xE2\x80\xA8 c\"\n").starts_with("refused: a line ends with"));
+  CHECK(formatted("\xEF\xBB\xBF"
+                  "a: b\n")
+            .starts_with("refused: there is a byte order mark"));
   CHECK(formatted("just text\n").starts_with("refused: this is no recipe"));
   CHECK(formatted("").starts_with("refused: "));
   CHECK(formatted("a: \xff\n").starts_with("refused: "));
@@ -357,11 +360,10 @@ TEST_CASE("fmt refuses what it cannot keep exactly, and says where") {
   CHECK(formatted(many + "1]\n").starts_with("refused: "));
 }
 
-TEST_CASE("fmt leaves anchors where they are, and takes line ends and byte order marks of Windows away") {
+TEST_CASE("fmt leaves anchors where they are, and takes line ends of Windows away") {
   CHECK(formatted("states:\n- &a\n  module: linux.file\n  id: x\n- <<: *a\n  id: y\n") ==
         "states:\n  - &a\n    module: linux.file\n    id: x\n  - <<: *a\n    id: y\n");
-  CHECK(formatted("\xEF\xBB\xBFversion: 2\r\nstates:\r\n- {id: a}\r\n") ==
-        "version: 2\nstates:\n  - { id: a }\n");
+  CHECK(formatted("version: 2\r\nstates:\r\n- {id: a}\r\n") == "version: 2\nstates:\n  - { id: a }\n");
   CHECK(formatted("a: |\n  no newline at the end") == "a: |-\n  no newline at the end\n");
 }
 

@@ -280,7 +280,8 @@ class Reader {
       last_ = &owner;
       is_last_key_ = true;
     }
-    const std::uint32_t column = column_of(begin);
+    // Within brackets it says nothing.
+    const std::uint32_t column = is_flow ? 0 : column_of(begin);
     const yaml_event_type_t end = kind == Kind::list ? YAML_SEQUENCE_END_EVENT : YAML_MAPPING_END_EVENT;
     while (true) {
       if (!next()) return false;

@@ -151,8 +151,8 @@ bool has_token(std::string_view text) {
       if (at > 0 && is_alnum(text[at - 1])) continue;
       const bool is_capital = form.begin.ends_with("IA");
       std::size_t end = at + form.begin.size();
-      while (end < text.size() &&
-             (is_alnum(text[end]) || (!is_capital && (text[end] == '_' || text[end] == '-'))) &&
+      const std::size_t most = std::min(text.size(), end + 256);
+      while (end < most && (is_alnum(text[end]) || (!is_capital && (text[end] == '_' || text[end] == '-'))) &&
              !(is_capital && text[end] >= 'a' && text[end] <= 'z'))
         ++end;
       const std::string_view found = text.substr(at, end - at);
@@ -206,11 +206,7 @@ bool reads_secret(const Written& file, const WrittenState& state) {
   for (const std::string_view name : {"content", "template"}) {
     const Value* value = state.param(name);
     if (!value || !value->is_text()) continue;
-    const std::string_view text = value->text();
-    if (text.find("{{") == std::string_view::npos) continue;
-    if (text.find("secret(") != std::string_view::npos) return true;
-    for (const std::string& variable : file.secret)
-      if (text.find("vars." + variable) != std::string_view::npos) return true;
+    if (mentions_secret(value->text(), file.secret)) return true;
   }
   return false;
 }

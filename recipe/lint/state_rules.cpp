@@ -150,6 +150,21 @@ std::string service_name(std::string_view text) {
   return std::string(text);
 }
 
+// Whose settings a file has, by where it is: below /etc/NAME/, in /etc/NAME.conf, /etc/default/NAME, or in
+// the unit or its folder. "": nobody's.
+std::string service_of(std::string_view path) {
+  if (!path.starts_with("/etc/")) return {};
+  for (const std::string_view folder : {"/etc/systemd/system/", "/etc/default/"}) {
+    if (!path.starts_with(folder)) continue;
+    const std::string_view rest = path.substr(folder.size());
+    return std::string(rest.substr(0, folder == "/etc/default/" ? rest.find('/') : rest.find(".service")));
+  }
+  const std::string_view rest = path.substr(5);
+  const std::size_t slash = rest.find('/');
+  if (slash != std::string_view::npos) return std::string(rest.substr(0, slash));
+  return rest.ends_with(".conf") ? std::string(rest.substr(0, rest.size() - 5)) : std::string();
+}
+
 // The names of services: texts, keys of pairs.
 std::vector<Value> services_of(const WrittenState& state) {
   const Value* given = state.is("linux.service") ? state.param("name") : nullptr;
@@ -162,7 +177,6 @@ std::vector<Value> services_of(const WrittenState& state) {
 
 }  // namespace
 
-// Files below /etc/NAME, and where packages put the settings of a service NAME.
 void look_for_services_left_alone(const Written& file, Notes& notes) {
   if (file.version < 2) return;
   std::set<std::string> noticing;  // services that some state restarts or reloads
@@ -170,24 +184,20 @@ void look_for_services_left_alone(const Written& file, Notes& notes) {
     if (state.param("watch") || any_key(state, {"restart_on", "reload_on", "on_change_of"}))
       for (const Value& name : services_of(state))
         noticing.insert(service_name(name.text()));
-  std::vector<std::string> paths;  // of earlier states
+  std::map<std::string, std::string, std::less<>> written;  // by service, a path of an earlier state
   for (const WrittenState& state : file.states) {
     if (state.is("linux.file") && !is_true(state.param("absent")) &&
         any_param(state, {"content", "template", "template_file", "remote_uri"}))
-      if (const std::string_view path = literal(state.param("path")); !path.empty()) paths.emplace_back(path);
+      if (const std::string_view path = literal(state.param("path")); !path.empty())
+        written.emplace(service_of(path), path);
     if (is_false(state.param("running"))) continue;
     for (const Value& value : services_of(state)) {
       const std::string name = service_name(value.text());
-      if (name.empty() || noticing.contains(name)) continue;
-      const std::string folder = "/etc/" + name + "/";
-      const std::string unit = "/etc/systemd/system/" + name + ".service";
-      const auto found = std::ranges::find_if(paths, [&](const std::string& path) {
-        return path.starts_with(folder) || path.starts_with(unit) || path == "/etc/default/" + name ||
-               path == "/etc/" + name + ".conf";
-      });
-      if (found == paths.end()) continue;
+      const auto found = written.find(name);
+      if (name.empty() || noticing.contains(name) || found == written.end()) continue;
       notes.add(&state, value.offset(),
-                "'" + base::cut_text(*found, 200) + "' is written above, and the service does not restart for it");
+                "'" + base::cut_text(found->second, 200) +
+                    "' is written above, and the service does not restart for it");
       break;
     }
   }
@@ -219,10 +229,12 @@ void look_for_constant_conditions(const Written& file, Notes& notes) {
     if (when->is_object()) {
       if (when->members().empty())
         notes.add(&state, when->offset(), "the condition is empty: it always holds");
+      std::set<std::string_view> wanted;
       for (const Value& there : literals(when->find("path_exists")))
-        for (const Value& not_there : literals(when->find("path_absent")))
-          if (there.text() == not_there.text())
-            notes.add(&state, when->offset(), "a path is to exist and not to exist: the state never runs");
+        wanted.insert(there.text());
+      if (std::ranges::any_of(literals(when->find("path_absent")),
+                              [&](const Value& path) { return wanted.contains(path.text()); }))
+        notes.add(&state, when->offset(), "a path is to exist and not to exist: the state never runs");
       continue;
     }
     if (file.version < 2 || !when->is_text()) continue;
@@ -234,7 +246,7 @@ void look_for_constant_conditions(const Written& file, Notes& notes) {
     if (!uses.variables.empty() || !uses.secrets.empty() || uses.has_computed_secrets ||
         !expression.needed_names().empty())
       continue;
-    constexpr templates::Limits kFew{};
+    constexpr templates::Limits kFew{.steps = 10'000, .memory = 1024 * 1024};
     const auto holds = templates::evaluate_condition(expression, templates::Variables(), kFew);
     if (const bool* answer = std::get_if<bool>(&holds))
       notes.add(&state, when->offset(),

@@ -19,13 +19,7 @@ std::vector<std::string_view> names_in(const Value* value) {
 }
 
 bool reads_secret(const Value& value, const std::set<std::string, std::less<>>& secret) {
-  if (value.is_text()) {
-    const std::string_view text = value.text();
-    if (text.find("{{") == std::string_view::npos) return false;
-    if (text.find("secret(") != std::string_view::npos) return true;
-    return std::ranges::any_of(
-        secret, [&](const std::string& name) { return text.find("vars." + name) != std::string_view::npos; });
-  }
+  if (value.is_text()) return mentions_secret(value.text(), secret);
   return std::ranges::any_of(value.items(), [&](const Value& item) { return reads_secret(item, secret); }) ||
          std::ranges::any_of(value.members(),
                              [&](const Member& member) { return reads_secret(member.value, secret); });
@@ -50,6 +44,23 @@ WrittenState state_of(const Value& entry, const states::Registry& registry) {
 }
 
 }  // namespace
+
+bool mentions_secret(std::string_view text, const std::set<std::string, std::less<>>& secret) {
+  constexpr std::string_view kBegin = "vars.";
+  if (text.find("{{") == std::string_view::npos) return false;
+  if (text.find("secret(") != std::string_view::npos) return true;
+  const auto is_part = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  for (std::size_t at = 0; (at = text.find(kBegin, at)) != std::string_view::npos;) {
+    at += kBegin.size();
+    std::size_t end = at;
+    while (end < text.size() && is_part(text[end]))
+      ++end;
+    if (secret.contains(text.substr(at, end - at))) return true;
+  }
+  return false;
+}
 
 std::string_view literal(const Value* value) {
   return value && value->is_text() && !has_expression(value->text()) ? value->text() : std::string_view();

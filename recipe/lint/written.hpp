@@ -37,6 +37,9 @@ struct Written {
 
 Written written(const Source& source, const states::Registry& registry, int version);
 
+// Whether a text has an expression that reads a secret, or one of these variables.
+bool mentions_secret(std::string_view text, const std::set<std::string, std::less<>>& secret);
+
 // A text without expressions; "" for all else.
 std::string_view literal(const base::Value* value);
 // The texts of a list, or the one; those with expressions are left out.
