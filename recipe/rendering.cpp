@@ -23,13 +23,6 @@ bool is_state_key(std::string_view key) {
   return std::ranges::find(kStateKeys, key) != kStateKeys.end() || ControlReader::is_key(key);
 }
 
-bool any_expression(const Value& value) {
-  if (has_expression(value.text())) return true;
-  return std::ranges::any_of(value.items(), any_expression) ||
-         std::ranges::any_of(value.members(),
-                             [](const Member& member) { return any_expression(member.value); });
-}
-
 const Value* given_id(const Value& entry) {
   for (const std::string_view key : {"id", "stateid", "state_id"})
     if (const Value* id = entry.find(key)) return id;
@@ -42,6 +35,13 @@ std::string as_written(const Value& value) {
 }
 
 }  // namespace
+
+bool any_expression(const Value& value) {
+  if (has_expression(value.text())) return true;
+  return std::ranges::any_of(value.items(), any_expression) ||
+         std::ranges::any_of(value.members(),
+                             [](const Member& member) { return any_expression(member.value); });
+}
 
 bool is_ordinary(const Value& entry, bool has_expressions) {
   if (!entry.is_object()) return true;

@@ -232,7 +232,7 @@ void Rendering::set(Scope& scope, Text name, const Value& value) {
     if (is_unknown(each)) return templates::kUnknownMark;
     return is_secret(each) ? templates::kSecretMark : 0;
   };
-  scope.variables.set(name, value, has_marks ? &marks_of : nullptr);
+  scope.variables.set_unread(name, value, has_marks ? &marks_of : nullptr);
   for (auto& [known, present] : scope.names)
     if (known == name) {
       present = value;
@@ -408,9 +408,12 @@ bool Rendering::read_own_variables(const Value& vars, Scope& scope, const Value&
     Value value = given ? *given : Value();
     if (declared->fallback && (!given || given->is_object())) {
       if (!is_set) refresh();
-      bool parsed = true;
-      const Pattern pattern = pattern_of(*declared->fallback, scope, parsed);
-      const Made made = parsed ? make(pattern, scope) : Made{.has_failed = true};
+      Made made{.value = *declared->fallback};
+      if (any_expression(*declared->fallback)) {
+        bool parsed = true;
+        const Pattern pattern = pattern_of(*declared->fallback, scope, parsed);
+        made = parsed ? make(pattern, scope) : Made{.has_failed = true};
+      }
       if (made.has_failed) {
         is_fine = false;
         continue;

@@ -6,6 +6,9 @@
 
 namespace recipe {
 
+// Whether an expression stands anywhere in it.
+bool any_expression(const base::Value& value);
+
 // Variables of one place, with what it is called.
 struct Rendering::Layer {
   std::string origin;  // "": the recipe's own, or an included file's; its line is the origin

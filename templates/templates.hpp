@@ -86,6 +86,9 @@ class Variables {
   Variables& operator=(Variables&&) noexcept;
   // Copied. Scalars without quotes are read as YAML's: true, no, null, 12, 1.5; 0644 stays text.
   void set(std::string_view name, const base::Value& value, const MarksOf* marks_of = nullptr);
+  // The same, copied when an evaluation asks for it first; until then the value has to stay. Nothing of this
+  // may be used by two threads at once.
+  void set_unread(std::string_view name, const base::Value& value, const MarksOf* marks_of = nullptr);
   bool has(std::string_view name) const;
   // Without one there is no function of that name. Those with an outer one use the outer one's.
   void set_secrets(SecretOf secrets);
