@@ -72,16 +72,20 @@ std::string conditions_text(const State& state) {
 const std::string& Recipe::digest() const {
   if (!digest_.empty()) return digest_;
   if (!is_rendered_) return digest_ = text_digest();
-  std::string all = text_digest();
+  base::Sha256 digest;
+  digest.add(text_digest());
+  std::string of_state;
   for (const State& state : states_) {
-    append_exactly(state.id, all);
+    of_state.clear();
+    append_exactly(state.id, of_state);
     if (state.is_off)
-      all.append("off");
+      of_state.append("off");
     else
-      append_exactly(state.parameter, all);
-    append_exactly(conditions_text(state), all);
+      append_exactly(state.parameter, of_state);
+    append_exactly(conditions_text(state), of_state);
+    digest.add(of_state);
   }
-  return digest_ = base::sha256_hex(all);
+  return digest_ = digest.finish();
 }
 
 std::string Recipe::text_digest() const {

@@ -236,13 +236,7 @@ void Rendering::set(Scope& scope, Text name, const Value& value) {
     if (is_unknown(each)) return templates::kUnknownMark;
     return is_secret(each) ? templates::kSecretMark : 0;
   };
-  const std::uint64_t before = scope.variables.steps();
-  std::string wrong = scope.variables.set(name, value, has_marks ? &marks_of : nullptr);
-  if (!wrong.empty() && !is_full_) {
-    is_full_ = true;
-    complain("'" + std::string(name) + "' " + wrong, scope, value.offset());
-  }
-  (void)count({.steps = scope.variables.steps() - before}, 0, scope, value.offset());
+  scope.variables.set_unread(name, value, has_marks ? &marks_of : nullptr);
   for (auto& [known, present] : scope.names)
     if (known == name) {
       present = value;
@@ -422,8 +416,6 @@ bool Rendering::read_own_variables(const Value& vars, Scope& scope, const Value&
     const Value* given = strong.find(member.key);
     Value value = given ? *given : Value();
     if (declared->fallback && (!given || given->is_object())) {
-      bool parsed = true;
-      expressions_ = 0;
       if (!is_set && any_expression(*declared->fallback)) refresh();
       if (variables_looked_ > kMostVariablesLooked) {
         complain("too many variables are computed from others: of " + std::to_string(vars.members().size()) +
@@ -431,8 +423,13 @@ bool Rendering::read_own_variables(const Value& vars, Scope& scope, const Value&
                  scope, member.offset);
         return false;
       }
-      const Pattern pattern = pattern_of(*declared->fallback, scope, parsed);
-      const Made made = parsed ? make(pattern, scope) : Made{.has_failed = true};
+      Made made{.value = *declared->fallback};
+      if (any_expression(*declared->fallback)) {
+        bool parsed = true;
+        expressions_ = 0;
+        const Pattern pattern = pattern_of(*declared->fallback, scope, parsed);
+        made = parsed ? make(pattern, scope) : Made{.has_failed = true};
+      }
       if (made.has_failed) {
         is_fine = false;
         continue;

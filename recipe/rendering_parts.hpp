@@ -6,7 +6,7 @@
 
 namespace recipe {
 
-// Whether there is one in it, however deep.
+// Whether an expression stands anywhere in it.
 bool any_expression(const base::Value& value);
 
 // Variables of one place, with what it is called.

@@ -2,25 +2,37 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "templates/from_document.hpp"
 #include "templates/syntax.hpp"
 #include "templates/templates.hpp"
 
 namespace templates {
 
 struct Variables::Content {
-  Memory memory{Limits{}};
-  Dict names{};
+  // A variable that nobody has asked for yet.
+  struct Waiting {
+    std::string name;
+    base::Value value;
+    std::optional<MarksOf> marks_of;
+  };
+  mutable Memory memory{Limits{}};
+  mutable Dict names{};
+  mutable std::vector<Waiting> waiting{};
   const Content* outer = nullptr;
   SecretOf secrets{};
 
+  // The value is where it is until the next look.
   const Value* find(std::string_view name) const {
     for (const Content* content = this; content; content = content->outer)
-      if (const Dict::Entry* entry = content->names.find(name)) return &entry->value;
+      if (const Value* found = content->find_here(name)) return found;
     return nullptr;
   }
+  const Value* find_here(std::string_view name) const;
+  void forget(std::string_view name);
   const SecretOf* secret_source() const {
     for (const Content* content = this; content; content = content->outer)
       if (content->secrets) return &content->secrets;

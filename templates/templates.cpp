@@ -108,6 +108,7 @@ Variables::Variables(Variables&&) noexcept = default;
 Variables& Variables::operator=(Variables&&) noexcept = default;
 
 std::string Variables::set(std::string_view name, const base::Value& value, const MarksOf* marks_of) {
+  content_->forget(name);
   Memory& memory = content_->memory;
   try {
     content_->names.set(memory, Value::text(memory.copy(name)), from_document(value, memory, true, marks_of));
@@ -117,12 +118,32 @@ std::string Variables::set(std::string_view name, const base::Value& value, cons
   return {};
 }
 
-std::uint64_t Variables::steps() const {
-  return content_->memory.steps();
+void Variables::set_unread(std::string_view name, const base::Value& value, const MarksOf* marks_of) {
+  content_->forget(name);
+  content_->waiting.push_back({std::string(name), value, marks_of ? std::optional(*marks_of) : std::nullopt});
+}
+
+const Value* Variables::Content::find_here(std::string_view name) const {
+  if (const Dict::Entry* entry = names.find(name)) return &entry->value;
+  const auto found = std::ranges::find(waiting, name, &Waiting::name);
+  if (found == waiting.end()) return nullptr;
+  names.set(memory, Value::text(memory.copy(name)),
+            from_document(found->value, memory, true, found->marks_of ? &*found->marks_of : nullptr));
+  waiting.erase(found);
+  return &names.find(name)->value;
+}
+
+void Variables::Content::forget(std::string_view name) {
+  std::erase_if(waiting, [&](const Waiting& each) { return each.name == name; });
+  if (Dict::Entry* entry = names.find(name)) names.erase(entry);
 }
 
 bool Variables::has(std::string_view name) const {
-  return content_->find(name) != nullptr;
+  for (const Content* content = content_.get(); content; content = content->outer)
+    if (content->names.find(name) ||
+        std::ranges::find(content->waiting, name, &Content::Waiting::name) != content->waiting.end())
+      return true;
+  return false;
 }
 
 void Variables::set_secrets(SecretOf secrets) {

@@ -87,8 +87,9 @@ class Variables {
   // Copied. Scalars without quotes are read as YAML's: true, no, null, 12, 1.5; 0644 stays text. Answers an
   // error text when it, or all that was set, is too large, and sets nothing then; an empty one when all is well.
   std::string set(std::string_view name, const base::Value& value, const MarksOf* marks_of = nullptr);
-  // What setting has taken so far.
-  std::uint64_t steps() const;
+  // The same, copied when an evaluation asks for it first: until then the value has to stay, and what is too
+  // large is that evaluation's problem. Nothing of this may be used by two threads at once.
+  void set_unread(std::string_view name, const base::Value& value, const MarksOf* marks_of = nullptr);
   bool has(std::string_view name) const;
   // Without one there is no function of that name. Those with an outer one use the outer one's.
   void set_secrets(SecretOf secrets);
