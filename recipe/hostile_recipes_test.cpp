@@ -146,6 +146,27 @@ TEST_CASE("variables that are too large for expressions end the recipe and not t
           "states:\n" + command("a", "${{ vars.b1 }}"))) == "'vars' needs more than 256 MiB of memory");
 }
 
+TEST_CASE("an expression that is as deep as it is long is refused before anybody goes down") {
+  const auto chained = [](const std::string& first, const std::string& link) {
+    return check("vars: { z: 1 }\nstates:\n" +
+                 command("a", "${{ " + first + repeated(400'000, [&](std::size_t) { return link; }) + " }}"));
+  };
+  for (const std::string link :
+       {"|abs", "()", " and 1", " or 1", "*1", "+1", "**1", "[:]", ".a", "[0]", " if 1"})
+    CHECK_MESSAGE(
+        first_problem(chained("1", link)).find("operators, filters and the like in one expression") !=
+            std::string::npos,
+        link);
+  // Those of one expression count, and not those of a text.
+  CHECK(first_problem(
+            check("states:\n" + command("a", repeated(6'000, [](std::size_t) { return "${{ 1 + 1 }}"; }))))
+            .empty());
+  // What is no path is gone through once.
+  CHECK_FALSE(
+      check("states:\n" + command("a", "${{ (1)" + repeated(4'000, [](std::size_t) { return ".a"; }) + " }}"))
+          .recipe);
+}
+
 TEST_CASE("variables and includes with expressions are not counted as one state's") {
   const std::string some = repeated(5'000, [](std::size_t) { return "${{1}}-"; });
   const auto loaded =

@@ -11,6 +11,7 @@ namespace templates {
 namespace {
 
 constexpr unsigned kDeepest = 100;
+constexpr unsigned kMostLinks = 5'000;
 
 }  // namespace
 
@@ -18,6 +19,12 @@ ExpressionParser::Level::Level(ExpressionParser& parser) : parser_(parser) {
   if (++parser.depth_ <= kDeepest) return;
   --parser.depth_;
   fail("nested deeper than " + std::to_string(kDeepest) + " levels", parser.current().at);
+}
+
+void ExpressionParser::link() {
+  if (++links_ > kMostLinks)
+    fail("has more than " + std::to_string(kMostLinks) + " operators, filters and the like in one expression",
+         current().at);
 }
 
 Token ExpressionParser::next() {
@@ -80,12 +87,17 @@ const Expression* ExpressionParser::operation(Operator op, const Expression* a, 
 
 const Expression* ExpressionParser::expression(bool with_choice) {
   const Level level(*this);
-  return with_choice ? choice() : either();
+  if (inside_ == 0) links_ = 0;
+  ++inside_;
+  const Expression* const value = with_choice ? choice() : either();
+  --inside_;
+  return value;
 }
 
 const Expression* ExpressionParser::choice() {
   const Expression* value = either();
   while (is_name("if")) {
+    link();
     const std::uint32_t at = next().at;
     const Expression* test = either();
     const Expression* otherwise = nullptr;
@@ -102,6 +114,7 @@ const Expression* ExpressionParser::choice() {
 const Expression* ExpressionParser::either() {
   const Expression* value = both();
   while (is_name("or")) {
+    link();
     const std::uint32_t at = next().at;
     value = memory_.make<Expression>(
         Expression{.kind = Expression::Kind::either, .at = at, .first = value, .second = both()});
@@ -112,6 +125,7 @@ const Expression* ExpressionParser::either() {
 const Expression* ExpressionParser::both() {
   const Expression* value = negation();
   while (is_name("and")) {
+    link();
     const std::uint32_t at = next().at;
     value = memory_.make<Expression>(
         Expression{.kind = Expression::Kind::both, .at = at, .first = value, .second = negation()});
@@ -164,6 +178,7 @@ const Expression* ExpressionParser::compare() {
 const Expression* ExpressionParser::sum() {
   const Expression* value = concat();
   while (is("+") || is("-")) {
+    link();
     const Token sign = next();
     value = operation(sign.text == "+" ? Operator::add : Operator::subtract, value, concat(), sign.at);
   }
@@ -183,6 +198,7 @@ const Expression* ExpressionParser::concat() {
 const Expression* ExpressionParser::product() {
   const Expression* value = power();
   while (is("*") || is("/") || is("//") || is("%")) {
+    link();
     const Token sign = next();
     const Operator op = sign.text == "*"    ? Operator::multiply
                         : sign.text == "/"  ? Operator::divide
@@ -196,6 +212,7 @@ const Expression* ExpressionParser::product() {
 const Expression* ExpressionParser::power() {
   const Expression* value = unary();
   while (is("**")) {
+    link();
     const std::uint32_t at = next().at;
     value = operation(Operator::power, value, unary(), at);
   }
@@ -301,25 +318,21 @@ const Expression* ExpressionParser::dict() {
 
 const Expression* ExpressionParser::postfix(const Expression* value) {
   while (true) {
-    if (is(".") || is("["))
-      value = subscript(value);
-    else if (is("("))
-      value = call(value);
-    else
-      return value;
+    if (!is(".") && !is("[") && !is("(")) return value;
+    link();
+    value = is("(") ? call(value) : subscript(value);
   }
 }
 
 const Expression* ExpressionParser::filters_and_tests(const Expression* value) {
   while (true) {
-    if (is("|"))
+    if (is("|")) {
       value = filters(value);
-    else if (is_name("is"))
-      value = test(value);
-    else if (is("("))
-      value = call(value);
-    else
-      return value;
+      continue;
+    }
+    if (!is_name("is") && !is("(")) return value;
+    link();
+    value = is("(") ? call(value) : test(value);
   }
 }
 
@@ -418,7 +431,9 @@ const CallSyntax* ExpressionParser::call_arguments() {
 }
 
 const Expression* ExpressionParser::filters(const Expression* value, bool begins) {
+  if (inside_ == 0) links_ = 0;
   while (is("|") || begins) {
+    link();
     if (!begins) next();
     begins = false;
     const Token token = expect_name();

@@ -67,6 +67,9 @@ class ExpressionParser {
   Memory& memory_;
 
  private:
+  // One more operator, filter or the like that has what stands before it inside: `a + b + c` is as deep as it
+  // is long. Counted for a whole expression, with all that is in its brackets.
+  void link();
   const Expression* choice();
   const Expression* either();
   const Expression* both();
@@ -93,6 +96,8 @@ class ExpressionParser {
   std::vector<Token> tokens_;
   std::size_t at_ = 0;
   unsigned depth_ = 0;
+  unsigned inside_ = 0;  // of how many expressions
+  unsigned links_ = 0;   // of the outermost one
 };
 
 }  // namespace templates
