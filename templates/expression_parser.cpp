@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <unordered_set>
 
 #include "base/text.hpp"
 
@@ -277,7 +278,9 @@ const Expression* ExpressionParser::tuple(bool with_choice, std::string_view end
   const std::uint32_t at = current().at;
   std::vector<const Expression*> items;
   bool is_tuple = false;
+  Siblings siblings(*this);
   while (true) {
+    siblings.next();
     if (!items.empty()) expect(",");
     if (is_tuple_end(end)) break;
     items.push_back(expression(with_choice));
@@ -293,7 +296,9 @@ const Expression* ExpressionParser::tuple(bool with_choice, std::string_view end
 const Expression* ExpressionParser::list() {
   const std::uint32_t at = next().at;
   std::vector<const Expression*> items;
+  Siblings siblings(*this);
   while (!is("]")) {
+    siblings.next();
     if (!items.empty()) expect(",");
     if (is("]")) break;
     items.push_back(expression());
@@ -305,7 +310,9 @@ const Expression* ExpressionParser::list() {
 const Expression* ExpressionParser::dict() {
   const std::uint32_t at = next().at;
   std::vector<const Expression*> items;
+  Siblings siblings(*this);
   while (!is("}")) {
+    siblings.next();
     if (!items.empty()) expect(",");
     if (is("}")) break;
     items.push_back(expression());
@@ -401,7 +408,10 @@ const CallSyntax* ExpressionParser::call_arguments() {
   const auto ensure = [&open](bool fine) {
     if (!fine) fail("these arguments are in an order that a call does not allow", open.at);
   };
+  Siblings siblings(*this);
+  std::unordered_set<std::string_view> names;
   for (bool first = true; !is(")"); first = false) {
+    siblings.next();
     if (!first) {
       expect(",");
       if (is(")")) break;
@@ -416,8 +426,7 @@ const CallSyntax* ExpressionParser::call_arguments() {
       ensure(!call.more_named);
       const Token name = next();
       next();
-      for (const NamedExpression& each : named)
-        if (each.name == name.text) fail("'" + std::string(name.text) + "' is given twice", name.at);
+      if (!names.insert(name.text).second) fail("'" + std::string(name.text) + "' is given twice", name.at);
       named.push_back({name.text, expression()});
     } else {
       ensure(!call.more_values && !call.more_named && named.empty());

@@ -84,7 +84,8 @@ class Variables {
   Variables(Variables&&) noexcept;
   Variables& operator=(Variables&&) noexcept;
   // Copied. Scalars without quotes are read as YAML's: true, no, null, 12, 1.5; 0644 stays text. Answers an
-  // error text when it, or all that was set, is too large, and sets nothing then; an empty one when all is well.
+  // error text when it, or all that was set, is too large, and sets nothing then; an empty one when all is
+  // well.
   std::string set(std::string_view name, const base::Value& value, const MarksOf* marks_of = nullptr);
   // What setting has taken so far.
   std::uint64_t steps() const;
