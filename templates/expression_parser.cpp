@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <unordered_set>
 
 #include "base/text.hpp"
 
@@ -11,6 +12,7 @@ namespace templates {
 namespace {
 
 constexpr unsigned kDeepest = 100;
+constexpr unsigned kMostLinks = 5'000;
 
 }  // namespace
 
@@ -18,6 +20,12 @@ ExpressionParser::Level::Level(ExpressionParser& parser) : parser_(parser) {
   if (++parser.depth_ <= kDeepest) return;
   --parser.depth_;
   fail("nested deeper than " + std::to_string(kDeepest) + " levels", parser.current().at);
+}
+
+void ExpressionParser::link() {
+  if (++links_ > kMostLinks)
+    fail("has more than " + std::to_string(kMostLinks) + " operators, filters and the like in one expression",
+         current().at);
 }
 
 Token ExpressionParser::next() {
@@ -80,12 +88,17 @@ const Expression* ExpressionParser::operation(Operator op, const Expression* a, 
 
 const Expression* ExpressionParser::expression(bool with_choice) {
   const Level level(*this);
-  return with_choice ? choice() : either();
+  if (inside_ == 0) links_ = 0;
+  ++inside_;
+  const Expression* const value = with_choice ? choice() : either();
+  --inside_;
+  return value;
 }
 
 const Expression* ExpressionParser::choice() {
   const Expression* value = either();
   while (is_name("if")) {
+    link();
     const std::uint32_t at = next().at;
     const Expression* test = either();
     const Expression* otherwise = nullptr;
@@ -102,6 +115,7 @@ const Expression* ExpressionParser::choice() {
 const Expression* ExpressionParser::either() {
   const Expression* value = both();
   while (is_name("or")) {
+    link();
     const std::uint32_t at = next().at;
     value = memory_.make<Expression>(
         Expression{.kind = Expression::Kind::either, .at = at, .first = value, .second = both()});
@@ -112,6 +126,7 @@ const Expression* ExpressionParser::either() {
 const Expression* ExpressionParser::both() {
   const Expression* value = negation();
   while (is_name("and")) {
+    link();
     const std::uint32_t at = next().at;
     value = memory_.make<Expression>(
         Expression{.kind = Expression::Kind::both, .at = at, .first = value, .second = negation()});
@@ -164,6 +179,7 @@ const Expression* ExpressionParser::compare() {
 const Expression* ExpressionParser::sum() {
   const Expression* value = concat();
   while (is("+") || is("-")) {
+    link();
     const Token sign = next();
     value = operation(sign.text == "+" ? Operator::add : Operator::subtract, value, concat(), sign.at);
   }
@@ -183,6 +199,7 @@ const Expression* ExpressionParser::concat() {
 const Expression* ExpressionParser::product() {
   const Expression* value = power();
   while (is("*") || is("/") || is("//") || is("%")) {
+    link();
     const Token sign = next();
     const Operator op = sign.text == "*"    ? Operator::multiply
                         : sign.text == "/"  ? Operator::divide
@@ -196,6 +213,7 @@ const Expression* ExpressionParser::product() {
 const Expression* ExpressionParser::power() {
   const Expression* value = unary();
   while (is("**")) {
+    link();
     const std::uint32_t at = next().at;
     value = operation(Operator::power, value, unary(), at);
   }
@@ -260,7 +278,9 @@ const Expression* ExpressionParser::tuple(bool with_choice, std::string_view end
   const std::uint32_t at = current().at;
   std::vector<const Expression*> items;
   bool is_tuple = false;
+  Siblings siblings(*this);
   while (true) {
+    siblings.next();
     if (!items.empty()) expect(",");
     if (is_tuple_end(end)) break;
     items.push_back(expression(with_choice));
@@ -276,7 +296,9 @@ const Expression* ExpressionParser::tuple(bool with_choice, std::string_view end
 const Expression* ExpressionParser::list() {
   const std::uint32_t at = next().at;
   std::vector<const Expression*> items;
+  Siblings siblings(*this);
   while (!is("]")) {
+    siblings.next();
     if (!items.empty()) expect(",");
     if (is("]")) break;
     items.push_back(expression());
@@ -288,7 +310,9 @@ const Expression* ExpressionParser::list() {
 const Expression* ExpressionParser::dict() {
   const std::uint32_t at = next().at;
   std::vector<const Expression*> items;
+  Siblings siblings(*this);
   while (!is("}")) {
+    siblings.next();
     if (!items.empty()) expect(",");
     if (is("}")) break;
     items.push_back(expression());
@@ -301,25 +325,21 @@ const Expression* ExpressionParser::dict() {
 
 const Expression* ExpressionParser::postfix(const Expression* value) {
   while (true) {
-    if (is(".") || is("["))
-      value = subscript(value);
-    else if (is("("))
-      value = call(value);
-    else
-      return value;
+    if (!is(".") && !is("[") && !is("(")) return value;
+    link();
+    value = is("(") ? call(value) : subscript(value);
   }
 }
 
 const Expression* ExpressionParser::filters_and_tests(const Expression* value) {
   while (true) {
-    if (is("|"))
+    if (is("|")) {
       value = filters(value);
-    else if (is_name("is"))
-      value = test(value);
-    else if (is("("))
-      value = call(value);
-    else
-      return value;
+      continue;
+    }
+    if (!is_name("is") && !is("(")) return value;
+    link();
+    value = is("(") ? call(value) : test(value);
   }
 }
 
@@ -388,7 +408,10 @@ const CallSyntax* ExpressionParser::call_arguments() {
   const auto ensure = [&open](bool fine) {
     if (!fine) fail("these arguments are in an order that a call does not allow", open.at);
   };
+  Siblings siblings(*this);
+  std::unordered_set<std::string_view> names;
   for (bool first = true; !is(")"); first = false) {
+    siblings.next();
     if (!first) {
       expect(",");
       if (is(")")) break;
@@ -403,8 +426,7 @@ const CallSyntax* ExpressionParser::call_arguments() {
       ensure(!call.more_named);
       const Token name = next();
       next();
-      for (const NamedExpression& each : named)
-        if (each.name == name.text) fail("'" + std::string(name.text) + "' is given twice", name.at);
+      if (!names.insert(name.text).second) fail("'" + std::string(name.text) + "' is given twice", name.at);
       named.push_back({name.text, expression()});
     } else {
       ensure(!call.more_values && !call.more_named && named.empty());
@@ -418,7 +440,9 @@ const CallSyntax* ExpressionParser::call_arguments() {
 }
 
 const Expression* ExpressionParser::filters(const Expression* value, bool begins) {
+  if (inside_ == 0) links_ = 0;
   while (is("|") || begins) {
+    link();
     if (!begins) next();
     begins = false;
     const Token token = expect_name();

@@ -1,6 +1,7 @@
 // ExpressionParser: what parses expressions; the parser of statements derives from it.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -67,6 +68,27 @@ class ExpressionParser {
   Memory& memory_;
 
  private:
+  // One more operator, filter or the like that has what stands before it inside: `a + b + c` is as deep as it
+  // is long. Counted for a whole expression, with all that is in its brackets.
+  void link();
+  // Of things that stand beside each other, such as the items of a list, the deepest counts.
+  class Siblings {
+   public:
+    explicit Siblings(ExpressionParser& parser)
+        : parser_(parser), before_(parser.links_), most_(parser.links_) {}
+    ~Siblings() { next(), parser_.links_ = most_; }
+    Siblings(const Siblings&) = delete;
+    Siblings& operator=(const Siblings&) = delete;
+    void next() {
+      most_ = std::max(most_, parser_.links_);
+      parser_.links_ = before_;
+    }
+
+   private:
+    ExpressionParser& parser_;
+    const unsigned before_;
+    unsigned most_;
+  };
   const Expression* choice();
   const Expression* either();
   const Expression* both();
@@ -93,6 +115,8 @@ class ExpressionParser {
   std::vector<Token> tokens_;
   std::size_t at_ = 0;
   unsigned depth_ = 0;
+  unsigned inside_ = 0;  // of how many expressions
+  unsigned links_ = 0;   // of the outermost one
 };
 
 }  // namespace templates

@@ -85,7 +85,8 @@ class Variables {
   Variables(Variables&&) noexcept;
   Variables& operator=(Variables&&) noexcept;
   // Copied. Scalars without quotes are read as YAML's: true, no, null, 12, 1.5; 0644 stays text. Answers an
-  // error text when it, or all that was set, is too large, and sets nothing then; an empty one when all is well.
+  // error text when it, or all that was set, is too large, and sets nothing then; an empty one when all is
+  // well.
   std::string set(std::string_view name, const base::Value& value, const MarksOf* marks_of = nullptr);
   // The same, copied when an evaluation asks for it first: until then the value has to stay, and what is too
   // large is that evaluation's problem. Nothing of this may be used by two threads at once.

@@ -42,11 +42,12 @@ class Reader {
   }
 
   void read(const Expression& expression) {
-    if (is_path(expression) && path(expression, false)) return;
+    if (is_path(expression)) return path(expression, false);
     if (expression.kind == Form::call) return call(expression);
-    const bool is_read = is_lenient(expression) && expression.first && is_path(*expression.first) &&
-                         path(*expression.first, true);
-    if (!is_read) read(expression.first);
+    if (is_lenient(expression) && expression.first && is_path(*expression.first))
+      path(*expression.first, true);
+    else
+      read(expression.first);
     read(expression.second);
     read(expression.test);
     for (const Expression* item : expression.items)
@@ -83,8 +84,8 @@ class Reader {
     arguments(expression.call);
   }
 
-  // Whether it is a path that begins with a name.
-  bool path(const Expression& expression, bool may_be_missing) {
+  // With what it begins with: a name, or something else that is read.
+  void path(const Expression& expression, bool may_be_missing) {
     std::vector<std::string> parts;
     const Expression* at = &expression;
     for (; at->kind != Form::name; at = at->first) {
@@ -97,16 +98,16 @@ class Reader {
         read(at->second);
         parts.clear();  // what is behind a computed key is not known
       } else {
-        return false;
+        read(*at);
+        return;
       }
     }
-    if (!free_names_.contains(at->name)) return true;
+    if (!free_names_.contains(at->name)) return;
     parts.emplace_back(at->name);
     std::ranges::reverse(parts);
     go_to(at->at);
     uses_.variables.push_back({std::move(parts), syntax_.line + lines_before_,
                                in_line_ + (lines_before_ == 0 ? syntax_.column : 1), may_be_missing});
-    return true;
   }
 
   // The next one is nearly always a little behind the one before, so that is where counting goes on.

@@ -73,8 +73,10 @@ TEST_CASE("each leaf is of the strongest layer that has it, with who set it") {
       layer_with(LayerKind::selector, "role=web", 0, {{"nginx", R"({"tls":{}})"}}, "bob");
   const VariableLayer one = layer_with(LayerKind::machine, "web1", 0, {{"nginx", R"({"port":81})"}}, "eve");
   const std::vector<const VariableLayer*> layers{&app, &web, &one};
+  const auto leaves = explain_variables(layers);
+  REQUIRE(leaves);
   std::string told;
-  for (const ExplainedLeaf& leaf : *explain_variables(layers))
+  for (const ExplainedLeaf& leaf : *leaves)
     told += leaf.path + "=" + leaf.value + " " + std::to_string(leaf.layer) + " " + leaf.author + "\n";
   CHECK(told ==
         "nginx.port=81 2 eve\n"
