@@ -200,7 +200,7 @@ constexpr std::array kMostCommands{
         .arguments = "[INSTANCE]",
         .most = 1,
         .argument_kind = ValueKind::text,
-        .options = "app selector for until reason now timeout",
+        .options = "app selector for until reason end-round timeout",
         .summary = "let no round begin on machines for a while",
         .description =
             "The machines begin no round of their recipe until the time is over or 'opsctl agent "
@@ -212,7 +212,7 @@ constexpr std::array kMostCommands{
             "paused replaces the one before.\n\n"
             "Exit status: 0 all are paused, or will be when they come; 1 some are not.",
         .examples = "opsctl agent pause db1 --for 2h --reason 'disk is being replaced'\n"
-                    "opsctl agent pause -l role=web --until 2026-03-01T12:00:00Z --now",
+                    "opsctl agent pause -l role=web --until 2026-03-01T12:00:00Z --end-round",
         .run = with_server<agent_pause_command>},
     CommandRow{.name = "agent resume",
                .arguments = "[INSTANCE]",
