@@ -204,7 +204,7 @@ constexpr std::array kCommands{
         .summary = "let no round begin for a while, or again",
         .description =
             "The daemon begins no round of its recipe until the time is over or 'opsagent hold "
-            "--release': for work by hand, or an incident. The round under way comes to its end, or to "
+            "--end': for work by hand, or an incident. The round under way comes to its end, or to "
             "a wait for other machines; with --end-round it ends at once. New recipes are taken and wait; "
             "plans and queries are answered; 'opsctl run' is refused. The hold is kept across restarts, "
             "and 'opsagent status' and the backend show who, why and until when.\n\n"
