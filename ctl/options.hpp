@@ -92,7 +92,6 @@ struct Options : terminal::CommandLine {
   std::string reason;
   // Of a pause.
   std::string pause_for;
-  std::string pause_until;
   bool ends_round = false;
   std::string head;
   bool force = false;

@@ -146,7 +146,7 @@ std::string refusal_text(const std::vector<Hold>& holds, const HoldClock& now) {
   for (const Hold& hold : holds) {
     if (!text.empty()) text += "; and ";
     text += hold_text(hold, now) + (hold.origin == HoldOrigin::machine
-                                        ? " ('opsagent hold --release' on the machine ends it)"
+                                        ? " ('opsagent hold --end' on the machine ends it)"
                                         : " ('opsctl agent resume' ends it)");
   }
   return text.empty() ? text : "this machine is " + text;

@@ -32,7 +32,7 @@ std::vector<std::string> HoldStore::load() {
     return {};
   }
   std::vector<std::string> problems{path_ + ": " + holds.error().message() +
-                                    ": the machine is held for the default time; 'opsagent hold --release' "
+                                    ": the machine is held for the default time; 'opsagent hold --end' "
                                     "ends it"};
   const std::string aside = path_ + ".damaged";
   // It stays under its own name until the new record takes its place.

@@ -37,6 +37,22 @@ TEST_CASE("what a machine said of an older version does not count") {
   CHECK(all.succeeded());
 }
 
+TEST_CASE("a machine that is paused or held is not waited for, and is named") {
+  Facts facts;
+  Convergence all;
+  all.see("shop/web1", facts(R"({"online":true,"recipe_version":7,"reported_version":6,"status":"running",)"
+                             R"("pause":{"by":"alice","reason":"disk","until":"2999-01-01T00:00:00Z"}})"));
+  all.see("shop/web2", facts(R"({"online":true,"recipe_version":7,"reported_version":6,"status":"running",)"
+                             R"("pause":null,"holds":[{"origin":"machine","by":"root","until":""}]})"));
+  all.see("shop/web3", facts(R"({"online":true,"recipe_version":7,"reported_version":7,"status":"converged",)"
+                             R"("pause":{"by":"alice","reason":"","until":"2999-01-01T00:00:00Z"}})"));
+  CHECK(all.done());
+  CHECK_FALSE(all.succeeded());
+  CHECK(all.summary() == "2 paused, 1 converged of 3 machines");
+  CHECK(all.machines().at("shop/web1").held.find("paused by alice") == 0);
+  CHECK(all.machines().at("shop/web2").held.find("held by root at the machine") == 0);
+}
+
 TEST_CASE("a machine that failed or refused ends the wait for it, without success") {
   Facts facts;
   for (const char* status : {"failed", "rejected"}) {

@@ -56,7 +56,7 @@ Result<int> agent_pause_command(Session& session) {
   const Options& options = session.options;
   auto meant = machines_meant(options);
   if (!meant) return std::move(meant).error();
-  if (!options.pause_for.empty() && !options.pause_until.empty())
+  if (!options.pause_for.empty() && !options.until.empty())
     return Error(ErrorCode::invalid, "--for and --until say the same: give one of them");
   base::JsonText body;
   body.begin_object().member("app_id", meant->app).member("selector", meant->selector);
@@ -65,7 +65,7 @@ Result<int> agent_pause_command(Session& session) {
     if (!length) return std::move(length).error();
     body.member("for_s", length->count());
   }
-  if (!options.pause_until.empty()) body.member("until", options.pause_until);
+  if (!options.until.empty()) body.member("until", options.until);
   if (!options.reason.empty()) body.member("reason", options.reason);
   if (options.ends_round) body.member("now", true);
   auto reply = post(session, "/pause", body);
@@ -106,7 +106,7 @@ Result<int> agent_resume_command(Session& session) {
     std::string held;
     for (const Value& hold : items_field(item, "own_holds"))
       held = "held by " + text_field(hold, "by") + " at the machine, ends " +
-             until_text(field(hold, "until"), now()) + ": 'opsagent hold --release' there ends it";
+             until_text(field(hold, "until"), now()) + ": 'opsagent hold --end' there ends it";
     fine = fine && problem.empty() && held.empty();
     if (is_shown) continue;
     std::string text = flag_field(item, "was_paused") ? "resumed" : "was not paused";

@@ -3,7 +3,6 @@
 #include "base/text.hpp"
 #include "base/values/json.hpp"
 #include "ctl/fields.hpp"
-#include "ctl/output/hold_text.hpp"
 #include "ctl/output/show.hpp"
 #include "ctl/time_text.hpp"
 #include "terminal/shown_json.hpp"
@@ -103,8 +102,20 @@ std::string rollout(const Value& data, const Paint& paint) {
 }
 
 std::string hold(const Value& data, const Paint& paint) {
-  const std::string held = hold_text(data, now());
-  return held.empty() ? paint(Style::green, "not held") : paint(Style::yellow, one_line(held));
+  // What an operator wants, or what the machine says of itself.
+  if (data.find("pause")) {
+    const std::string reason = text_field(data, "pause.reason");
+    return field(data, "pause").is_object()
+               ? paint(Style::yellow, "paused") + " by " + printable(text_field(data, "pause.by")) +
+                     " until " + printable(text_field(data, "pause.until")) +
+                     (reason.empty() ? "" : ": " + one_line(reason))
+               : paint(Style::green, "resumed");
+  }
+  std::string text;
+  for (const Value& each : items_field(data, "holds"))
+    text += (text.empty() ? "" : ", ") + std::string("held by ") + printable(text_field(each, "by")) +
+            (text_field(each, "origin") == "machine" ? " at the machine" : " through the backend");
+  return text.empty() ? paint(Style::green, "not held") : paint(Style::yellow, text);
 }
 
 std::string body_of(std::string_view type, const Value& data, const Paint& paint) {

@@ -19,6 +19,14 @@ TEST_CASE("each kind of event is a line that says what happened where") {
         "12:00:01 shop/web1  presence  online  agent 1.2\n");
   CHECK(shown("presence", R"({"app_id":"shop","instance_id":"web1","online":false})") ==
         "12:00:01 shop/web1  presence  offline\n");
+  CHECK(shown("hold", R"({"app_id":"shop","instance_id":"web1","pause":{"by":"alice","reason":"disk",)"
+                      R"("until":"2026-03-01T12:00:00.000Z"}})") ==
+        "12:00:01 shop/web1  hold      paused by alice until 2026-03-01T12:00:00.000Z: disk\n");
+  CHECK(shown("hold", R"({"app_id":"shop","instance_id":"web1","pause":null})") ==
+        "12:00:01 shop/web1  hold      resumed\n");
+  CHECK(
+      shown("hold", R"({"app_id":"shop","instance_id":"web1","holds":[{"origin":"machine","by":"root"}]})") ==
+      "12:00:01 shop/web1  hold      held by root at the machine\n");
   CHECK(
       shown(
           "result",

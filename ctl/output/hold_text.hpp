@@ -8,7 +8,7 @@
 
 namespace ctl {
 
-// Of an item of /instances, or the data of an event "hold": "paused by alice, ends in 2h: incident 7; held by
+// Of an item of /instances: "paused by alice, ends in 2h: incident 7; held by
 // root at the machine, …". What the machine has not taken yet, or does not know, is said. "" when nothing
 // keeps it.
 std::string hold_text(const base::Value& instance, Instant now);

@@ -91,7 +91,7 @@ int hold_command(const Options& options, terminal::Console& console) {
   if (options.is_release) {
     if (!options.hold_for.empty() || !options.hold_until.empty() || !options.reason.empty() ||
         options.ends_round)
-      return fail(console, Error(ErrorCode::invalid, "--release stands alone"));
+      return fail(console, Error(ErrorCode::invalid, "--end stands alone"));
     const auto released = ask(options, R"({"command":"release"})");
     if (!released) return fail(console, released.error());
     const base::Value* was_held = (*released)->value.find("was_held");
@@ -117,7 +117,7 @@ int hold_command(const Options& options, terminal::Console& console) {
   const auto held = ask(options, request);
   if (!held) return fail(console, held.error());
   console.out.line(terminal::printable(text_at((*held)->value, "held")));
-  console.out.line("No round begins until then, or until 'opsagent hold --release'." +
+  console.out.line("No round begins until then, or until 'opsagent hold --end'." +
                    std::string(options.ends_round ? "" : " One that is under way comes to its end."));
   return kOk;
 }

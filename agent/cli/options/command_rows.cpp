@@ -250,20 +250,20 @@ constexpr std::array kCommands{
                .run = run_by<once_forget_command>},
     CommandRow{
         .name = "hold",
-        .options = "for until reason now release state-dir config",
+        .options = "for until reason end-round end state-dir config",
         .summary = "let no round begin for a while, or again",
         .description =
             "The daemon begins no round of its recipe until the time is over or 'opsagent hold "
-            "--release': for work by hand, or an incident. The round under way comes to its end, or to "
-            "a wait for other machines; with --now it ends at once. New recipes are taken and wait; "
+            "--end': for work by hand, or an incident. The round under way comes to its end, or to "
+            "a wait for other machines; with --end-round it ends at once. New recipes are taken and wait; "
             "plans and queries are answered; 'opsctl run' is refused. The hold is kept across restarts, "
             "and 'opsagent status' and the backend show who, why and until when.\n\n"
             "A pause by the backend ('opsctl agent pause') is another hold: each side ends its own, and "
             "rounds begin when there is none.\n\n"
-            "Exit status: 0 done, 1 not done, or still held after --release.",
+            "Exit status: 0 done, 1 not done, or still held after --end.",
         .examples = "opsagent hold --for 2h --reason 'disk is being replaced'\n"
-                    "opsagent hold --until 2026-03-01T12:00:00Z --now\n"
-                    "opsagent hold --release",
+                    "opsagent hold --until 2026-03-01T12:00:00Z --end-round\n"
+                    "opsagent hold --end",
         .run = run_by<hold_command>},
     CommandRow{.name = "run-now",
                .options = "state-dir config",

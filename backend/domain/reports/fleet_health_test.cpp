@@ -49,6 +49,7 @@ TEST_CASE("machines that should run rounds and were not heard of are counted by 
   heard(2 * kHour, [](MachineFacts&) {});                                    // in 15m and 1h
   heard(30 * kHour, [](MachineFacts&) {});                                   // in all but 7d
   heard(30 * kHour, [](MachineFacts& facts) { facts.is_excluded = true; });  // nobody counts on it
+  heard(30 * kHour, [](MachineFacts& facts) { facts.is_paused = true; });    // nobody expects it
   heard(30 * kHour, [](MachineFacts& facts) { facts.is_revoked = true; });   // it is out
   heard(30 * kHour, [](MachineFacts& facts) { facts.recipe_version = 0; });  // has nothing to run
   heard(30 * kHour, [](MachineFacts& facts) { facts.protocol = 1; });        // does not tell
@@ -57,6 +58,7 @@ TEST_CASE("machines that should run rounds and were not heard of are counted by 
     facts.round_at = 0;
   });  // has just come
   CHECK(health.without_round == std::array<std::uint64_t, 5>{2, 2, 1, 1, 0});
+  CHECK(health.paused == 1);
   CHECK(health.excluded == 1);
   CHECK(health.machines[static_cast<std::size_t>(MachineState::converged)].offline == 6);
   CHECK(health.machines[static_cast<std::size_t>(MachineState::revoked)].offline == 1);
