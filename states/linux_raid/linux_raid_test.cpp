@@ -195,7 +195,10 @@ TEST_CASE("linux.raid: levels, names and options") {
   make("/dev/md6", "6", four);
   make("/dev/md6", "10", four);
   make("/dev/md6", "faulty", quoted(a));
-  make("/dev/md/c", "container", two, R"("arguments": [{"key": "metadata", "value": "ddf"}])");
+  // Its metadata takes much room.
+  LoopDevice large(128), also_large(128);
+  make("/dev/md/c", "container", quoted(large) + ", " + quoted(also_large),
+       R"("arguments": [{"key": "metadata", "value": "ddf"}])");
 }
 
 TEST_CASE("linux.raid takes no device on which something is, or that somebody uses") {
