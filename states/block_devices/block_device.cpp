@@ -135,7 +135,8 @@ base::Result<Content> read_content(const BlockDevice& device) {
   const base::Error unreadable(base::ErrorCode::io, "Cannot read what is on " + device.path);
   if (!probe || library->probe_set_device(probe.get(), fd->get(), 0, 0) != 0) return unreadable;
   library->probe_enable_superblocks(probe.get(), 1);
-  library->probe_set_superblocks_flags(probe.get(), BLKID_SUBLKS_TYPE | BLKID_SUBLKS_USAGE | BLKID_SUBLKS_UUID);
+  library->probe_set_superblocks_flags(probe.get(),
+                                       BLKID_SUBLKS_TYPE | BLKID_SUBLKS_USAGE | BLKID_SUBLKS_UUID);
   library->probe_enable_partitions(probe.get(), 1);
   Content content;
   const int done = library->do_safeprobe(probe.get());

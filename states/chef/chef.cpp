@@ -162,10 +162,9 @@ Applied apply_run(const Run& run, ApplyContext& context) {
   const std::string remark = completed->ending == base::Ending::exited ? remark_of(completed->exit_code) : "";
   if (completed->ok() || !remark.empty())
     return Applied::done("Chef run finished" + remark, std::move(output));
-  return Applied::failed(
-      std::string(name_of(*program)) + " failed (" + programs::ending_of(*completed) + ")" +
-          (context.sensitive ? "" : ": " + programs::shortened(last_error(output), context)),
-      std::move(output));
+  std::string comment = std::string(name_of(*program)) + " failed (" + programs::ending_of(*completed) + ")";
+  if (!context.sensitive) comment += ": " + programs::shortened(last_error(output), context);
+  return Applied::failed(std::move(comment), std::move(output));
 }
 
 }  // namespace states::chef

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 
 #include <doctest/doctest.h>
@@ -413,20 +414,30 @@ TEST_CASE("linux.lvm.lv: kill -9 at any moment, and the next run makes it right 
   Group group;
   const std::string json = group.json("data", R"("le-size": 8)");
   int killed_before = 0, finished = 0, refused = 0, was_done = 0;
-  for (int wait_ms = 10; wait_ms <= 700; wait_ms += 30) {
+  constexpr int kKills = 24;
+  useconds_t whole = 0;  // how long it takes when nobody disturbs it
+  for (int number = 0; number <= kKills; ++number) {
     // Where the volume will be, an older one has left a file system.
     group.make("data", "-L 8");
     tests::run_or_fail("mke2fs -q -F -L old " + group.device("data") + " && lvremove -q -f " + group.name +
                        "/data");
+    const auto begun = std::chrono::steady_clock::now();
     const pid_t child = ::fork();
     if (child == 0) {
       StateHarness machine(StateHarness::RunningSystem{});
       machine.converge(kState, json);
       ::_exit(0);
     }
-    ::usleep(static_cast<useconds_t>(wait_ms) * 1000);
-    ::kill(child, SIGKILL);
+    const useconds_t moment = whole / kKills * static_cast<useconds_t>(number);
+    if (number > 0) {
+      ::usleep(moment);
+      ::kill(child, SIGKILL);
+    }
     ::waitpid(child, nullptr, 0);
+    if (number == 0)
+      whole = static_cast<useconds_t>(
+          std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begun)
+              .count());
     // Its programs are ended by their supervisor.
     bool ok = true;
     for (int tries = 0; ok && tries < 100; ++tries) {
@@ -439,7 +450,7 @@ TEST_CASE("linux.lvm.lv: kill -9 at any moment, and the next run makes it right 
     if (outcome.ok) {
       CHECK(group.field("data", "lv_active") == "active");
       CHECK(group.field("data", "lv_tags").empty());
-      CHECK_MESSAGE(group.type_on("data").empty(), "old content after " << wait_ms << " ms");
+      CHECK_MESSAGE(group.type_on("data").empty(), "old content after " << moment << " us");
       (plan.verdict == Verdict::kept        ? was_done
        : plan.message.starts_with("Finish") ? finished
                                             : killed_before)++;

@@ -168,7 +168,7 @@ std::vector<std::string> command_for(const Params& params, const std::vector<std
   };
   const bool is_snapshot = !params.snapshot.empty();
   const bool makes_pool = params.type == "thin-pool" || (!params.thinpool.empty() && has_size(params));
-  const bool is_only_pool = makes_pool && params.virtual_size.empty();
+  const bool is_only_pool = (makes_pool || params.type.ends_with("-pool")) && params.virtual_size.empty();
   option("--name", params.name);
   flag("--snapshot", is_snapshot);
   option("--size", params.le_size);

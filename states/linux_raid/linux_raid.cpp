@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdlib>
+#include <memory>
 #include <optional>
 
 #include "base/text.hpp"
@@ -47,6 +49,7 @@ constexpr auto kParams = param_table(
 
 constexpr prerequisites::Prerequisite kNeeded{"linux.raid", "mdadm", {"mdadm"}, {"mdadm"}};
 constexpr std::string_view kMissing = "missing";
+constexpr std::string_view kNamesFolder = "/dev/md/";
 constexpr std::size_t kLargestConf = 1024 * 1024;
 
 // How md calls the level that a recipe means; "" for none.
@@ -170,9 +173,22 @@ struct Present {
   std::optional<MdArray> array;  // that runs
   dev_t number = 0;
 };
+
+// The names in /dev/md/ are links, and mdadm may have made that folder for the group of the disks: whoever is
+// in it can write to every disk anyway. Elsewhere the way to a device is root's.
+base::Result<std::optional<BlockDevice>> find_named(const std::string& name, Context& context) {
+  if (!name.starts_with(kNamesFolder)) return block_devices::find_device(name, context);
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(name.c_str(), nullptr), std::free);
+  struct stat found {};
+  if (!real || !std::string_view(real.get()).starts_with("/dev/") || ::stat(real.get(), &found) != 0 ||
+      !S_ISBLK(found.st_mode))
+    return std::optional<BlockDevice>();
+  return std::optional(BlockDevice{real.get(), found.st_rdev});
+}
+
 base::Result<Present> find_array(const Params& params, Context& context) {
   const std::string name(params.device_name);
-  auto device = block_devices::find_device(name, context);
+  auto device = find_named(name, context);
   if (!device) return std::move(device).error();
   if (!*device) {
     auto found = context.tree.look(name);
@@ -478,6 +494,10 @@ Applied Raid::apply(const Params& params, const Plan&, const Steps& steps, Apply
                              installed->output);
   programs::ToolSequence tools(context.commands, !context.sensitive);
   const auto output = [&] { return installed->output + tools.output(); };
+  // As udev makes it: mdadm would give it to the group of the disks.
+  if (params.device_name.starts_with(kNamesFolder))
+    if (auto made = files::make_folders("/dev/md", {.uid = 0, .gid = 0, .mode = 0755}, context); !made)
+      return Applied::failed(made.error(), output());
   if (again.steps->action != Action::enter)
     if (auto done = tools.run(command_for(params, *again.steps)); !done)
       return Applied::failed(done.error(), output());
