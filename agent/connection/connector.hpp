@@ -72,6 +72,7 @@ class Connector {
   void choose_servers();
   void drop_candidate(const std::string& why);
   ManagerParts parts();
+  void accepted();
   protocol::Handshake hello();
   void set_view(bool is_connected, std::string problem);
 

@@ -386,8 +386,8 @@ WorkerLoop::RoundExit WorkerLoop::run_states(RoundEnd& end) {
                                             .expected_plan = index < settings_.expected_plans.size()
                                                                  ? settings_.expected_plans[index]
                                                                  : std::string_view(),
-                                             .plan_salt = settings_.plan_salt,
-                                             .gate = &gate});
+                                            .plan_salt = settings_.plan_salt,
+                                            .gate = &gate});
     // Nothing has become of this wait: the next round waits on. What a killed run had begun stays begun.
     if (std::exchange(has_left_wait_, false)) return RoundExit::replaced;
     result.version = version_;  // a wait may have seen it move
@@ -507,6 +507,14 @@ bool WorkerLoop::is_done(std::string_view state_id) {
   return waits_.is_done(version_, state_id);
 }
 
+// What others call the state with this key.
+std::string WorkerLoop::id_of(std::string_view key) const {
+  if (recipe_)
+    for (const recipe::State& state : recipe_->states())
+      if (state.key == key) return std::string(state.id);
+  return std::string(key);
+}
+
 base::Result<void> WorkerLoop::wait(std::string_view state_id, Deadline deadline) {
   bool is_announced = false;
   inbox_.drain();
@@ -529,7 +537,7 @@ base::Result<void> WorkerLoop::wait(std::string_view state_id, Deadline deadline
     if (Clock::now() >= deadline)
       return base::Error(base::ErrorCode::timed_out, "Still not done when the state's time was over");
     if (!is_announced) {
-      committer_.submit(StateStarted{.id = std::string(state_id), .module = "meta.wait", .message = "Waits"});
+      committer_.submit(StateStarted{.id = id_of(state_id), .module = "meta.wait", .message = "Waits"});
       is_announced = true;
     }
     committer_.flush();

@@ -139,7 +139,8 @@ const std::array kSteps{SchemaStep{.sql = kFirst},
                         set_step(),
                         change_step(),
                         module_step(),
-                        variable_step()};
+                        variable_step(),
+                        compat_step()};
 
 Result<void> run_step(Database& database, const SchemaStep& step) {
   if (auto done = database.execute(std::string(step.sql)); !done) return done;
