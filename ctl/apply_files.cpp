@@ -55,6 +55,7 @@ constexpr std::array kAppKeys{
     Key{"report", "report"},
     Key{"agent_version", "agent_version"},
     Key{"trust_self_reported", "trust_self_reported"},
+    Key{"compat", "compat"},
     Key{"rings", "rings"},
     Key{"module", "module", Type::module},
 };

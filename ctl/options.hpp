@@ -64,6 +64,7 @@ struct Options : terminal::CommandLine {
   // recipes and assignments
   std::string report;
   std::string trust_self_reported;
+  std::string compat;  // "none": none
   std::string recipe;
   std::string revision;  // a number, or "newest"
   std::string message;

@@ -13,8 +13,10 @@ BASE_COMPILED_HERE(Action)
 using namespace at_agent;
 using Level = Log::Level;
 
-AgentSession::AgentSession(Handshake hello, int protocol_min, std::optional<std::uint64_t> offered)
+AgentSession::AgentSession(Handshake hello, int protocol_min, std::optional<std::uint64_t> offered,
+                           bool spoke_version_1)
     : protocol_min_(protocol_min),
+      spoke_version_1_(spoke_version_1),
       hello_(std::move(hello)),
       recipe_{hello_.recipe_version.value_or(0), hello_.recipe_digest, {}},
       reports_(hello_.last_seq.value_or(0)),
@@ -58,8 +60,13 @@ void AgentSession::on(TimerFired& event) {
   if (event.which == Timer::repeat_handshake && phase_ == Phase::not_ready)
     actions_.push_back(ReadIdentityAgain{});
   // Silence proves nothing: a busy backend of version 2 would lose what is written to one of version 1.
-  if (event.which == Timer::answer && phase_ == Phase::handshake_sent)
-    close(kCloseGoingAway, "the backend does not answer the handshake");
+  // But one that has spoken version 1 before says nothing because it has nothing to say.
+  if (event.which != Timer::answer || phase_ != Phase::handshake_sent) return;
+  if (!spoke_version_1_ || protocol_min_ > 1)
+    return close(kCloseGoingAway, "the backend does not answer the handshake");
+  log(Level::info, "the backend is silent, and has spoken version 1 before");
+  speak_version_1();
+  ask_about_waits();
 }
 
 // The backend has shown that it knows only version 1.

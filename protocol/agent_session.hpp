@@ -7,7 +7,8 @@
 //      RecipeMetadata, WaitList, State, AgentUpdate   version 1
 //      AppNotReady                                    nothing yet: the identity is read again, and the
 //                                                     handshake repeated
-//      silence for 30 s                               nothing: it closes, and the next connection tries again
+//      silence for 30 s                               version 1, if this backend has spoken it before; else
+//                                                     nothing: it closes, and the next connection tries again
 //    An agent that must not speak version 1 closes instead. A Welcome that comes late is welcome all the
 //    same; a second one closes the connection.
 //  * Reports are sent when the version is known: all after `ack_seq` in version 2, where Ack says what is
@@ -20,6 +21,8 @@
 //  * Which message may come when is a table (permissions.hpp), and is looked up before anything else. A code
 //    that nobody knows is answered by Nack in version 2, and ignored in version 1. So are messages of version
 //    2 from a peer that never said Welcome.
+//  * What cannot be understood closes the connection in version 2. In version 1 it is dropped, with a line in
+//    the log, unless it is no JSON.
 //  * What must be done until a certain time is refused after it, by the backend's clock: what Welcome said it
 //    was, and the time since. What reaches past the recipe is done once, also across connections: the shell
 //    notes it first (NoteCommand), and says whether it came before.
@@ -54,7 +57,9 @@ inline constexpr std::int64_t kLatestRepeatMs = 24 * 3600 * 1000;
 struct OpenWait {
   std::string id;
   std::vector<StateRef> targets;
+  std::string key = {};  // another one than the id, where an earlier wait has the same; "": the id
   bool operator==(const OpenWait&) const = default;
+  const std::string& name() const { return key.empty() ? id : key; }
 };
 
 struct Report {
@@ -68,6 +73,11 @@ struct Opened {};
 struct Received {
   BackendMessage message;
   std::chrono::steady_clock::time_point at = {};
+};
+struct NotUnderstood {  // something came that is no message
+  std::string code;     // that it says it has; may be empty
+  std::string problem;
+  unsigned close_code = kCloseProtocol;
 };
 struct IdentityRead {  // answers ReadIdentityAgain
   Handshake hello;
@@ -135,9 +145,9 @@ struct Closing {  // the agent stops, or connects anew for a reason of its own
 };
 
 struct Event
-    : std::variant<Opened, Received, IdentityRead, ReportsAvailable, ReportsRead, ReportsWritten,
-                   FactsChanged, RecipeInForce, Output, PlanReady, QueryAnswered, RequestDone, RequestRefused,
-                   CommandNoted, HoldsChanged, CertificateWanted, TimerFired, Closing> {
+    : std::variant<Opened, Received, NotUnderstood, IdentityRead, ReportsAvailable, ReportsRead,
+                   ReportsWritten, FactsChanged, RecipeInForce, Output, PlanReady, QueryAnswered, RequestDone,
+                   RequestRefused, CommandNoted, HoldsChanged, CertificateWanted, TimerFired, Closing> {
   using variant::variant;
   BASE_COMPILED_ONCE(Event);
 };
@@ -184,10 +194,11 @@ struct PlanRecipe {
 };
 struct WaitDone {
   std::int64_t version = 0;
-  std::string id;
+  std::string id;  // OpenWait::name()
   bool operator==(const WaitDone&) const = default;
 };
-struct WaitsMissing {  // these wait states are still open, as far as the backend has said
+struct WaitsMissing {  // these wait states, by OpenWait::name(), are still open, as far as the backend has
+                       // said
   std::int64_t version = 0;
   std::vector<std::string> ids;
   bool operator==(const WaitsMissing&) const = default;
@@ -307,8 +318,9 @@ class AgentSession {
  public:
   // `hello` says who the agent is and what it has: recipe version and digest, last_seq, facts_hash.
   // protocol_version and protocol_max are the session's to fill in. `offered`: the newest report that any
-  // backend can have heard of before; nothing: last_seq.
-  explicit AgentSession(Handshake hello, int protocol_min = 1, std::optional<std::uint64_t> offered = {});
+  // backend can have heard of before; nothing: last_seq. `spoke_version_1`: so did the backend, last time.
+  explicit AgentSession(Handshake hello, int protocol_min = 1, std::optional<std::uint64_t> offered = {},
+                        bool spoke_version_1 = false);
 
   std::vector<at_agent::Action> step(at_agent::Event event);
 
@@ -320,6 +332,7 @@ class AgentSession {
 
   void on(at_agent::Opened&);
   void on(at_agent::Received& event);
+  void on(at_agent::NotUnderstood& event);
   void on(at_agent::IdentityRead& event);
   void on(at_agent::ReportsAvailable& event);
   void on(at_agent::ReportsRead& event);
@@ -376,6 +389,7 @@ class AgentSession {
 
   // Constant after construction.
   const int protocol_min_;
+  const bool spoke_version_1_;
 
   Handshake hello_;
   Phase phase_ = Phase::connecting;

@@ -1,5 +1,6 @@
 // What the agent does about each message of the backend.
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/sha256.hpp"
@@ -66,6 +67,21 @@ void AgentSession::on(Received& event) {
   std::visit([&](auto& message) { on_message(message, event.message.envelope); }, body);
   // If a recipe is on its way, the question follows when it was taken.
   if (decides && !is_recipe_changing_) ask_about_waits();
+}
+
+void AgentSession::on(NotUnderstood& event) {
+  static constexpr std::array<std::string_view, 4> kOfVersion1{"RecipeMetadata", "WaitList", "State",
+                                                               "AgentUpdate"};
+  std::string what = "the backend sent something that is not a message: " + event.problem;
+  const bool shows_version_1 =
+      role() == BackendRole::undecided && std::ranges::find(kOfVersion1, event.code) != kOfVersion1.end();
+  const bool may_be_dropped = version_ == 1 || shows_version_1 || (version_ == 0 && spoke_version_1_);
+  if (event.close_code != kCloseProtocol || phase_ == Phase::connecting || !may_be_dropped)
+    return close(event.close_code, std::move(what));
+  if (shows_version_1) speak_version_1();
+  if (phase_ == Phase::closed) return;
+  log(Level::warning, what + "; it is dropped");
+  if (shows_version_1) ask_about_waits();
 }
 
 BackendRole AgentSession::role() const {
@@ -154,6 +170,7 @@ void AgentSession::on_message(AppNotReady& message, const Envelope&) {
 }
 
 void AgentSession::on_message(RecipeMetadata& recipe, const Envelope& envelope) {
+  if (version_ == 1) recipe.compat_v1 = true;
   if (recipe.plan_only) {
     if (version_ == 2)
       actions_.push_back(PlanRecipe{std::move(recipe), envelope.mid});
@@ -190,9 +207,9 @@ void AgentSession::on_message(WaitList& list, const Envelope&) {
   WaitsMissing missing{.version = recipe_.version};
   std::vector<std::string> done;
   for (const OpenWait& wait : recipe_.waits)
-    (is_listed(wait) || version_ != 1 ? missing.ids : done).push_back(wait.id);
+    (is_listed(wait) || version_ != 1 ? missing.ids : done).push_back(wait.name());
   for (std::string& id : done) {
-    std::erase_if(recipe_.waits, [&](const OpenWait& wait) { return wait.id == id; });
+    std::erase_if(recipe_.waits, [&](const OpenWait& wait) { return wait.name() == id; });
     actions_.push_back(at_agent::WaitDone{recipe_.version, std::move(id)});
   }
   actions_.push_back(std::move(missing));
@@ -200,6 +217,10 @@ void AgentSession::on_message(WaitList& list, const Envelope&) {
 
 void AgentSession::on_message(protocol::WaitDone& done, const Envelope&) {
   if (done.recipe_version != recipe_.version) return;
+  // An id that several have cannot say which is meant: all of them, as the original has it.
+  for (const OpenWait& wait : recipe_.waits)
+    if (wait.id == done.id && !wait.key.empty())
+      actions_.push_back(at_agent::WaitDone{done.recipe_version, wait.key});
   std::erase_if(recipe_.waits, [&](const OpenWait& wait) { return wait.id == done.id; });
   actions_.push_back(at_agent::WaitDone{done.recipe_version, std::move(done.id)});
 }

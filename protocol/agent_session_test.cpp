@@ -218,6 +218,75 @@ TEST_CASE("a backend that does not answer is left, and no report is written to i
   CHECK(did(answered, TimerFired{Timer::answer}).empty());
 }
 
+TEST_CASE("a backend that has spoken version 1 before is version 1 when it is silent, too") {
+  const auto silent = [](int protocol_min) {
+    AgentSession session(hello(), protocol_min, std::nullopt, true);
+    did(session, Opened{});
+    did(session, RecipeInForce{7, "d7", {{"w", {{"i-2", "db"}}}}});
+    return session;
+  };
+  AgentSession session = silent(1);
+  const Actions actions = did(session, TimerFired{Timer::answer});
+  CHECK(session.version() == 1);
+  CHECK(actions == Actions{ReportChangesOnly{false}, ReadReports{0, 64},
+                           send_1(WaitQuery{.instance_id = "i-1", .app_id = "app", .recipe_version = 7})});
+  CHECK(did(session, ReportsRead{{{8, result()}}}) == Actions{send_1(named(8))});
+  // It may have become one of version 2 meanwhile.
+  AgentSession newer = silent(1);
+  heard(newer, welcome(9));
+  CHECK(newer.version() == 2);
+  AgentSession strict = silent(2);
+  CHECK(did(strict, TimerFired{Timer::answer}) ==
+        Actions{Close{1001, "the backend does not answer the handshake"}});
+}
+
+TEST_CASE("what cannot be understood is dropped in version 1, and ends the connection in version 2") {
+  const NotUnderstood garbled{.code = "RecipeMetadata",
+                              .problem = "RecipeMetadata.state: a list is expected"};
+  const std::string why = "the backend sent something that is not a message: " + garbled.problem;
+  AgentSession old = with_version_1();
+  CHECK(old.step(garbled) == std::vector<Action>{Log{Log::Level::warning, why + "; it is dropped"}});
+  CHECK(heard(old, RecipeMetadata{.recipe_version = 8, .states = Json{"[]"}}).size() == 1);
+  // It shows that the backend is of version 1, as a right one would.
+  AgentSession first = opened();
+  CHECK(did(first, garbled) == Actions{ReportChangesOnly{false}, ReadReports{0, 64}});
+  CHECK(first.version() == 1);
+  AgentSession newer = welcomed();
+  CHECK(did(newer, garbled) == Actions{Close{1002, why}});
+  AgentSession unknown = opened();
+  CHECK(did(unknown, NotUnderstood{.code = "Welcome", .problem = "p"}).front() ==
+        Action{Close{1002, "the backend sent something that is not a message: p"}});
+  // Text that is not JSON is no message of any version.
+  AgentSession noise = with_version_1();
+  CHECK(did(noise, NotUnderstood{.problem = "p", .close_code = kCloseNotJson}) ==
+        Actions{Close{1007, "the backend sent something that is not a message: p"}});
+  AgentSession strict = opened(hello(), 2);
+  did(strict, garbled);
+  CHECK(strict.version() == 0);
+}
+
+TEST_CASE("waits with equal ids are told apart by what they wait for; State means all of them") {
+  AgentSession session = with_version_1();
+  const std::vector<OpenWait> waits{{.id = "w", .targets = {{"i-2", "a"}}},
+                                    {.id = "w", .targets = {{"i-2", "b"}}, .key = "w (2)"}};
+  did(session, RecipeInForce{7, "", waits});
+  CHECK(heard(session, WaitList{.recipe_version = 7, .waited = {{"i-2", "b"}}}) ==
+        Actions{at_agent::WaitDone{7, "w"}, WaitsMissing{7, {"w (2)"}}});
+  AgentSession other = with_version_1();
+  did(other, RecipeInForce{7, "", waits});
+  CHECK(heard(other, protocol::WaitDone{.recipe_version = 7, .id = "w"}) ==
+        Actions{at_agent::WaitDone{7, "w (2)"}, at_agent::WaitDone{7, "w"}});
+}
+
+TEST_CASE("a recipe of a version 1 backend is taken as far as it can be, and so is one that says compat") {
+  AgentSession old = with_version_1();
+  CHECK(heard(old, RecipeMetadata{.recipe_version = 8, .states = Json{"[]"}}) ==
+        Actions{TakeRecipe{{.recipe_version = 8, .states = Json{"[]"}, .compat_v1 = true}}});
+  AgentSession newer = welcomed();
+  CHECK(heard(newer, RecipeMetadata{.recipe_version = 8, .states = Json{"[]"}}) ==
+        Actions{TakeRecipe{{.recipe_version = 8, .states = Json{"[]"}}}});
+}
+
 TEST_CASE("reports that cannot be understood do not take those behind them along") {
   AgentSession session = welcomed();
   CHECK(did(session, ReportsAvailable{200}) == Actions{ReadReports{10, 64}});
@@ -333,7 +402,9 @@ TEST_CASE("open waits are asked about on every connection and after every recipe
   AgentSession refusing = opened();
   did(refusing, RecipeInForce{7, "d7", {{"w", {}}}});
   const RecipeMetadata bad{.recipe_version = 8, .states = Json{"[1]"}};
-  CHECK(heard(refusing, bad) == Actions{begins[0], begins[1], TakeRecipe{bad}});
+  RecipeMetadata taken = bad;
+  taken.compat_v1 = true;
+  CHECK(heard(refusing, bad) == Actions{begins[0], begins[1], TakeRecipe{taken}});
   CHECK(did(refusing, RecipeInForce{7, "d7", {{"w", {}}}}) == Actions{send_1(ask)});
 }
 

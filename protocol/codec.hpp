@@ -28,6 +28,9 @@ inline constexpr unsigned kCloseSuperseded = 4001;  // another socket of the sam
 base::Result<AgentMessage> parse_agent_message(std::string_view text);
 base::Result<BackendMessage> parse_backend_message(std::string_view text);
 
+// The code of a text that is no message all the same; "": it has none.
+std::string code_in(std::string_view text);
+
 // The websocket close code for an error of the two above.
 unsigned close_code(const base::Error& error);
 

@@ -45,6 +45,10 @@ class FieldReader {
     if (const Value* value = wanted(name, rule)) note(name, read(*value, out));
   }
 
+  void text_or_null(std::string_view name, std::string& out, bool /*is_null*/, Rule rule) {
+    field(name, out, rule);
+  }
+
   void id(std::string_view name, std::string& out, Rule rule) {
     if (const Value* value = wanted(name, rule)) note(name, read_id(*value, out, rule));
   }
@@ -270,7 +274,7 @@ template <class M, class Message>
 bool try_read(std::string_view code, FieldReader& reader, Message& message) {
   if constexpr (!std::same_as<M, Unknown>) {
     static_assert(!kWire<M>.code.empty(), "a message without a code");
-    if (code != kWire<M>.code) return false;
+    if (code != kWire<M>.code && (kWire<M>.code_in_1.empty() || code != kWire<M>.code_in_1)) return false;
     fields(reader, message.body.template emplace<M>());
     return true;
   }
@@ -314,6 +318,15 @@ base::Result<AgentMessage> parse_agent_message(std::string_view text) {
 }
 base::Result<BackendMessage> parse_backend_message(std::string_view text) {
   return parse<BackendMessage>(text, Alternatives<BackendBody::variant>{});
+}
+
+std::string code_in(std::string_view text) {
+  base::Arena arena;
+  const auto parsed = base::parse_json(text, arena, kLimits);
+  const Value* root = std::get_if<Value>(&parsed);
+  const Value* code = root && root->is_object() ? root->find("code") : nullptr;
+  if (!code || code->kind() != Value::Kind::string || !problem_of_id(code->text()).empty()) return {};
+  return std::string(code->text());
 }
 
 unsigned close_code(const base::Error& error) {

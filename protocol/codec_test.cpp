@@ -99,6 +99,13 @@ TEST_CASE("a version 1 message is written as version 1 has it") {
   CHECK(v1(log) ==
         R"({"code":"StateLog","instance_id":"i-1","app_id":"app-1","recipe_version":7,"id":"nginx",)"
         R"("stateid":"nginx","state_result":true,"state_comment":"installed\nä","state_stdout":null})");
+  // States that have no comment and no output by their nature have neither.
+  log.state_comment.clear();
+  CHECK(v1(log).find(R"("state_comment":null,"state_stdout":null)") != std::string::npos);
+  log.state_stdout = "";
+  CHECK(v1(log).find(R"("state_comment":"","state_stdout":"")") != std::string::npos);
+  // The answer to Test has its code.
+  CHECK(v1(TestAnswer{{.instance_id = "i-1", .agent_version = "1.0"}}).starts_with(R"({"code":"Test",)"));
   CHECK(v1(sample<WaitQuery>()) ==
         R"({"code":"WaitQuery","instance_id":"i-1","app_id":"app-1","recipe_version":7})");
   CHECK(v1(sample<AppNotReady>()) == R"({"code":"AppNotReady"})");

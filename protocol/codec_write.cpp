@@ -24,6 +24,11 @@ class FieldWriter {
     write(value);
   }
 
+  void text_or_null(std::string_view name, const std::string& value, bool is_null, Rule rule) {
+    if (!is_null || !value.empty()) return field(name, value, rule);
+    key(name);
+    out_ += "null";
+  }
   void id(std::string_view name, const std::string& value, Rule rule) { field(name, value, rule); }
   void name(std::string_view name, const std::string& value, Rule rule) { field(name, value, rule); }
   void tags(std::string_view name, const Tags& value, Rule rule) { field(name, value, rule); }
@@ -149,11 +154,22 @@ class FieldWriter {
   const int version_;
 };
 
+template <class Body>
+std::string_view code_in(const Body& body, int version) {
+  if (version == 1) {
+    const std::string_view code =
+        std::visit([]<class M>(const M&) { return std::string_view(kWire<M>.code_in_1); },
+                   static_cast<const typename Body::variant&>(body));
+    if (!code.empty()) return code;
+  }
+  return code_of(body);
+}
+
 template <class Message>
 std::string encode_message(const Message& message, int version) {
   std::string out;
   out.reserve(512);
-  out.append("{\"code\":").append(base::json_quote(code_of(message.body)));
+  out.append("{\"code\":").append(base::json_quote(code_in(message.body, version)));
   FieldWriter writer(out, version);
   std::visit(
       [&]<class M>(const M& body) {

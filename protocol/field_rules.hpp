@@ -5,6 +5,7 @@
 // A visitor has:
 //   field(name, member, rule)                 text, number, bool, Json, list, map, nested struct, optional of
 //   these
+//   text_or_null(name, member, null, rule)    a text; null when it is empty and `null` says so
 //   name(name, member, rule)                  the name of a machine or an app: problem_of_name()
 //   id(name, member, rule)                    of a run, an action, a message: problem_of_id()
 //   tags(name, member, rule)                  keys are names, values are as ids
@@ -40,6 +41,7 @@ inline constexpr Rule kAddedAlways{.always = true, .since = 2};
 struct Wire {
   std::string_view code;
   int since = 2;
+  std::string_view code_in_1 = {};  // to peers of version 1; "": the same
 };
 template <class Message>
 inline constexpr Wire kWire{};

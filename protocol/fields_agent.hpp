@@ -49,7 +49,7 @@ void fields(Visitor& v, Is<Handshake> auto& m) {
 }
 
 template <>
-inline constexpr Wire kWire<TestAnswer>{"TestAns", 1};
+inline constexpr Wire kWire<TestAnswer>{.code = "TestAns", .since = 1, .code_in_1 = "Test"};
 template <class Visitor>
 void fields(Visitor& v, Is<TestAnswer> auto& m) {
   fields(v, m.handshake);
@@ -65,7 +65,7 @@ void fields(Visitor& v, Is<StateLog> auto& m) {
   v.version_or_none("recipe_version", m.recipe_version, kRequired);  // 0: run by itself, outside the recipe
   v.state_id(m.id, kRequired);
   v.field("state_result", m.state_result, kRequired);
-  v.field("state_comment", m.state_comment, kAlways);
+  v.text_or_null("state_comment", m.state_comment, !m.state_stdout, kAlways);
   v.field("state_stdout", m.state_stdout, kAlways);
   v.field("seq", m.seq, kAdded);
   v.id("run_id", m.run_id, kAdded);

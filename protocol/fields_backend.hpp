@@ -50,6 +50,7 @@ void fields(Visitor& v, Is<RecipeMetadata> auto& m) {
   v.field("round_delay_s", m.round_delay_s, kAdded);
   v.variables("vars", m.vars, kAdded);
   v.tags("tags", m.tags, kAdded);
+  v.choice("compat", m.compat_v1, {"", "v1"}, kAdded);
 }
 
 template <class Visitor>

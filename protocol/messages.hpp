@@ -285,6 +285,9 @@ struct RecipeMetadata {
   // object, and the operator's tags. Absent: there are none.
   std::optional<Json> vars;
   Tags tags;
+  // The recipe is of version 1, and taken as far as it can be (recipe::Inputs::compat_v1). Of what a backend
+  // of version 1 sends, the session says so.
+  bool compat_v1 = false;
   bool operator==(const RecipeMetadata&) const = default;
 };
 

@@ -42,6 +42,10 @@ struct Inputs {
   // on facts, tags, app, agent, instance, secrets or on variables without a value is unknown then, and no
   // error.
   bool is_check = false;
+  // A recipe of version 1 is taken as far as it can be: unknown parameters and equal ids are warnings, and a
+  // state that cannot be used is an UnusableState. Recipes that say "version: 2" are checked whole all the
+  // same.
+  bool compat_v1 = false;
   // From weak to strong. All are stronger than the recipe's own `vars`. Mappings are merged deep, all else is
   // replaced.
   std::vector<VariableLayer> vars;

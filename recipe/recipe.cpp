@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/files/file_read.hpp"
 #include "base/host/os_release.hpp"
@@ -119,8 +120,11 @@ class Loader {
       explain_unknown_keys();
     }
     Loaded loaded{.explained = std::move(explained_)};
+    if (has_equal_ids_ && has_control_)
+      problem("conditions between states need ids that are used once", document().root.offset());
     loaded.problems = shown(problems_);
     loaded.warnings = shown(warnings_);
+    if (!problems_.empty()) loaded.named = std::move(named_);
     if (problems_.empty()) {
       introduce_states();
       loaded.recipe = std::move(recipe_);
@@ -134,7 +138,7 @@ class Loader {
   // To each other.
   void introduce_states() {
     for (const State& state : recipe_->states_)
-      if (state.params) recipe_->parts_.push_back({state.type, state.params});
+      if (state.params && !state.is_unusable) recipe_->parts_.push_back({state.type, state.params});
     for (State& state : recipe_->states_)
       state.recipe = recipe_->parts_;
     recipe_->followers_ = ControlReader::followers_of(recipe_->states_);
@@ -363,6 +367,7 @@ class Loader {
     state.has_known_id = !is_id_unknown_;
     state.id = read_id(value);
     state_id_ = state.id;
+    state.key = key_;
     control_.begin_state(state.id, rendered.continues, rendered.part);
     const std::size_t problems_before = problems_.size();
     for (const Member& member : value.members()) {
@@ -385,11 +390,43 @@ class Loader {
     }
     read_module(value, state, rendered);
     state.sensitive = state.sensitive || !rendered.secret_params.empty();
+    if (problems_.size() > problems_before && is_tolerant() && !state.id.empty())
+      keep_unusable(value, state, problems_before);
     if (problems_.size() == problems_before) recipe_->states_.push_back(state);
+  }
+
+  // Recipes of version 1 never were checked before they ran, and there is nobody at the other end who could
+  // be told: mistakes show when it is their turn.
+  bool is_tolerant() const { return inputs_.compat_v1 && version_ < 2; }
+
+  // Its problems become warnings, and what it says when its turn comes. Without a module it is no state.
+  void keep_unusable(const Value& value, State& state, std::size_t problems_before) {
+    const Value* module = value.find("module");
+    const auto name = module ? module->as_line(document().arena) : std::nullopt;
+    if (!name || name->empty()) return;
+    const auto first = problems_.begin() + static_cast<std::ptrdiff_t>(problems_before);
+    std::string why;
+    for (auto each = first; each != problems_.end(); ++each) {
+      why += (why.empty() ? "" : "; ") + each->message;
+      warnings_.push_back(std::move(*each));
+    }
+    problems_.erase(first, problems_.end());
+    const states::RegistryEntry* entry = recipe_->registry_->find(*name);
+    const auto& type = recipe_->unusable_.emplace_back(std::make_unique<UnusableState>(
+        entry ? entry->type->name() : *name, entry ? entry->type : nullptr, std::move(why)));
+    state.type = type.get();
+    state.params = &type->no_params();
+    state.is_unusable = true;
+    state.written = value;
+    state.is_off = false;
+    state.timeout.reset();
+    state.retries = 0;
+    state.when.reset();
   }
 
   std::string_view read_id(const Value& value) {
     constexpr std::size_t kLongest = 256;
+    key_ = {};
     const Value* given = value.find("id");
     if (!given) given = value.find("stateid");
     if (!given) given = value.find("state_id");
@@ -403,10 +440,21 @@ class Loader {
       problem("an 'id' must be printable and at most 256 bytes long", given->offset());
       return {};
     }
+    key_ = *id;
     if (is_id_unknown_) return *id;
     const auto [earlier, is_new] = ids_.emplace(*id, IdPlace{source_, given->offset()});
+    if (is_new) named_.emplace_back(*id);
     if (!is_new) complain_of_id(*id, earlier->second, given->offset());
+    key_ = is_tolerant() ? own_key(*id) : *id;
     return *id;
+  }
+
+  // "web", "web (2)": by the state's place among those of its id.
+  std::string_view own_key(std::string_view id) {
+    std::string_view key = id;
+    while (!keys_.insert(key).second)
+      key = document().arena.copy(std::string(id) + " (" + std::to_string(++used_[id] + 1) + ")");
+    return key;
   }
 
   // Where an id was used first.
@@ -421,7 +469,8 @@ class Loader {
     if (!first.source->file.empty()) message += " of " + first.source->file;
     if (first.source == source_ && first.offset == offset)
       message += "; what 'each' makes needs an id with something of the item in it, such as ${{ item.name }}";
-    problem(std::move(message), offset);
+    has_equal_ids_ = true;
+    add(is_tolerant() ? warnings_ : problems_, std::move(message), offset);
   }
 
   void read_module(const Value& value, State& state, const RenderedState& rendered) {
@@ -449,7 +498,11 @@ class Loader {
     // A missing 'parameter' has no place of its own: the state's stands for it.
     const Value parameter = state.parameter.is_null() ? Value().at(value.offset()) : state.parameter;
     if (rendered.unknown_params.empty()) {
-      state.params = entry->type->read_params(parameter, document().arena, wrong);
+      std::vector<states::ParamProblem> ignored;
+      state.params =
+          entry->type->read_params(parameter, document().arena, wrong, is_tolerant() ? &ignored : nullptr);
+      for (states::ParamProblem& each : ignored)
+        add(warnings_, std::move(each.message) + ": it is passed over", each.offset);
     } else {
       // What is known is checked one by one; that a parameter is missing which is not known is no problem.
       entry->type->read_values(parameter, document().arena, wrong);
@@ -515,6 +568,7 @@ class Loader {
       const bool is_from_wire =
           is_list_ || (inputs_.is_composed && source_ == recipe_->sources_.front().get());
       if (is_from_wire && member.key == ControlReader::kOnTheWire) {
+        has_control_ = true;
         control_.read_wire(member.value, document().arena);
         if (value.members().size() == 1) return;
         continue;
@@ -573,6 +627,13 @@ class Loader {
   bool has_unknown_keys_ = false;
   std::string_view state_id_;
   std::unordered_map<std::string_view, IdPlace> ids_;
+  // Of recipes of version 1.
+  std::string_view key_;
+  std::unordered_set<std::string_view> keys_;
+  std::unordered_map<std::string_view, std::size_t> used_;
+  std::vector<std::string> named_;
+  bool has_equal_ids_ = false;
+  bool has_control_ = false;
 };
 
 namespace {

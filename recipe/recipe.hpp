@@ -16,6 +16,7 @@
 #include "recipe/control.hpp"
 #include "recipe/document.hpp"
 #include "recipe/inputs.hpp"
+#include "recipe/unusable_state.hpp"
 #include "states/registry.hpp"
 
 namespace recipe {
@@ -29,6 +30,9 @@ struct When {
 
 struct State {
   std::string_view id;
+  // The same, but for a later state of a version 1 recipe that has the id of an earlier one: what is kept of
+  // a state (waits, watch records, what modules remember) goes by it.
+  std::string_view key;
   const states::StateType* type = nullptr;
   const states::ParamValues* params = nullptr;  // null when it is off, or of a check, not known
   std::optional<std::chrono::seconds> timeout;
@@ -37,7 +41,9 @@ struct State {
   bool sensitive = false;                        // contents and diffs never leave the host
   bool has_known_id = true;                      // false: of a check, and what depends on the machine
   bool is_off = false;                           // its expression `when` is false: there are no params
+  bool is_unusable = false;                      // its type is an UnusableState: it fails in its turn
   base::Value parameter;                         // as written
+  base::Value written{};                         // all of it, where it is unusable
   std::span<const states::RecipePart> recipe{};  // all states of the recipe that it is in, in order
   std::shared_ptr<const Control> control{};      // null: it has none of these keys
 };
@@ -83,6 +89,7 @@ class Recipe {
   std::vector<std::string> secrets_;
   bool is_check_ = false;
   bool is_rendered_ = false;
+  std::vector<std::unique_ptr<UnusableState>> unusable_;
   std::shared_ptr<const states::Registry> registry_;  // what types live in; null: whoever loaded it has it
   mutable std::string digest_;
 };
@@ -99,6 +106,8 @@ struct Loaded {
   std::vector<Problem> problems;
   std::vector<Problem> warnings;
   std::vector<ExplainedVariable> explained = {};  // of the state Inputs::explain
+  // With problems: the ids of all states that have one, in order, so that each can be told of.
+  std::vector<std::string> named = {};
 };
 
 // Where the recipe says that modules come from: its key `module`.

@@ -1,5 +1,7 @@
 #include "recipe/recipe.hpp"
 
+#include <set>
+
 #include <doctest/doctest.h>
 
 #include "states/registry.hpp"
@@ -65,6 +67,66 @@ TEST_CASE("the original's scenario file loads") {
 TEST_CASE("an empty list is a recipe with nothing to do") {
   CHECK(load("r.yaml", "states: []").recipe);
   CHECK(load("r.yaml", "states:").recipe);
+}
+
+TEST_CASE(
+    "a recipe of version 1 is taken as far as it can be: what is wrong with a state shows in its turn") {
+  const std::string text = R"([
+    {"id": "a", "module": "linux.file", "parameter": {"path": "/a", "colour": "red"}},
+    {"id": "b", "module": "linux.fiel", "parameter": {}},
+    {"id": "c", "module": "linux.file", "parameter": {"path": "/c", "mode": "999"}, "timeout": "soon"},
+    {"id": "a", "module": "linux.dir", "parameter": {"path": ["/d"]}}])";
+  const auto loaded = recipe::load_text("r.json", text, registry(), {.compat_v1 = true});
+  REQUIRE_MESSAGE(loaded.recipe, all(loaded.problems));
+  const auto& states = loaded.recipe->states();
+  REQUIRE(states.size() == 4);
+  CHECK(all(loaded.warnings).find("Unknown parameter 'colour'") != std::string::npos);
+  CHECK(all(loaded.warnings).find("the id 'a' is used twice") != std::string::npos);
+  CHECK_FALSE(states[0].is_unusable);
+  CHECK(states[1].is_unusable);
+  CHECK(states[1].type->name() == "linux.fiel");
+  CHECK(states[2].is_unusable);
+  CHECK(states[2].type->name() == "linux.file");
+  CHECK_FALSE(states[3].is_unusable);
+  CHECK(states[0].key == "a");
+  CHECK(states[3].id == "a");
+  CHECK(states[3].key == "a (2)");
+  // Others look only at what can be used.
+  CHECK(states[0].recipe.size() == 2);
+
+  // Strictly, or in version 2, it is refused whole.
+  CHECK_FALSE(recipe::load_text("r.json", text, registry()).recipe);
+  CHECK_FALSE(recipe::load_text("r.json", R"({"version": 2, "states": )" + text + "}", registry(),
+                                {.compat_v1 = true})
+                  .recipe);
+}
+
+TEST_CASE(
+    "a version 1 recipe is refused whole only when its states cannot be told; those that can are named") {
+  const auto refused = [](const std::string& text) {
+    auto loaded = recipe::load_text("r.json", text, registry(), {.compat_v1 = true});
+    CHECK_FALSE(loaded.recipe);
+    return loaded.named;
+  };
+  using Names = std::vector<std::string>;
+  const std::string good = R"({"id": "a", "module": "linux.file", "parameter": {"path": "/a"}})";
+  CHECK(refused("[" + good + R"(, {"id": "b"}])") == Names{"a", "b"});
+  CHECK(refused("[" + good + R"(, {"module": "linux.file"}])") == Names{"a"});
+  CHECK(refused("[" + good + ", 7]") == Names{"a"});
+  CHECK(refused("7").empty());
+}
+
+TEST_CASE("keys of states with equal ids are their own, whatever other ids there are") {
+  std::string text = "[";
+  for (const char* id : {"a", "a (2)", "a", "a", "a (2)"})
+    text += std::string(text.size() > 1 ? "," : "") + R"({"id": ")" + id +
+            R"(", "module": "linux.file", "parameter": {"path": "/a"}})";
+  const auto loaded = recipe::load_text("r.json", text + "]", registry(), {.compat_v1 = true});
+  REQUIRE(loaded.recipe);
+  std::set<std::string_view> keys;
+  for (const recipe::State& state : loaded.recipe->states())
+    CHECK(keys.insert(state.key).second);
+  CHECK(loaded.recipe->states()[1].key == "a (2)");
 }
 
 TEST_CASE("all problems are listed at once, with line, column and the nearest name") {

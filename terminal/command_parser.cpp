@@ -328,6 +328,10 @@ class Parser {
       problems_.push_back(text.error().message());
       return;
     }
+    if (auto translated = table_.translate_config ? table_.translate_config(*text) : std::nullopt) {
+      if (!translated->remark.empty()) line_.remarks.push_back(path + ": " + translated->remark);
+      *text = std::move(translated->text);
+    }
     const base::ConfigFile file = base::parse_config(*text, path);
     problems_.insert(problems_.end(), file.problems.begin(), file.problems.end());
     for (std::size_t i = 0; i < file.settings.size(); ++i)

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@ struct CommandLine {
   std::string config;                   // the file that --config names
   bool help = false;
   bool version = false;
+  std::vector<std::string> remarks;  // about the config file, for whoever runs the program
 
   // The first argument; "" when there is none.
   std::string argument() const { return arguments.empty() ? std::string() : arguments.front(); }
@@ -86,6 +88,12 @@ struct HelpTexts {
   std::string_view commands_hint = {};  // behind a command that does not exist
 };
 
+// A config file of another program, said in the words of this one, line by line.
+struct TranslatedConfig {
+  std::string text;
+  std::string remark;  // for people; "": there is nothing to say
+};
+
 struct CommandTable {
   std::string_view program;              // "opsagent"
   std::string_view default_config = {};  // "/etc/opsagent.conf"; "": this program has no config file
@@ -95,6 +103,8 @@ struct CommandTable {
   bool needs_command = true;  // false: the work is done without one; nothing but options is taken then
   bool options_before_command = false;  // those of Scope::every may stand before the command
   bool counts_arguments_last = false;   // wrong values are told first, and --help needs no right number
+  // Asked for every config file; nothing: it is this program's own. Null: nobody is asked.
+  std::optional<TranslatedConfig> (*translate_config)(std::string_view text) = nullptr;
 
   const CommandRow* find_command(std::string_view name) const;
   // Of several options with this name, the first.

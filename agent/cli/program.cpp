@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include "agent/cli/console.hpp"
 #include "agent/cli/options/command_line.hpp"
 #include "base/programs/core_dumps.hpp"
+#include "base/unique_fd.hpp"
 #include "terminal/command_help.hpp"
 
 namespace agent::cli {
@@ -22,6 +24,17 @@ base::Result<Options> without_configuration(const std::string& command, bool jso
   options->json = json;
   options->config_problem = problem;
   return options;
+}
+
+// As a daemon of old: whoever started it gets its prompt back. Before any thread is started.
+bool go_to_background() {
+  const pid_t child = ::fork();
+  if (child < 0) return false;
+  if (child > 0) ::_exit(kOk);
+  if (::setsid() < 0) return false;
+  const base::UniqueFd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  return nowhere && ::dup2(nowhere.get(), STDIN_FILENO) >= 0 && ::dup2(nowhere.get(), STDOUT_FILENO) >= 0 &&
+         ::dup2(nowhere.get(), STDERR_FILENO) >= 0;
 }
 
 }  // namespace
@@ -61,6 +74,12 @@ int run_program(int argc, const char* const* argv) {
     return kFailure;
   }
   terminal::Console console = make_console(*options, std::move(redactor));
+  for (const std::string& remark : options->remarks)
+    if (!options->quiet) console.warn(remark);
+  if (options->background && !go_to_background()) {
+    console.complain("cannot go to the background");
+    return kFailure;
+  }
   const int status = run_chosen_command(*options, console);
   console.out.flush();
   if (console.out.ok()) return status;

@@ -118,7 +118,8 @@ Task<milliseconds> Connector::connect_once() {
   }
   const Clock::time_point opened = Clock::now();
   sent_facts_ = live_.facts;
-  manager_ = std::make_shared<Manager>(parts(), std::move(*socket), backend_.protocol_min);
+  manager_ = std::make_shared<Manager>(parts(), std::move(*socket), backend_.protocol_min,
+                                       live_.old_backends.contains(view_.uri));
   set_view(true, "");
   refresh_facts();
   if (live_.settings.has_candidate()) transport::spawn(loop_.get_executor(), watch_candidate(manager_));
@@ -420,11 +421,18 @@ ManagerParts Connector::parts() {
           [this](const std::string& uri) { return runtime::refuse_named_uri(uri, live_.address_rules()); },
       .spooled = [this] { reports_available(); },
       .welcomed = [this] { renewal_.connected(); },
-      .accepted = [this] { updater_.welcomed(); },
+      .accepted = [this] { accepted(); },
       .update_asked = [this](const protocol::AgentUpdate& update) { updater_.ask(update); },
       .certificate_issued = [this](const protocol::CertIssued& issued) { return renewal_.issued(issued); },
       .trust_authorities = [this](const protocol::Authorities& announced) { return trust(announced); },
       .log = settings_.log};
+}
+
+void Connector::accepted() {
+  if (manager_)
+    if (auto noted = live_.old_backends.note(view_.uri, manager_->protocol_version() == 1); !noted)
+      settings_.log(Level::warning, noted.error().message());
+  updater_.welcomed();
 }
 
 protocol::Handshake Connector::hello() {

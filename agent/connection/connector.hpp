@@ -74,6 +74,7 @@ class Connector {
   void choose_servers();
   void drop_candidate(const std::string& why);
   ManagerParts parts();
+  void accepted();
   protocol::Handshake hello();
   void set_view(bool is_connected, std::string problem);
 

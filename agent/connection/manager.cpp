@@ -6,10 +6,11 @@ namespace agent::connection {
 
 namespace at = protocol::at_agent;
 
-Manager::Manager(ManagerParts parts, std::shared_ptr<transport::WebSocket> socket, int protocol_min)
+Manager::Manager(ManagerParts parts, std::shared_ptr<transport::WebSocket> socket, int protocol_min,
+                 bool spoke_version_1)
     : parts_(std::move(parts)),
       socket_(std::move(socket)),
-      session_(parts_.hello(), protocol_min, parts_.spool.offered_seq()),
+      session_(parts_.hello(), protocol_min, parts_.spool.offered_seq(), spoke_version_1),
       outbox_(socket_, [this](std::uint64_t seq) { feed(at::ReportsWritten{seq}); }),
       timers_{transport::asio::steady_timer(socket_->executor()),
               transport::asio::steady_timer(socket_->executor())} {}
@@ -31,8 +32,9 @@ transport::Task<Manager::Ended> Manager::run() {
     auto message = protocol::parse_backend_message(*text);
     if (!message) {
       // Whatever a peer sends is the end of its connection at most, never of the worker.
-      ended_.why = "the backend sent something that is not a message: " + message.error().message();
-      outbox_.close(protocol::close_code(message.error()), message.error().message());
+      feed(at::NotUnderstood{.code = protocol::code_in(*text),
+                             .problem = message.error().message(),
+                             .close_code = protocol::close_code(message.error())});
       continue;  // until the peer has closed, too, or the deadline has passed
     }
     feed(at::Received{std::move(*message), std::chrono::steady_clock::now()});

@@ -70,7 +70,8 @@ class Manager : public std::enable_shared_from_this<Manager> {
     std::vector<std::string> alternatives;
   };
 
-  Manager(ManagerParts parts, std::shared_ptr<transport::WebSocket> socket, int protocol_min);
+  Manager(ManagerParts parts, std::shared_ptr<transport::WebSocket> socket, int protocol_min,
+          bool spoke_version_1);
 
   // Until the connection has ended.
   transport::Task<Ended> run();
@@ -133,7 +134,7 @@ class Manager : public std::enable_shared_from_this<Manager> {
             const runtime::RecipeTypes& types);
   // What the recipe's owner has decided.
   void carry_out(runtime::RecipeDecision decision);
-  void append(protocol::RecipeStatus status);
+  void append(protocol::AgentBody report);
   void answer(const std::string& re, const base::Result<void>& done);
   void refuse(std::string re, std::string error, bool retryable = false);
   void send_to_worker(engine::Command command);

@@ -120,9 +120,9 @@ void Manager::perform(at::PlanRecipe& action) {
   }
   const bool is_current = !action.recipe.states;
   const recipe::Inputs inputs =
-      is_current
-          ? parts_.recipe.inputs_of(current->vars, current->tags)
-          : parts_.recipe.inputs_of(action.recipe.vars ? action.recipe.vars->text : "", action.recipe.tags);
+      is_current ? parts_.recipe.inputs_of(current->vars, current->tags, current->compat_v1)
+                 : parts_.recipe.inputs_of(action.recipe.vars ? action.recipe.vars->text : "",
+                                           action.recipe.tags, action.recipe.compat_v1);
   const recipe::ModuleSource source = parts_.recipe.source_of(action.recipe);
   if (const runtime::RecipeTypes* types = parts_.recipe.types_with(source))
     return plan(action.re, action.recipe.recipe_version, {states, inputs}, *types);
@@ -141,9 +141,9 @@ void Manager::perform(at::PlanRecipe& action) {
 void Manager::plan(const std::string& re, std::int64_t version, const Planned& planned,
                    const runtime::RecipeTypes& types) {
   auto loaded = runtime::ActiveRecipe::load("plan", planned.states, types, planned.inputs);
-  if (auto* problems = std::get_if<runtime::Problems>(&loaded))
-    return feed(at::PlanReady{re, {.recipe_version = version, .errors = std::move(*problems)}});
-  if (!parts_.worker.send_ad_hoc(engine::PlanRecipe{re, std::get<0>(std::move(loaded)), version}))
+  if (!loaded.recipe)
+    return feed(at::PlanReady{re, {.recipe_version = version, .errors = std::move(loaded.problems)}});
+  if (!parts_.worker.send_ad_hoc(engine::PlanRecipe{re, std::move(loaded.recipe), version}))
     refuse(re, kBusy, true);
 }
 
@@ -162,6 +162,8 @@ void Manager::carry_out(runtime::RecipeDecision decision) {
     log(decision.command ? Level::warning : Level::error, problem);
   for (protocol::RecipeStatus& status : decision.statuses)
     append(std::move(status));
+  for (protocol::StateLog& result : decision.results)
+    append(std::move(result));
   if (decision.command) send_to_worker(std::move(*decision.command));
 }
 
@@ -204,8 +206,8 @@ void Manager::perform(at::ReportChangesOnly& action) {
   parts_.reports.set_changes_only(action.on);
 }
 
-void Manager::append(protocol::RecipeStatus status) {
-  const reports::Spool::Entry entry = reports::to_entry(std::move(status));
+void Manager::append(protocol::AgentBody report) {
+  const reports::Spool::Entry entry = reports::to_entry(std::move(report));
   if (auto appended = parts_.spool.append({&entry, 1}); !appended)
     return log(Level::error, appended.error().message());
   parts_.spooled();
@@ -232,13 +234,13 @@ void Manager::perform(at::RunState& action) {
   if (const std::string why = parts_.holds.refusal(); !why.empty())
     return refuse(std::move(action.re), why + ": nothing is run");
   auto loaded = parts_.recipe.load("run", "[" + action.run.state.text + "]");
-  if (auto* problems = std::get_if<runtime::Problems>(&loaded)) {
+  if (!loaded.recipe) {
     std::string text;
-    for (const std::string& problem : *problems)
+    for (const std::string& problem : loaded.problems)
       text += (text.empty() ? "" : "; ") + problem;
     return refuse(std::move(action.re), std::move(text));
   }
-  std::shared_ptr<const recipe::Recipe> recipe = std::get<0>(std::move(loaded));
+  std::shared_ptr<const recipe::Recipe> recipe = std::move(loaded.recipe);
   if (recipe->states().size() != 1 || recipe->states().front().type->name() == "meta.wait")
     return refuse(std::move(action.re), "one state that does not wait is expected");
   const std::string id(recipe->states().front().id);

@@ -164,6 +164,7 @@ class Daemon {
     for (const std::string& problem : decision.problems)
       settings_.log(Level::warning, problem);
     append(std::move(decision.statuses));
+    append(std::move(decision.results));
     if (decision.command && !port_->send(std::move(*decision.command)))
       settings_.log(Level::error, "the worker takes no commands: the recipe goes on as it was");
     if (!connector_) return;
@@ -171,9 +172,10 @@ class Daemon {
     connector_->reports_available();
   }
 
-  void append(std::vector<protocol::RecipeStatus> statuses) {
-    for (protocol::RecipeStatus& status : statuses) {
-      const reports::Spool::Entry entry = reports::to_entry(std::move(status));
+  template <class Report>
+  void append(std::vector<Report> all) {
+    for (Report& report : all) {
+      const reports::Spool::Entry entry = reports::to_entry(std::move(report));
       if (auto appended = live_->spool->append({&entry, 1}); !appended)
         settings_.log(Level::error, appended.error().message());
     }

@@ -38,10 +38,23 @@ Result<std::string> read_line(const std::string& path) {
   return std::string(base::trim(*text));
 }
 
-Result<std::string> read_or_make(const std::string& path, std::size_t random_bytes) {
-  auto line = read_line(path);
-  if (!line) return line;
-  if (!line->empty()) return line;
+// As we make them: so many hexadecimal digits and a newline.
+bool is_ours(std::string_view token, std::size_t random_bytes) {
+  return token.size() == 2 * random_bytes &&
+         std::ranges::all_of(token, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+// A token of the original is the whole file, byte by byte: the backend may have it with its newline.
+Result<std::string> read_or_make_token(const std::string& path, std::size_t random_bytes) {
+  auto text = base::read_file(path, kLargestIdentity);
+  if (!text && text.error().code() != ErrorCode::not_found) return std::move(text).error();
+  const std::string line(text ? base::trim(*text) : std::string_view());
+  if (is_ours(line, random_bytes)) return line;
+  if (!line.empty()) {
+    if (!base::is_utf8(*text))
+      return Error(ErrorCode::invalid, path + " is not text in UTF-8, and so cannot be said to a backend");
+    return text;
+  }
   std::string made = base::random_hex(random_bytes);
   if (auto written = base::write_durable_file(path, made + "\n"); !written) return std::move(written).error();
   return made;
@@ -99,7 +112,7 @@ Result<Identity> load_identity(const IdentityOptions& options) {
   const std::string token_file =
       options.token_file.empty() ? options.state_dir + "/token" : options.token_file;
   if (auto done = keep(identity.instance_id, instance_id(options)); !done) return std::move(done).error();
-  if (auto done = keep(identity.token, read_or_make(token_file, kTokenBytes)); !done)
+  if (auto done = keep(identity.token, read_or_make_token(token_file, kTokenBytes)); !done)
     return std::move(done).error();
   if (const auto boot = base::read_file("/proc/sys/kernel/random/boot_id", kLargestIdentity))
     identity.boot_id = base::trim(*boot);

@@ -39,6 +39,21 @@ TEST_CASE("what the identity source says counts before the machine has a name, a
   CHECK(load_identity(options)->instance_id == "given");
 }
 
+TEST_CASE("a token that is not of our making is the whole file, byte by byte") {
+  const tests::ScratchFolder scratch;
+  const IdentityOptions options{.state_dir = scratch.path(), .app_id = "a"};
+  const auto token_of = [&](const std::string& text) {
+    scratch.write("token", text);
+    return load_identity(options)->token;
+  };
+  CHECK(token_of("original \n") == "original \n");
+  const std::string ours(64, 'a');
+  CHECK(token_of(ours + "\n") == ours);
+  CHECK(token_of("\n").size() == 64);  // nothing is no token
+  scratch.write("token", "\xff\xfe");
+  CHECK_FALSE(load_identity(options));
+}
+
 TEST_CASE("ids that would be trouble in file names and logs are refused") {
   for (const char* id : {"", ".", "..", "-a", "a b", "a/b", "a\nb", "ä", "a\x7f"})
     CHECK_MESSAGE(!check_instance_id(id), id);

@@ -22,7 +22,7 @@ using base::Result;
 
 // What the agent keeps in its state folder (docs/formats.md). In a folder that the configuration names
 // instead of the usual one only these are removed: a wrong state_dir must not cost somebody their files.
-constexpr std::array<std::string_view, 39> kStateNames{"apply.cursor",
+constexpr std::array<std::string_view, 41> kStateNames{"apply.cursor",
                                                        "apply.journal",
                                                        "apply.right",
                                                        "apt-lists-refreshed",
@@ -39,6 +39,7 @@ constexpr std::array<std::string_view, 39> kStateNames{"apply.cursor",
                                                        "launch.lock",
                                                        "launch.sock",
                                                        "lock",
+                                                       "migrated",
                                                        "modules",
                                                        "must-finish.lock",
                                                        "new-homes",
@@ -58,13 +59,14 @@ constexpr std::array<std::string_view, 39> kStateNames{"apply.cursor",
                                                        "tmp",
                                                        "token",
                                                        "update",
+                                                       "v1_backends",
                                                        "validate",
                                                        "waits",
                                                        "watch"};
 // Who the machine is, and whose releases it trusts.
-constexpr std::array<std::string_view, 8> kKeptByReinstall{"identity.pem", "identity_source", "instance_id",
-                                                           "join-token",   "join_token_id",   "pending.key",
-                                                           "token",        "update"};
+constexpr std::array<std::string_view, 9> kKeptByReinstall{"identity.pem", "identity_source", "instance_id",
+                                                           "migrated",     "join-token",      "join_token_id",
+                                                           "pending.key",  "token",           "update"};
 constexpr std::array<std::string_view, 2> kKeptOfUpdates{"root.json", "trusted"};
 
 constexpr std::size_t kLargestMarked = 1024 * 1024;

@@ -337,6 +337,20 @@ TEST_CASE("settings of userdata are read as a shell would, and only whole") {
     CHECK_MESSAGE(userdata_settings(text).empty(), text);
 }
 
+TEST_CASE("userdata of the original says which app the machine is in, and nothing else") {
+  const std::string original =
+      "#!/bin/bash\n# OpsAgent\nexport APP_ID='app-1a2b'\nWS_URI=wss://ops.example.com/agent/\n"
+      "VERSION=1.0\nBASE_REMOTE=\"https://example.com\"\nGPG_KEY_URI=https://example.com/k\n";
+  CHECK(userdata_settings(original) == std::map<std::string, std::string>{{"app", "app-1a2b"}});
+  // Half of it may be anybody's, and what a shell would compute is not computed.
+  for (const char* text : {"APP_ID=app-1\n", "WS_URI=wss://a/\n", "APP_ID=$(id)\nWS_URI=wss://a/\n",
+                           "APP_ID=\nWS_URI=wss://a/\n", "APP_ID=a b\nWS_URI=wss://a/\n"})
+    CHECK_MESSAGE(userdata_settings(text).empty(), text);
+  // A block of ours counts alone.
+  CHECK(userdata_settings("APP_ID=a\nWS_URI=wss://a/\n# opsagent settings\napp='b'\n# end of settings\n") ==
+        std::map<std::string, std::string>{{"app", "b"}});
+}
+
 TEST_CASE("a list of sources is names that there are") {
   CHECK(parse_sources("auto")->names.empty());
   CHECK(parse_sources("auto")->use_cloud_init);

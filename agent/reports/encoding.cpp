@@ -127,7 +127,8 @@ protocol::StateLog to_protocol(const engine::StateResult& result) {
                          .cpu_ms = milliseconds(result.cpu),
                          .max_rss_kb = result.max_rss_kb,
                          .truncated = result.truncated};
-  if (!result.output.empty()) log.state_stdout = result.output;
+  // Null is for states that have no output by their nature.
+  if (!result.module.starts_with("meta.") || !result.output.empty()) log.state_stdout = result.output;
   shorten(log);
   return log;
 }

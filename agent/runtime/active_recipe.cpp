@@ -17,6 +17,26 @@ std::vector<protocol::StateRef> targets_of(const recipe::State& state) {
   return targets;
 }
 
+// The first problem says most; a recipe may have hundreds.
+std::vector<protocol::StateLog> results_of_refused(std::int64_t version, const Problems& problems,
+                                                   const std::vector<std::string>& named) {
+  constexpr std::size_t kMostProblems = 5;
+  std::string why = "The recipe was refused, and none of its states run:";
+  for (std::size_t i = 0; i < std::min(problems.size(), kMostProblems); ++i)
+    why += "\n" + problems[i];
+  if (problems.size() > kMostProblems)
+    why += "\nand " + std::to_string(problems.size() - kMostProblems) + " more";
+  std::vector<protocol::StateLog> results;
+  for (const std::string& id : named)
+    results.push_back({.recipe_version = version,
+                       .id = id,
+                       .state_result = false,
+                       .state_comment = why,
+                       .state_stdout = "",
+                       .outcome = "failed"});
+  return results;
+}
+
 // What could not be written holds all the same, until the next restart.
 void note(const base::Result<void>& written, Problems& problems) {
   if (!written) problems.push_back(written.error().message());
@@ -35,8 +55,9 @@ constexpr std::chrono::seconds kLongestDelay = std::chrono::days(30);
 ActiveRecipe::ActiveRecipe(const std::string& state_dir, RecipeTypes local)
     : local_(std::move(local)), store_(state_dir + "/recipe"), waits_(state_dir + "/waits"), types_(local_) {}
 
-recipe::Inputs ActiveRecipe::inputs_of(const std::string& vars, const protocol::Tags& tags) const {
-  recipe::Inputs inputs;
+recipe::Inputs ActiveRecipe::inputs_of(const std::string& vars, const protocol::Tags& tags,
+                                       bool compat_v1) const {
+  recipe::Inputs inputs{.compat_v1 = compat_v1};
   if (!vars.empty()) inputs.vars.push_back({.origin = "the backend", .values = vars});
   inputs.tags = tags;
   if (machine_) machine_(inputs);
@@ -45,25 +66,37 @@ recipe::Inputs ActiveRecipe::inputs_of(const std::string& vars, const protocol::
 
 ActiveRecipe::LoadedRecipe ActiveRecipe::load(const std::string& name, const std::string& states,
                                               const RecipeTypes& types, const recipe::Inputs& given) {
-  Problems problems;
   auto text = compose_recipe(states);
-  if (!text) return Problems{name + ": " + text.error().message()};
+  if (!text) return {.recipe = nullptr, .problems = {name + ": " + text.error().message()}};
   recipe::Inputs inputs = given;
   inputs.is_composed = text->files != nullptr;
   if (text->files) inputs.files = text->files;
   recipe::Loaded loaded = recipe::load_text(
       text->name, std::move(text->text), [&](const auto&) { return types.registry; }, inputs);
-  if (loaded.recipe) {
+  LoadedRecipe read{.recipe = std::move(loaded.recipe), .named = std::move(loaded.named)};
+  if (read.recipe) {
     // What cannot be reported must not run.
-    for (const recipe::State& state : loaded.recipe->states())
-      if (const std::string_view wrong = protocol::problem_of_id(state.id); !wrong.empty())
-        problems.push_back(name + ": the id '" + std::string(state.id) + "' " + std::string(wrong));
-    if (!problems.empty()) return problems;
-    return std::move(loaded.recipe);
+    for (const recipe::State& state : read.recipe->states()) {
+      const std::string_view wrong = protocol::problem_of_id(state.id);
+      if (wrong.empty())
+        read.named.emplace_back(state.id);
+      else
+        read.problems.push_back(name + ": the id '" + std::string(state.id) + "' " + std::string(wrong));
+    }
+    if (!read.problems.empty()) read.recipe.reset();
   }
   for (const recipe::Problem& problem : loaded.problems)
-    problems.push_back(recipe::describe(problem, name));
-  return problems;
+    read.problems.push_back(recipe::describe(problem, name));
+  if (inputs.compat_v1)
+    for (const recipe::Problem& warning : loaded.warnings)
+      read.warnings.push_back(recipe::describe(warning, name));
+  std::erase_if(read.named, [](const std::string& id) { return !protocol::problem_of_id(id).empty(); });
+  return read;
+}
+
+ActiveRecipe::LoadedRecipe ActiveRecipe::load_current(const RecipeTypes& types) const {
+  return load("version " + std::to_string(current_->version), current_->states, types,
+              inputs_of(current_->vars, current_->tags, current_->compat_v1));
 }
 
 RecipeDecision ActiveRecipe::start(const Open& open) {
@@ -82,13 +115,13 @@ RecipeDecision ActiveRecipe::start(const Open& open) {
     }
     types_ = std::move(*types);
   }
-  auto loaded = load("version " + std::to_string(current_->version), current_->states, types_,
-                     inputs_of(current_->vars, current_->tags));
-  if (auto* problems = std::get_if<Problems>(&loaded)) {
-    decision.problems = std::move(*problems);
+  LoadedRecipe loaded = load_current(types_);
+  if (!loaded.recipe) {
+    decision.problems = std::move(loaded.problems);
     return decision;
   }
-  recipe_ = std::get<0>(std::move(loaded));
+  recipe_ = std::move(loaded.recipe);
+  decision.problems = std::move(loaded.warnings);
   note(waits_.forget_all_but(current_->version), decision.problems);
   std::string run_id = engine::new_run_id();
   progress_.resume(run_id);
@@ -108,7 +141,7 @@ RecipeDecision ActiveRecipe::take(const protocol::RecipeMetadata& metadata) {
   }
   if (const RecipeTypes* types = types_with(source)) {
     waiting_.reset();
-    return take_with(metadata, *types);
+    return take_with(metadata, *types, source);
   }
   const bool is_repeated = waiting_ && waiting_->metadata == metadata && waiting_->source == source;
   if (!is_repeated) waiting_ = Waiting{.metadata = metadata, .source = std::move(source)};
@@ -144,7 +177,7 @@ std::optional<std::int64_t> ActiveRecipe::waiting_version() const {
 RecipeDecision ActiveRecipe::modules_ready(const RecipeTypes& types) {
   if (waiting_ && waiting_->source == types.source) {
     const Waiting waiting = *std::exchange(waiting_, std::nullopt);
-    return take_with(waiting.metadata, types);
+    return take_with(waiting.metadata, types, waiting.source);
   }
   if (!current_ || current_->module != types.source) return {};  // nobody wants them any more
   if (!recipe_ || types_.source != types.source || types_.commit != types.commit)
@@ -154,19 +187,18 @@ RecipeDecision ActiveRecipe::modules_ready(const RecipeTypes& types) {
 
 // The recipe in force, as it is, with other modules.
 RecipeDecision ActiveRecipe::follow_modules(const RecipeTypes& types) {
-  auto loaded = load("version " + std::to_string(current_->version), current_->states, types,
-                     inputs_of(current_->vars, current_->tags));
-  if (auto* problems = std::get_if<Problems>(&loaded)) {
-    RecipeDecision refused{.problems = *problems};
-    for (std::string& problem : *problems)
+  LoadedRecipe loaded = load_current(types);
+  if (!loaded.recipe) {
+    RecipeDecision refused{.problems = loaded.problems};
+    for (std::string& problem : loaded.problems)
       problem.insert(0, "with the modules of commit " + types.commit + ": ");
-    refused.statuses = recipe_ ? progress_.set_errors(current_->version, std::move(*problems))
-                               : std::vector{Progress::reject(current_->version, std::move(*problems))};
+    refused.statuses = recipe_ ? progress_.set_errors(current_->version, std::move(loaded.problems))
+                               : std::vector{Progress::reject(current_->version, std::move(loaded.problems))};
     return refused;
   }
-  RecipeDecision decision;
+  RecipeDecision decision{.problems = std::move(loaded.warnings)};
   const bool was_running = recipe_ != nullptr;
-  recipe_ = std::get<0>(std::move(loaded));
+  recipe_ = std::move(loaded.recipe);
   types_ = types;
   current_->module_commit = types.commit;
   current_->module_signer = types.signer;
@@ -184,18 +216,18 @@ RecipeDecision ActiveRecipe::follow_modules(const RecipeTypes& types) {
 
 RecipeDecision ActiveRecipe::fill_again() {
   if (!recipe_ || !recipe_->is_rendered()) return {};
-  auto loaded = load("version " + std::to_string(current_->version), current_->states, types_,
-                     inputs_of(current_->vars, current_->tags));
-  if (auto* problems = std::get_if<Problems>(&loaded)) {
-    if (*problems == fill_problems_) return {};  // that has been said
-    fill_problems_ = *problems;
-    return {.problems = *problems, .statuses = progress_.set_errors(current_->version, std::move(*problems))};
+  LoadedRecipe loaded = load_current(types_);
+  if (!loaded.recipe) {
+    if (loaded.problems == fill_problems_) return {};  // that has been said
+    fill_problems_ = loaded.problems;
+    return {.problems = loaded.problems,
+            .statuses = progress_.set_errors(current_->version, std::move(loaded.problems))};
   }
   RecipeDecision decision;
   if (!std::exchange(fill_problems_, {}).empty())
     decision.statuses = progress_.set_errors(current_->version, {});
-  if (recipe::same_states(*recipe_, *std::get<0>(loaded))) return decision;
-  recipe_ = std::get<0>(std::move(loaded));
+  if (recipe::same_states(*recipe_, *loaded.recipe)) return decision;
+  recipe_ = std::move(loaded.recipe);
   std::string run_id = engine::new_run_id();
   progress_.resume(run_id);
   engine::RunRecipe command = to_command(std::move(run_id));
@@ -210,6 +242,14 @@ RecipeDecision ActiveRecipe::fill_again() {
 RecipeDecision ActiveRecipe::modules_failed(const recipe::ModuleSource& source, const std::string& why,
                                             bool may_pass) {
   if (waiting_ && waiting_->source == source) {
+    // Backends of version 1 name a repository in every recipe, and native states do not need it.
+    if (waiting_->metadata.compat_v1) {
+      const Waiting waiting = *std::exchange(waiting_, std::nullopt);
+      RecipeDecision decision = take_with(waiting.metadata, local_, source);
+      decision.problems.insert(decision.problems.begin(), "without the modules '" + source.tag + "' of " +
+                                                              source.repo + ", which are not there: " + why);
+      return decision;
+    }
     const std::int64_t version = waiting_->metadata.recipe_version;
     protocol::RecipeStatus status = Progress::reject(version, {why});
     if (may_pass) status.status = protocol::RecipeProgress::accepted;
@@ -238,28 +278,32 @@ RecipeDecision ActiveRecipe::tell_waiting(protocol::RecipeStatus status) {
   return {.statuses = {std::move(status)}};
 }
 
-RecipeDecision ActiveRecipe::take_with(const protocol::RecipeMetadata& metadata, const RecipeTypes& types) {
-  const auto reject = [&](Problems problems) -> RecipeDecision {
-    return {.problems = problems,
-            .statuses = {Progress::reject(metadata.recipe_version, std::move(problems))}};
+RecipeDecision ActiveRecipe::take_with(const protocol::RecipeMetadata& metadata, const RecipeTypes& types,
+                                       const recipe::ModuleSource& source) {
+  const auto reject = [&](Problems problems, const std::vector<std::string>& named) -> RecipeDecision {
+    RecipeDecision refused{.problems = problems};
+    if (metadata.compat_v1) refused.results = results_of_refused(metadata.recipe_version, problems, named);
+    refused.statuses = {Progress::reject(metadata.recipe_version, std::move(problems))};
+    return refused;
   };
-  auto loaded = load("version " + std::to_string(metadata.recipe_version), metadata.states->text, types,
-                     inputs_of(vars_of(metadata), metadata.tags));
-  if (auto* problems = std::get_if<Problems>(&loaded)) return reject(std::move(*problems));
+  LoadedRecipe loaded = load("version " + std::to_string(metadata.recipe_version), metadata.states->text,
+                             types, inputs_of(vars_of(metadata), metadata.tags, metadata.compat_v1));
+  if (!loaded.recipe) return reject(std::move(loaded.problems), loaded.named);
   StoredRecipe taken = to_stored(metadata);
-  taken.module = types.source;
+  taken.module = source;
   taken.module_commit = types.commit;
   taken.module_signer = types.signer;
   // Its number may have been another recipe's, of a backend whose database was put back: what was done in
   // that one is gone before this one is there, whenever we are killed.
-  if (auto forgotten = waits_.forget(taken.version); !forgotten) return reject({forgotten.error().message()});
+  if (auto forgotten = waits_.forget(taken.version); !forgotten)
+    return reject({forgotten.error().message()}, loaded.named);
   // A recipe that would be gone after a restart is not accepted.
-  if (auto stored = store_.store(taken); !stored) return reject({stored.error().message()});
+  if (auto stored = store_.store(taken); !stored) return reject({stored.error().message()}, loaded.named);
   const std::optional<std::int64_t> before = current_ ? std::optional(current_->version) : std::nullopt;
   current_ = std::move(taken);
-  recipe_ = std::get<0>(std::move(loaded));
+  recipe_ = std::move(loaded.recipe);
   types_ = RecipeTypes(types);
-  RecipeDecision decision;
+  RecipeDecision decision{.problems = std::move(loaded.warnings)};
   note(waits_.forget_all(), decision.problems);
   std::string run_id = engine::new_run_id();
   decision.statuses = progress_.take(run_id, current_->version, before);
@@ -281,6 +325,7 @@ RecipeDecision ActiveRecipe::move_version(const protocol::at_agent::MoveVersion&
     if (current_->round_delay) as_recipe.round_delay_s = current_->round_delay->count();
     if (!current_->vars.empty()) as_recipe.vars = protocol::Json{current_->vars};
     as_recipe.tags = current_->tags;
+    as_recipe.compat_v1 = current_->compat_v1;
     return take(as_recipe);
   }
   waiting_.reset();
@@ -317,7 +362,8 @@ StoredRecipe ActiveRecipe::to_stored(const protocol::RecipeMetadata& metadata) c
       .on_change = metadata.kill_on_change ? engine::OnChange::kill : engine::OnChange::finish,
       .states = metadata.states->text,
       .vars = vars_of(metadata),
-      .tags = metadata.tags};
+      .tags = metadata.tags,
+      .compat_v1 = metadata.compat_v1};
   if (metadata.round_delay_s)
     stored.round_delay =
         std::clamp(std::chrono::seconds(*metadata.round_delay_s), kShortestDelay, kLongestDelay);
@@ -338,8 +384,10 @@ std::vector<protocol::at_agent::OpenWait> ActiveRecipe::open_waits() const {
   std::vector<protocol::at_agent::OpenWait> open;
   for (const recipe::State& state : recipe_->states())
     if (state.type->name() == builtins::kWaitModule && !state.is_off &&
-        !waits_.waits().is_done(current_->version, state.id))
-      open.push_back({std::string(state.id), targets_of(state)});
+        !waits_.waits().is_done(current_->version, std::string(state.key)))
+      open.push_back({.id = std::string(state.id),
+                      .targets = targets_of(state),
+                      .key = state.key == state.id ? std::string() : std::string(state.key)});
   return open;
 }
 

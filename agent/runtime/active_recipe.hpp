@@ -16,7 +16,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "agent/runtime/progress.hpp"
@@ -42,6 +41,8 @@ struct RecipeTypes {
 struct RecipeDecision {
   Problems problems;  // for the log
   std::vector<protocol::RecipeStatus> statuses;
+  // Of states of a version 1 recipe that was refused: whoever sent it knows no other word for that.
+  std::vector<protocol::StateLog> results = {};
   std::optional<engine::Command> command;  // for the worker
 };
 
@@ -105,14 +106,19 @@ class ActiveRecipe {
   const RecipeTypes* types_with(const recipe::ModuleSource& source) const;
 
   // A recipe that is only to be planned, or a single state; not kept.
-  using LoadedRecipe = std::variant<std::shared_ptr<const recipe::Recipe>, Problems>;
+  struct LoadedRecipe {
+    std::shared_ptr<const recipe::Recipe> recipe;  // null when there is any problem
+    Problems problems = {};
+    Problems warnings = {};               // of a version 1 recipe, which is taken as far as it can be
+    std::vector<std::string> named = {};  // with problems: the states that could be named
+  };
   LoadedRecipe load(const std::string& name, const std::string& states) const {
     return load(name, states, types_);
   }
   static LoadedRecipe load(const std::string& name, const std::string& states, const RecipeTypes& types,
                            const recipe::Inputs& inputs = {});
   // With what the backend has sent for it.
-  recipe::Inputs inputs_of(const std::string& vars, const protocol::Tags& tags) const;
+  recipe::Inputs inputs_of(const std::string& vars, const protocol::Tags& tags, bool compat_v1 = false) const;
 
  private:
   struct Waiting {
@@ -122,7 +128,10 @@ class ActiveRecipe {
     Progress::Instant told_at;
   };
 
-  RecipeDecision take_with(const protocol::RecipeMetadata& metadata, const RecipeTypes& types);
+  // `source`: of the modules that it names, which are not all in `types` if they could not be fetched.
+  RecipeDecision take_with(const protocol::RecipeMetadata& metadata, const RecipeTypes& types,
+                           const recipe::ModuleSource& source);
+  LoadedRecipe load_current(const RecipeTypes& types) const;
   RecipeDecision follow_modules(const RecipeTypes& types);
   RecipeDecision tell_waiting(protocol::RecipeStatus status);
   StoredRecipe to_stored(const protocol::RecipeMetadata& metadata) const;

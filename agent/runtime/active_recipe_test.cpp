@@ -481,4 +481,66 @@ TEST_CASE("a recipe in force is filled in again, and taken up after the round if
   CHECK(!active.fill_again().command);
 }
 
+TEST_CASE(
+    "a recipe of version 1 is in force with its mistakes, also after a restart; one that is refused is "
+    "told") {
+  const tests::ScratchFolder scratch;
+  protocol::RecipeMetadata metadata{.recipe_version = 3, .compat_v1 = true};
+  metadata.states = protocol::Json{R"([{"id":"w","module":"meta.wait","parameter":{"state":["i-2/a"]}},
+      {"id":"x","module":"unheard.of"},{"id":"w","module":"meta.wait","parameter":{"state":["i-2/b"]}}])"};
+  {
+    ActiveRecipe active(scratch.path(), native());
+    const RecipeDecision taken = active.take(metadata);
+    CHECK(taken.command);
+    CHECK(taken.results.empty());
+    CHECK(taken.problems.size() == 2);  // warnings, for the log
+    const auto waits = active.in_force().waits;
+    REQUIRE(waits.size() == 2);
+    CHECK(waits[0].name() == "w");
+    CHECK(waits[1].id == "w");
+    CHECK(waits[1].name() == "w (2)");
+    CHECK(waits[1].targets.front().state_id == "b");
+    active.wait_done(3, "w");
+    CHECK(active.in_force().waits.size() == 1);
+  }
+  ActiveRecipe again(scratch.path(), native());
+  CHECK(again.start(no_modules).command);
+  REQUIRE(again.in_force().waits.size() == 1);
+  CHECK(again.in_force().waits[0].name() == "w (2)");
+
+  metadata.recipe_version = 4;
+  metadata.states = protocol::Json{R"([{"id":"a","module":"meta.comment"},{"id":"b"}])"};
+  const RecipeDecision refused = again.take(metadata);
+  CHECK_FALSE(refused.command);
+  REQUIRE(refused.results.size() == 2);
+  CHECK(refused.results[0].id == "a");
+  CHECK_FALSE(refused.results[0].state_result);
+  CHECK(refused.results[1].id == "b");
+  CHECK(refused.results[1].recipe_version == 4);
+  CHECK(refused.results[1].state_comment.find("a state needs a 'module'") != std::string::npos);
+  CHECK(again.in_force().version == 3);
+  // Of version 2 it is refused by a status alone.
+  metadata.compat_v1 = false;
+  CHECK(again.take(metadata).results.empty());
+}
+
+TEST_CASE(
+    "native states of a version 1 recipe run without the repository that it names, until that is there") {
+  const tests::ScratchFolder scratch;
+  ActiveRecipe active(scratch.path(), native());
+  protocol::RecipeMetadata metadata = recipe_of(5, "v1");
+  metadata.compat_v1 = true;
+  CHECK_FALSE(active.take(metadata).command);
+  const recipe::ModuleSource source = *active.wanted();
+  const RecipeDecision failed = active.modules_failed(source, "nobody answers", true);
+  CHECK(failed.command);
+  REQUIRE_FALSE(failed.problems.empty());
+  CHECK(failed.problems.front().find("nobody answers") != std::string::npos);
+  CHECK(active.in_force().version == 5);
+  CHECK(active.wanted() == source);  // it goes on asking
+  CHECK_FALSE(active.modules_failed(source, "nobody answers", true).command);
+  CHECK(active.modules_ready(modules("v1", "c1")).command);
+  CHECK_FALSE(active.wanted());
+}
+
 }  // namespace agent::runtime

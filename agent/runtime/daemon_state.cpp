@@ -26,6 +26,7 @@ DaemonState::DaemonState(const runtime::DaemonSettings& from, identity::Identity
       settings(from.state_dir + "/settings"),
       commands(from.state_dir + "/commands"),
       history(from.state_dir + "/history"),
+      old_backends(from.state_dir + "/v1_backends"),
       identity_options(identity::with_source_identity(from.backend->identity, said)),
       announced(std::move(said)),
       identity(std::move(who)),
@@ -69,6 +70,7 @@ base::Result<std::unique_ptr<DaemonState>> DaemonState::open(const runtime::Daem
              "settings of the backend were not confirmed before the agent ended: they are dropped");
   parts->check_addresses(from);
   parts->history.load();
+  parts->old_backends.load();
   if (auto read = parts->commands.load(); !read) from.log(Level::warning, read.error().message());
   return parts;
 }

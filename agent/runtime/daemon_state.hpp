@@ -14,6 +14,7 @@
 #include "agent/runtime/backend_history.hpp"
 #include "agent/runtime/command_store.hpp"
 #include "agent/runtime/daemon_settings.hpp"
+#include "agent/runtime/old_backends.hpp"
 #include "agent/runtime/settings_store.hpp"
 #include "base/background_thread.hpp"
 
@@ -35,6 +36,7 @@ class DaemonState {
   SettingsStore settings;
   CommandStore commands;
   BackendHistory history;
+  OldBackends old_backends;
   identity::IdentityOptions identity_options;  // the configuration's, with what the identity source says
   identity::SourceIdentity announced;
   identity::Identity identity;

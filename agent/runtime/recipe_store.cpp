@@ -32,6 +32,7 @@ std::string to_text(const StoredRecipe& recipe) {
         .member("commit", recipe.module_commit)
         .optional("signer", recipe.module_signer)
         .end_object();
+  if (recipe.compat_v1) json.member("compat", "v1");
   if (!recipe.vars.empty()) json.key("vars").json(recipe.vars);
   if (!recipe.tags.empty()) {
     json.key("tags").begin_object();
@@ -62,7 +63,8 @@ Result<std::optional<StoredRecipe>> RecipeStore::load() const {
       .version = version->as_integer().value_or(0),
       .digest = text_of(*root, "digest"),
       .on_change = text_of(*root, "on_change") == "kill" ? engine::OnChange::kill : engine::OnChange::finish,
-      .states = base::to_json(*states)};
+      .states = base::to_json(*states),
+      .compat_v1 = text_of(*root, "compat") == "v1"};
   if (const Value* delay = root->find("round_delay_s"))
     if (const auto seconds = delay->as_integer()) recipe.round_delay = std::chrono::seconds(*seconds);
   if (const Value* module = root->find("module"))

@@ -29,6 +29,7 @@ struct StoredRecipe {
   // What it is filled in with, in the same file, so that both are always of one moment.
   std::string vars = {};     // a JSON object; "": the backend has sent none
   protocol::Tags tags = {};  // the operator's
+  bool compat_v1 = false;    // taken as far as it can be: recipe::Inputs
   bool operator==(const StoredRecipe&) const = default;
 };
 

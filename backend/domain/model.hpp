@@ -65,6 +65,9 @@ struct App {
   // The repository and tag that recipes of its machines take modules from, unless they name one themselves;
   // no repository: none. Without a commit: a recipe has that from its push.
   protocol::ModuleSource module = {};
+  // Its recipes are of version 1: they are taken and sent as far as they can be, and what is wrong with a
+  // state shows in its turn (recipe::Inputs::compat_v1).
+  bool compat_v1 = false;
 };
 // Of apps that are made from now on.
 inline constexpr int kChangeRings[] = {10, 50, 100};

@@ -78,7 +78,7 @@ void AgentConnection::welcome(const HandshakeDecision& decision, const protocol:
   const domain::Instance& instance = decision.instance;
   if (credential_) credential_->issuer = admission.issuer;
   session_ = admission.session;
-  app_module_ = admission.app.module;
+  use_app(admission.app);
   if (const auto place = std::exchange(place_, nullptr)) place->admit();
   // It is who it says: from here on all of its connections count together. Each enrolment has another uid.
   proved_ = app_id() + "/" + instance_id() + (credential_ ? " " + credential_->uid : "");

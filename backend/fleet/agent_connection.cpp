@@ -289,9 +289,9 @@ bool AgentConnection::tell_recipe(const PlacementContent& content, std::int64_t 
   // The rules let a recipe pass to every accepted agent; encoding is done once for all that are told the
   // same.
   const protocol::ModuleSource& module = module_of(content);
-  transport::Text& text =
-      texts[std::to_string(content.placement.key) + "/" + std::to_string(version) + "/" +
-            std::to_string(rules_.version()) + (only_version ? "v" : "") + module.repo + " " + module.tag];
+  transport::Text& text = texts[std::to_string(content.placement.key) + "/" + std::to_string(version) + "/" +
+                                std::to_string(rules_.version()) + (only_version ? "v" : "") +
+                                (app_compat_v1_ ? "c" : "") + module.repo + " " + module.tag];
   if (!text) {
     protocol::RecipeMetadata recipe{.recipe_version = version,
                                     .digest = content.placement.digest,
@@ -304,6 +304,7 @@ bool AgentConnection::tell_recipe(const PlacementContent& content, std::int64_t 
     if (!only_version && !content.placement.vars.empty())
       recipe.vars = protocol::Json{content.placement.vars};
     if (!only_version) recipe.tags = domain::read_tags(content.placement.tags);
+    if (!only_version) recipe.compat_v1 = app_compat_v1_;
     text = transport::make_text(
         protocol::encode(protocol::BackendMessage{BackendBody(std::move(recipe))}, rules_.version()));
   }

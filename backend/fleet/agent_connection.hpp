@@ -66,7 +66,10 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   void authorities_changed(std::chrono::milliseconds within);
 
   // Its app has another module repository from now on.
-  void use_app_module(const protocol::ModuleSource& module) { app_module_ = module; }
+  void use_app(const domain::App& app) {
+    app_module_ = app.module;
+    app_compat_v1_ = app.compat_v1;
+  }
 
   bool has_expired(domain::Millis now) const { return credential_ && credential_->not_after <= now; }
   void superseded() { perform(rules_.step(protocol::at_backend::Superseded{})); }
@@ -150,6 +153,7 @@ class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
   std::size_t reports_bytes_ = 0;        // of reports_
   std::size_t waiting_bytes_ = 0;        // of all that is not stored yet
   protocol::ModuleSource app_module_;    // of its app; no repository: none
+  bool app_compat_v1_ = false;           // its app's recipes are of version 1
   std::int64_t told_version_ = 0;        // of the recipe that the agent has, or has been sent
   std::int64_t asked_waits_ = 0;         // the version whose waits it has asked about; 0: it was answered
   domain::PlacementKey told_placement_ = 0;

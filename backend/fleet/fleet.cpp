@@ -284,9 +284,9 @@ void Fleet::forget(domain::InstanceKey instance) {
   tell_satisfied(waits_.remove_instance(instance, domain::now_millis()));
 }
 
-void Fleet::use_app_module(const std::string& app_id, const protocol::ModuleSource& module) {
+void Fleet::use_app(const domain::App& app) {
   for (const auto& connection : serving_)
-    if (connection->app_id() == app_id) connection->use_app_module(module);
+    if (connection->app_id() == app.app_id) connection->use_app(app);
 }
 
 void Fleet::use_authorities(SharedAuthorities authorities) {

@@ -67,8 +67,9 @@ class Fleet {
   // After the commit: tells those that are connected, and those whose waits have come true.
   void deliver(const Delivery& delivery);
   void forget(domain::InstanceKey instance);
-  // What agents of version 1 are told from now on with recipes that name no modules themselves.
-  void use_app_module(const std::string& app_id, const protocol::ModuleSource& module);
+  // What agents are told from now on with recipes: those of version 1 the app's modules where a recipe names
+  // none itself; others whether it is of version 1.
+  void use_app(const domain::App& app);
   // Closes its connection at once, if it has one. The store has been told before.
   void revoke(domain::InstanceKey instance, const std::string& reason);
   // Every so often: a connection does not outlive the certificate that it was opened or renewed with.

@@ -95,6 +95,8 @@ base::Result<int> app_create_command(Session& session) {
   if (!version.empty()) body.member("agent_version", version == "none" ? "" : version);
   if (!session.options.trust_self_reported.empty())
     body.member("trust_self_reported", session.options.trust_self_reported);
+  if (!session.options.compat.empty())
+    body.member("compat", session.options.compat == "none" ? "" : session.options.compat);
   if (!session.options.rings.empty()) {
     auto rings = rings_json(session.options.rings);
     if (!rings) return std::move(rings).error();

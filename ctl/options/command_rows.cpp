@@ -51,7 +51,7 @@ constexpr std::array kMostCommands{
         .least = 1,
         .most = 1,
         .argument_kind = ValueKind::text,
-        .options = "report agent-version trust-self-reported rings module-repo module-tag",
+        .options = "report agent-version trust-self-reported rings module-repo module-tag compat",
         .summary = "make an app, or change what it reports, which version its agents have, and what it "
                    "relies on",
         .description =
@@ -66,6 +66,7 @@ constexpr std::array kMostCommands{
                     "opsctl app create shop --agent-version 1.4.0\n"
                     "opsctl app create shop --module-repo https://git.example.com/ops/modules.git "
                     "--module-tag v1.4\n"
+                    "opsctl app create shop --compat v1\n"
                     "opsctl app create shop --trust-self-reported off",
         .run = with_server<app_create_command>},
     CommandRow{.name = "app show",

@@ -52,6 +52,10 @@ Result<void> store_trust(Options& options, std::string_view value) {
   return store_word<&Options::trust_self_reported>(options, value, "off named all");
 }
 
+base::Result<void> store_compat(Options& options, std::string_view value) {
+  return store_word<&Options::compat>(options, value, "v1 none");
+}
+
 Result<void> store_role(Options& options, std::string_view value) {
   return store_word<&Options::role>(options, value, "viewer operator admin");
 }
@@ -271,6 +275,14 @@ constexpr std::array kOwnOptions{
               .placeholder = "TIME",
               .doc = "a machine that was told and says nothing for so long is lost (15m)",
               .store = store_text<&Options::silence>},
+    OptionRow{
+        .name = "compat",
+        .kind = ValueKind::text,
+        .placeholder = "WHAT",
+        .doc = "v1: recipes that do not say 'version: 2' are taken as far as they can be, and what is wrong "
+               "with a state shows when its turn comes; none takes it back",
+        .choices = "v1 none",
+        .store = store_by<store_compat>},
     OptionRow{.name = "agent-version",
               .kind = ValueKind::text,
               .placeholder = "VERSION",

@@ -27,7 +27,8 @@ constexpr auto kParams = param_table(
     param<&Params::running>("running", "whether the services run now; `false` stops them").fallback("true"),
     param<&Params::enabled>("enabled", "whether they start when the machine boots").fallback("left as it is"),
     param<&Params::masked>("masked", "whether anybody can start them at all (systemd only)")
-        .fallback("left as it is"));
+        .fallback("left as it is"),
+    param<&Params::actions>("actions", "of old recipes; has no effect"));
 
 class Service final : public State<Params, Steps> {
  public:

@@ -13,6 +13,7 @@ struct Params {
   bool running = true;
   std::optional<bool> enabled;
   std::optional<bool> masked;
+  References actions;  // of old recipes
 };
 
 }  // namespace states::linux_service

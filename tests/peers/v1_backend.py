@@ -1,6 +1,6 @@
 """A backend of protocol version 1, as the specification has it: no Welcome, no acknowledgement, no sequence numbers."""
 
-VERSION_1 = {"Handshake", "StateLog", "WaitQuery", "TestAns"}
+VERSION_1 = {"Handshake", "StateLog", "WaitQuery", "Test"}
 RESULT_FIELDS = {"code", "instance_id", "app_id", "recipe_version", "id", "stateid", "state_result", "state_comment",
                  "state_stdout"}
 
@@ -26,7 +26,7 @@ class V1Backend:
 
     def test(self):
         self.connection.send("Test")
-        return self._next("TestAns")
+        return self._next("Test")
 
     def recipe(self, version, states, module=None):
         self.connection.send("RecipeMetadata", recipe_version=version, state=states,

@@ -55,13 +55,14 @@ class WorkerBench {
     worker_ = std::make_unique<agent::engine::Worker>(settings_, std::make_shared<base::Redactor>());
   }
   void stop() { worker_.reset(); }
+  recipe::Inputs inputs{};  // for recipes from now on
   agent::engine::Worker& worker() { return *worker_; }
   void send(agent::engine::Command command) { worker_->commands().push(std::move(command)); }
   // A recipe, YAML or JSON.
   void run(const std::string& text, std::int64_t version = 1,
            agent::engine::OnChange on_change = agent::engine::OnChange::finish, bool resume = true) {
     if (!worker_) start();
-    auto loaded = recipe::load_text("test", text, *registry_);
+    auto loaded = recipe::load_text("test", text, *registry_, inputs);
     for (const auto& problem : loaded.problems)
       MESSAGE(recipe::describe(problem, "test"));
     REQUIRE(loaded.recipe);

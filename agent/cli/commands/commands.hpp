@@ -38,6 +38,7 @@ int doctor_command(const Options& options, terminal::Console& console);
 int completion_command(const Options& options, terminal::Console& console);
 int version_command(const Options& options, terminal::Console& console);
 int install_command(const Options& options, terminal::Console& console);
+int migrate_command(const Options& options, terminal::Console& console);
 int uninstall_command(const Options& options, terminal::Console& console);
 int clean_command(const Options& options, terminal::Console& console);
 int module_fetch_command(const Options& options, terminal::Console& console);

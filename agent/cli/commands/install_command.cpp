@@ -1,9 +1,10 @@
-// `opsagent install`, `uninstall` and `clean`.
+// `opsagent install`, `migrate`, `uninstall` and `clean`.
 #include <unistd.h>
 
 #include "agent/cli/commands/commands.hpp"
 #include "agent/cli/input/recipe_input.hpp"
 #include "agent/install/install.hpp"
+#include "agent/install/migrate.hpp"
 #include "agent/install/uninstall.hpp"
 #include "terminal/wrap.hpp"
 
@@ -52,6 +53,9 @@ int install_command(const Options& options, terminal::Console& console) {
   }
   auto site = site_of(options);
   if (!site) return fail(site.error(), console);
+  // Before ours starts: never do both run.
+  const auto migrated = install::migrate(*site, progress(options, console));
+  if (!migrated) return fail(migrated.error().with_context("migrating from the original OpsAgent"), console);
   const auto installed = install::install({.site = std::move(*site),
                                            .release = *release,
                                            .sha256 = options.sha256,
@@ -60,6 +64,25 @@ int install_command(const Options& options, terminal::Console& console) {
                                           progress(options, console));
   if (!installed) return fail(installed.error(), console);
   if (!options.quiet) console.out.line("installed " + terminal::printable(*installed));
+  return kOk;
+}
+
+int migrate_command(const Options& options, terminal::Console& console) {
+  if (!may_proceed(options, console)) return kFailure;
+  const auto site = site_of(options);
+  if (!site) return fail(site.error(), console);
+  if (options.undo) {
+    const auto undone = install::undo_migration(*site, !options.no_start, progress(options, console));
+    if (!undone) return fail(undone.error(), console);
+    if (!options.quiet) console.out.line("the original OpsAgent is back");
+    return kOk;
+  }
+  const auto migrated = install::migrate(*site, progress(options, console));
+  if (!migrated) return fail(migrated.error(), console);
+  if (!options.quiet)
+    console.out.line(*migrated                      ? "migrated from the original OpsAgent"
+                     : install::was_migrated(*site) ? "migrated before; there is nothing to do"
+                                                    : "there is no original OpsAgent on this machine");
   return kOk;
 }
 

@@ -15,8 +15,10 @@
 #include "agent/cli/output/apply_view.hpp"
 #include "agent/control/stop_signals.hpp"
 #include "agent/daemon/daemon.hpp"
+#include "agent/install/original.hpp"
 #include "agent/runtime/address_rules.hpp"
 #include "base/files/file_read.hpp"
+#include "base/files/private_folder.hpp"
 #include "base/text.hpp"
 #include "terminal/log.hpp"
 #include "update/journal.hpp"
@@ -295,6 +297,33 @@ int start_anew(terminal::Log& log) {
   return kFailure;
 }
 
+// The machine's own daemon, where the original is or was: never beside it; and at its first start it takes
+// over what the original remembers, so that no watched service is restarted for nothing. False: it must not
+// start.
+bool follow_original(const Options& options, terminal::Log& log) {
+  if (options.state_dir != install::kStateFolder || !options.root.empty() || ::geteuid() != 0) return true;
+  if (const auto processes = install::original_processes(); !processes.empty()) {
+    log.error("the original OpsAgent runs on this machine (process " + std::to_string(processes.front()) +
+              "): 'opsagent migrate' takes over from it");
+    return false;
+  }
+  const bool is_first = ::access((options.state_dir + "/token").c_str(), F_OK) != 0 &&
+                        ::access((options.state_dir + "/watch").c_str(), F_OK) != 0;
+  if (!is_first || ::access(install::kOriginalState, F_OK) != 0) return true;
+  if (auto made = base::make_private_folder(options.state_dir); !made) return true;  // the daemon says why
+  const auto adopted = install::adopt_state(install::kOriginalState, "", options.state_dir);
+  if (!adopted) {
+    log.warning(adopted.error().message());
+    return true;
+  }
+  for (const std::string& problem : adopted->problems)
+    log.warning("not taken over from the original OpsAgent: " + problem);
+  if (adopted->token || adopted->watch_records > 0)
+    log.info("took over from the original OpsAgent: " + std::string(adopted->token ? "its token, " : "") +
+             std::to_string(adopted->watch_records) + " watch records");
+  return true;
+}
+
 }  // namespace
 
 transport::ProxySettings proxy_settings(const Options& options) {
@@ -328,6 +357,7 @@ int run_command(const Options& options, terminal::Console& console) {
   host->downloads = download_settings(options);
   auto log = terminal::Log::open(options.log_level, options.log_file, console.redactor);
   if (!log) return fail(log.error().message());
+  if (!follow_original(options, *log)) return kFailure;
   auto reader = RecipeReader::open(options, {.progress = [&](const auto& line) { log->info(line); },
                                              .warning = [&](const auto& line) { log->warning(line); }});
   if (!reader) return fail(reader.error().message());

@@ -63,7 +63,7 @@ inputs::SecretSettings secret_settings(const Options& options) {
 Result<recipe::Inputs> recipe_inputs(const Options& options, const std::string& path, std::string_view text,
                                      bool is_check) {
   constexpr std::size_t kLargestVariables = 4 * 1024 * 1024;
-  recipe::Inputs given{.is_check = is_check};
+  recipe::Inputs given{.is_check = is_check, .compat_v1 = !options.strict};
   for (const std::string& file : options.vars_files) {
     auto values = base::read_file(file, kLargestVariables);
     if (!values) return std::move(values).error();

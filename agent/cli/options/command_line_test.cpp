@@ -94,6 +94,37 @@ TEST_CASE("flags take words for true and false in environment and config file") 
           .json);
 }
 
+TEST_CASE("the original's configuration is understood, and nothing in it is an option of ours by its name") {
+  const CommandLine line{
+      .arguments = {"run"},
+      .environment = {},
+      .config = "[global]\ntoken = /etc/t\n[module]\nroot = /var/m\n[runtime]\ndelay = 3\n"};
+  const Options options = line.options();
+  CHECK(options.root.empty());
+  CHECK(options.token_file == "/etc/t");
+  CHECK(options.round_delay == std::chrono::seconds(180));
+  REQUIRE(options.remarks.size() == 1);
+  CHECK(options.remarks[0].find("[module] root") != std::string::npos);
+  CHECK(CommandLine{.arguments = {"run"}, .environment = {}, .config = "root = /mnt\n"}
+            .options()
+            .remarks.empty());
+}
+
+TEST_CASE("the original's way to be called is understood") {
+  const Options options =
+      CommandLine{.arguments = {"-l", "/var/log/a.log", "-q", "-d", "start", "--recipe", "x.yaml"}}.options();
+  CHECK(options.command->name == "run");
+  CHECK(options.log_file == "/var/log/a.log");
+  CHECK(options.log_level == terminal::LogLevel::warning);
+  CHECK(options.recipe == "x.yaml");
+  CHECK(options.background);
+  CHECK_FALSE(CommandLine{.arguments = {"-d", "status"}}.options().background);
+  CHECK(CommandLine{.arguments = {"-q", "plan", "x"}}.options().quiet);
+  CHECK(CommandLine{.arguments = {"start"}}.options().command->name == "run");
+  CHECK(CommandLine{.arguments = {"-x", "start"}}.problem() != "");
+  CHECK(CommandLine{.arguments = {"-q"}}.problem() != "");
+}
+
 TEST_CASE("a config file serves all commands, and is checked whole") {
   CommandLine line{
       .arguments = {"validate", "x"}, .environment = {}, .config = "round_delay = 60\nroot = /mnt\n"};

@@ -3,6 +3,7 @@
 
 #include "agent/cli/commands/commands.hpp"
 #include "agent/cli/options/command_line.hpp"
+#include "agent/install/original.hpp"
 
 namespace agent::cli {
 
@@ -63,19 +64,24 @@ constexpr std::array kCommands{
                            "opsagent apply web.yaml --verbose\n"
                            "opsagent apply web.plan --json",
                .run = run_by<apply_command>},
-    CommandRow{.name = "validate",
-               .arguments = "FILE",
-               .least = 1,
-               .most = 1,
-               .argument_kind = ValueKind::file,
-               .question = "which recipe? opsagent validate FILE",
-               .options = OPSAGENT_INPUT_OPTIONS "module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS
-                                                 "state-dir json quiet color config",
-               .summary = "check a recipe without looking at the machine",
-               .description = "Lists all problems of a recipe at once, each with its line and column.\n\n"
-                              "Exit status: 0 the recipe is fine, 1 it is not.",
-               .examples = "opsagent validate web.yaml",
-               .run = run_by<validate_command>},
+    CommandRow{
+        .name = "validate",
+        .arguments = "FILE",
+        .least = 1,
+        .most = 1,
+        .argument_kind = ValueKind::file,
+        .question = "which recipe? opsagent validate FILE",
+        .options = "strict " OPSAGENT_INPUT_OPTIONS "module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS
+                   "state-dir json quiet color config",
+        .summary = "check a recipe without looking at the machine",
+        .description =
+            "Lists all problems of a recipe at once, each with its line and column. A recipe that does "
+            "not say 'version: 2' is taken as far as it can be: what is wrong with a single state is a "
+            "warning, and that state fails when its turn comes. With --strict it is a problem.\n\n"
+            "Exit status: 0 the recipe is fine, 1 it is not.",
+        .examples = "opsagent validate web.yaml\n"
+                    "opsagent validate web.yaml --strict",
+        .run = run_by<validate_command>},
     CommandRow{.name = "lint",
                .arguments = "FILE...",
                .most = 10000,
@@ -354,7 +360,8 @@ constexpr std::array kCommands{
             "For the self-contained release, unpacked anywhere: checks its files against the manifest, puts "
             "them below /opt/opsagent/versions, makes it the current version, installs the launcher and the "
             "service (systemd, or an init script), enables and starts it. A link /usr/local/bin/opsagent is "
-            "made if nothing has that name. /etc/opsagent.conf is not touched.\n\n"
+            "made if nothing has that name. /etc/opsagent.conf is not touched, unless it is the original "
+            "OpsAgent's: then that is migrated first ('opsagent migrate').\n\n"
             "Can be repeated; one that was interrupted is completed by the next. With --root: files and "
             "links "
             "of an image only. Must be run by root.\n\n"
@@ -362,6 +369,26 @@ constexpr std::array kCommands{
         .examples = "./bin/opsagent install --sha256 $(sha256sum < opsagent.tar.gz | cut -c 1-64)\n"
                     "./bin/opsagent install --sha256 HEX --no-start --root /mnt/image",
         .run = run_by<install_command>},
+    CommandRow{
+        .name = "migrate",
+        .options = "undo no-start root state-dir quiet config",
+        .summary = "take over from the original OpsAgent of this machine; --undo gives back",
+        .description =
+            "Stops the original, removes its cron lines and its init script, takes over its token and its "
+            "watch "
+            "records, and writes its configuration in our words. Says each step. What is changed is saved "
+            "first, in DIR/migrated; the original's own folders are not touched. 'opsagent install' does "
+            "this "
+            "by itself when it finds the original.\n\n"
+            "With --undo: removes this agent's service, puts everything back as it was, and starts the "
+            "original "
+            "if it ran. Both can be repeated; one that was interrupted is completed by the next. Must be run "
+            "by "
+            "root.\n\n"
+            "Exit status: 0 done, or there is no original; 1 something is wrong.",
+        .examples = "opsagent migrate\n"
+                    "opsagent migrate --undo",
+        .run = run_by<migrate_command>},
     CommandRow{
         .name = "uninstall",
         .options = "prefix keep-state root state-dir quiet config",
@@ -433,29 +460,42 @@ constexpr std::array kCommands{
 
 }  // namespace
 
+namespace {
+
+std::optional<terminal::TranslatedConfig> translate_original(std::string_view text) {
+  auto original = install::read_original_config(text);
+  if (!original) return std::nullopt;
+  std::string remark = install::remark_about(*original);
+  return terminal::TranslatedConfig{.text = std::move(original->text), .remark = std::move(remark)};
+}
+
+}  // namespace
+
 const terminal::CommandTable& command_table() {
   static const terminal::CommandTable kTable{
       .program = "opsagent",
       .default_config = kDefaultConfig,
       .options = option_rows(),
       .commands = kCommands,
-      .help = {
-          .about = "opsagent makes a machine what its recipe says, and keeps it so.\n\n"
-                   "Usage: opsagent COMMAND [OPTIONS]\n",
-          .closing = "Examples:\n"
-                     "  opsagent plan web.yaml          what would change?\n"
-                     "  opsagent apply web.yaml         change it\n"
-                     "  opsagent states linux.file      how is a file described?\n"
-                     "\n'opsagent COMMAND --help' explains a command.\n",
-          .config_note =
-              "Options may also stand in the environment (OPSAGENT_STATE_DIR for --state-dir) and in\n"
-              "/etc/opsagent.conf (state_dir = DIR, or --state-dir=DIR); the command line wins, then the "
-              "environment.\n",
-          .command_column = 14,
-          .option_column = 26,
-          .top_hint = "lists the options",
-          .command_hint = "lists the options",
-          .commands_hint = "lists the commands"}};
+      .help =
+          {.about = "opsagent makes a machine what its recipe says, and keeps it so.\n\n"
+                    "Usage: opsagent COMMAND [OPTIONS]\n",
+           .closing = "Examples:\n"
+                      "  opsagent plan web.yaml          what would change?\n"
+                      "  opsagent apply web.yaml         change it\n"
+                      "  opsagent states linux.file      how is a file described?\n"
+                      "\n'opsagent COMMAND --help' explains a command.\n",
+           .config_note =
+               "Options may also stand in the environment (OPSAGENT_STATE_DIR for --state-dir) and in\n"
+               "/etc/opsagent.conf (state_dir = DIR, or --state-dir=DIR); the command line wins, then the "
+               "environment.\n",
+           .command_column = 14,
+           .option_column = 26,
+           .top_hint = "lists the options",
+           .command_hint = "lists the options",
+           .commands_hint = "lists the commands"},
+      .translate_config = translate_original,
+  };
   return kTable;
 }
 

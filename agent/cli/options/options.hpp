@@ -28,6 +28,7 @@ struct Options : terminal::CommandLine {
   std::vector<std::string> module_wins;
   std::string language = "sh";
   bool plan_only = false;
+  bool strict = false;  // recipes of version 1 are checked as those of version 2
   std::string markdown;
   bool json_schema = false;
   std::string log_file;
@@ -72,6 +73,7 @@ struct Options : terminal::CommandLine {
   std::int64_t release = 0;
   bool no_start = false;
   bool keep_state = false;
+  bool undo = false;  // of a migration
   // Who tells this machine its name and its app, if not the configuration.
   std::string identity_source = "auto";
   std::string metadata_url;
@@ -98,6 +100,7 @@ struct Options : terminal::CommandLine {
   bool ends_round = false;
   bool is_release = false;
   bool while_held = false;
+  bool background = false;  // `opsagent -d start`, of the original
   // What was wrong with the configuration; only `doctor` and `self-test` go on with that.
   std::string config_problem;
   // Which rules `lint` looks for, and what `fmt` does.

@@ -296,7 +296,7 @@ std::optional<Outcome> Executor::pass_by(const Job& job, StateResult& result, bo
 
 base::Result<void> Executor::remember_reacted(Attempt& attempt, WatchState& watch) {
   const Job& job = attempt.job;
-  if (auto stored = parts_.watches.store_reacted(job.state.id, attempt.reacted, watch); !stored)
+  if (auto stored = parts_.watches.store_reacted(job.state.key, attempt.reacted, watch); !stored)
     return stored;
   if (!job.gate || job.gate->orders.empty()) return {};
   states::Orders& orders = job.gate->orders;
@@ -309,7 +309,7 @@ base::Result<void> Executor::remember_reacted(Attempt& attempt, WatchState& watc
 base::Result<void> Executor::remember_success(const Job& job, const StateResult& result,
                                               const WatchState& watch) {
   if (job.state.type->watches_files())
-    if (auto stored = parts_.watches.store(job.state.id, watch); !stored)
+    if (auto stored = parts_.watches.store(job.state.key, watch); !stored)
       return std::move(stored).error().with_context("Cannot remember the watched files");
   if (!job.gate) return {};
   const std::string& root = parts_.machine.host().root;
@@ -473,7 +473,7 @@ base::Result<void> Executor::note_watches(Attempt& attempt, const states::Plan& 
   const Job& job = attempt.job;
   for (const recipe::Recipe* recipe : {&job.recipe, job.in_force})
     if (recipe)
-      if (auto noted = watchers_.before_change(*recipe, job.place, job.state.id, plan, parts_.interrupt);
+      if (auto noted = watchers_.before_change(*recipe, job.place, job.state.key, plan, parts_.interrupt);
           !noted)
         return noted;
   // What runs beside the recipe is none of its states.
@@ -481,7 +481,7 @@ base::Result<void> Executor::note_watches(Attempt& attempt, const states::Plan& 
     if (auto noted = parts_.due.begin(parts_.machine.host().root, job.recipe, job.index); !noted)
       return noted;
   if (!attempt.watch.triggered) return {};
-  return parts_.watches.begin(job.state.id, attempt.watch);
+  return parts_.watches.begin(job.state.key, attempt.watch);
 }
 
 }  // namespace agent::engine

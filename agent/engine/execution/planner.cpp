@@ -208,7 +208,7 @@ class Planner {
     if (planned.verdict == states::Verdict::fail && session.time().is_over())
       planned.message = session.time().timed_out(planned.message);
     if (waits_.take_open() && !has_backend_ && planned.verdict == states::Verdict::change)
-      planned.message += ". Without a backend nobody can say so: --assume-done " + std::string(state.id) +
+      planned.message += ". Without a backend nobody can say so: --assume-done " + std::string(state.key) +
                          " goes on as if it were done";
     if (planned.verdict == states::Verdict::change && !prepared.watch_cause.empty())
       planned.message += ", because '" + prepared.watch_cause + "' changes";

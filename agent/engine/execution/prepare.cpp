@@ -109,7 +109,7 @@ Prepared prepare(const recipe::State& state, const states::Overlay& overlay, Man
         .depends_on = planned.doubt->state_id};
   states::WatchRequest others = request;
   if (!planned.changed.empty()) others.paths = planned.others;
-  auto watch = watches.evaluate(state.id, others, machine.tree(), interrupt);
+  auto watch = watches.evaluate(state.key, others, machine.tree(), interrupt);
   overlay.take_doubt();
   if (!watch)
     return {.next = watch.error().code() == base::ErrorCode::cancelled ? Next::cancelled : Next::impossible,
@@ -146,7 +146,7 @@ StateSession::StateSession(Parts parts)
       watch_(parts.watch),
       commands_(states::Commands::Clock::now() + time_limit(parts.state), parts.interrupt,
                 std::move(parts.live), std::move(parts.before_program), parts.redactor),
-      context_(parts.machine.context({.state_id = parts.state.id,
+      context_(parts.machine.context({.state_id = parts.state.key,
                                       .overlay = parts.overlay,
                                       .commands = commands_,
                                       .interrupt = time_,

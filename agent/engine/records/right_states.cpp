@@ -21,7 +21,7 @@ std::string mark_of(const recipe::State& state) {
                            return row.is_secret;
                          });
   base::Fnv1a hash;
-  hash.add(state.id).add(std::string_view("\0", 1)).add(state.type->name()).add(std::string_view("\0", 1));
+  hash.add(state.key).add(std::string_view("\0", 1)).add(state.type->name()).add(std::string_view("\0", 1));
   if (!is_secret) hash.add(base::to_json(state.parameter));
   return hash.hex();
 }

@@ -60,7 +60,8 @@ const std::vector<std::size_t>& Watchers::of(const recipe::Recipe& recipe) {
   if (recipe.digest() == digest_) return watching_;
   watching_.clear();
   for (std::size_t index = 0; index < recipe.states().size(); ++index)
-    if (recipe.states()[index].params && recipe.states()[index].type->watches_files()) watching_.push_back(index);
+    if (recipe.states()[index].params && recipe.states()[index].type->watches_files())
+      watching_.push_back(index);
   digest_ = recipe.digest();
   return watching_;
 }
@@ -119,17 +120,17 @@ Result<void> Watchers::before_change(const recipe::Recipe& recipe, const RunRoun
 
   for (const std::size_t index : watching) {
     const recipe::State& state = recipe.states()[index];
-    if (state.id == writer) continue;
+    if (state.key == writer) continue;
     const states::WatchRequest request = state.type->watch_request(*state.params);
     if (request.always) continue;
     auto marked =
-        store_.mark(state.id, request, [&](std::string_view path) { return is_written(path, written); });
+        store_.mark(state.key, request, [&](std::string_view path) { return is_written(path, written); });
     if (!marked) return marked;
     if (!anything) continue;
     // What cannot be told here is said by the state itself, when it is reached.
-    auto seen = store_.evaluate(state.id, request, machine_.tree(), interrupt);
+    auto seen = store_.evaluate(state.key, request, machine_.tree(), interrupt);
     if (!seen) continue;
-    if (auto begun = store_.begin(state.id, *seen); !begun) return begun;
+    if (auto begun = store_.begin(state.key, *seen); !begun) return begun;
   }
   if (anything || std::ranges::any_of(written, &Written::leads_elsewhere)) real_.clear();
   return {};

@@ -24,9 +24,9 @@ class Watchers {
  public:
   Watchers(WatchStore& store, ManagedHost& machine) : store_(store), machine_(machine) {}
 
-  // Before `plan` is applied by the state `writer` (which may be of another recipe). A plan that says what it
-  // writes counts by that; of one that may write anything, what differs now is remembered, so that it may be
-  // put back.
+  // Before `plan` is applied by the state with the key `writer` (which may be of another recipe). A plan that
+  // says what it writes counts by that; of one that may write anything, what differs now is remembered, so
+  // that it may be put back.
   base::Result<void> before_change(const recipe::Recipe& recipe, const RunRound& round,
                                    std::string_view writer, const states::Plan& plan,
                                    base::Interrupt& interrupt);

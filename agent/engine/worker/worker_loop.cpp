@@ -517,6 +517,14 @@ bool WorkerLoop::is_done(std::string_view state_id) {
   return waits_.is_done(version_, state_id);
 }
 
+// What others call the state with this key.
+std::string WorkerLoop::id_of(std::string_view key) const {
+  if (recipe_)
+    for (const recipe::State& state : recipe_->states())
+      if (state.key == key) return std::string(state.id);
+  return std::string(key);
+}
+
 base::Result<void> WorkerLoop::wait(std::string_view state_id, Deadline deadline) {
   bool is_announced = false;
   inbox_.drain();
@@ -544,7 +552,7 @@ base::Result<void> WorkerLoop::wait(std::string_view state_id, Deadline deadline
     if (Clock::now() >= deadline)
       return base::Error(base::ErrorCode::timed_out, "Still not done when the state's time was over");
     if (!is_announced) {
-      committer_.submit(StateStarted{.id = std::string(state_id), .module = "meta.wait", .message = "Waits"});
+      committer_.submit(StateStarted{.id = id_of(state_id), .module = "meta.wait", .message = "Waits"});
       is_announced = true;
     }
     committer_.flush();

@@ -75,6 +75,7 @@ class WorkerLoop final : private states::Waits {
   // Waits, for meta.wait.
   bool is_done(std::string_view state_id) override;
   base::Result<void> wait(std::string_view state_id, Deadline deadline) override;
+  std::string id_of(std::string_view key) const;
 
   // Constant after construction.
   const WorkerSettings& settings_;

@@ -268,3 +268,19 @@ TEST_CASE("what is watched in vain is said, unless an earlier state would put it
   REQUIRE(results.size() == 1);
   CHECK(results[0].comment == "running; watches /dir/a, which is not there");
 }
+
+TEST_CASE("states with equal ids have watch records of their own") {
+  Machine machine;
+  machine.inputs.compat_v1 = true;
+  machine.write("/dir/a", "1");
+  const std::string states =
+      "  - { id: s, module: test.reactor, parameter: { name: [one], watch: [/dir/a] } }\n"
+      "  - { id: s, module: test.reactor, parameter: { name: [two], watch: [/dir/a] } }\n";
+  broken = {"two"};
+  CHECK(machine.round(states) == "changed failed");
+  CHECK(machine.reacted() == "one two! ");
+  // The first has reacted, the second has still to.
+  broken.clear();
+  CHECK(machine.round(states) == "kept changed");
+  CHECK(machine.reacted() == "two ");
+}

@@ -66,6 +66,11 @@ AppEdit read_app_edit(Fields& fields, std::string app_id) {
     app.rings = is_at_once ? std::vector<int>() : read_per_cent(fields, "rings", *rings);
   }
   if (const base::Value* module = fields.value("module")) app.module = read_module(fields, *module);
+  if (fields.value("compat")) {
+    const std::string given = fields.text_or("compat", "");
+    if (given != "v1" && !given.empty()) fields.complain("compat", "must be \"v1\", or \"\" for none");
+    app.compat_v1 = given == "v1";
+  }
   check_name(fields, "app_id", app.app_id);
   return app;
 }
@@ -81,17 +86,18 @@ base::Result<PutApp> put_app(store::Store& store, const AppEdit& wanted, const s
   app.trust = wanted.trust.value_or(app.trust);
   app.rings = wanted.rings.value_or(app.rings);
   app.module = wanted.module.value_or(app.module);
+  app.compat_v1 = wanted.compat_v1.value_or(app.compat_v1);
   const bool is_same = before && before->report == app.report && before->agent_version == app.agent_version &&
                        before->trust == app.trust && before->rings == app.rings &&
-                       before->module == app.module;
+                       before->module == app.module && before->compat_v1 == app.compat_v1;
   if (is_same && always == PutAlways::no) return PutApp{.app = std::move(app)};
   auto put = store::put_app(store, app, edit, domain::now_millis());
   if (!put) return std::move(put).error();
-  auto noted = audit(store, actor, before ? "app.edit" : "app.create", app.app_id,
-                     "report=" + app.report +
-                         (app.agent_version.empty() ? "" : " agent_version=" + app.agent_version) +
-                         " trust_self_reported=" + std::string(domain::name_of(app.trust)) +
-                         " rings=" + domain::rings_text(app.rings) + text_of_module(app.module));
+  auto noted = audit(
+      store, actor, before ? "app.edit" : "app.create", app.app_id,
+      "report=" + app.report + (app.agent_version.empty() ? "" : " agent_version=" + app.agent_version) +
+          " trust_self_reported=" + std::string(domain::name_of(app.trust)) + " rings=" +
+          domain::rings_text(app.rings) + text_of_module(app.module) + (app.compat_v1 ? " compat=v1" : ""));
   if (!noted) return std::move(noted).error();
   return PutApp{.app = std::move(*put),
                 .is_new = !before,

@@ -20,6 +20,7 @@ struct AppEdit {
   std::optional<domain::SelfTrust> trust;
   std::optional<std::vector<int>> rings = {};
   std::optional<protocol::ModuleSource> module = {};  // no repository: none any more
+  std::optional<bool> compat_v1 = {};
 };
 
 // "rings": the percentages by which changes of the app go out; none: to all at once.
@@ -37,6 +38,11 @@ inline void add_app_module(base::JsonText& json, const domain::App& app) {
     json.null();
   else
     json.begin_object().member("repo", app.module.repo).member("tag", app.module.tag).end_object();
+}
+
+// "compat": "v1" where the app's recipes are of version 1, else "".
+inline void add_app_compat(base::JsonText& json, const domain::App& app) {
+  json.member("compat", app.compat_v1 ? "v1" : "");
 }
 
 // Complains about what is wrong.

@@ -464,7 +464,8 @@ class Application {
         for (const std::string& part :
              {std::string("app"), each.app.app_id, std::to_string(each.app.edit), each.app.report,
               each.app.agent_version, std::string(domain::name_of(each.app.trust)),
-              domain::rings_text(each.app.rings), each.app.module.repo, each.app.module.tag})
+              domain::rings_text(each.app.rings), each.app.module.repo, each.app.module.tag,
+              std::string(each.app.compat_v1 ? "v1" : "")})
           shown.add(part);
     for (const AppliedRecipe& each : result_.recipes)
       if (each.change != Applied::unchanged)

@@ -348,6 +348,7 @@ HttpResponse applied_reply(const ApplyRequest& request, const ApplyResult& resul
     json.member("trust_self_reported", domain::name_of(each.app.trust));
     add_app_rings(json, each.app);
     add_app_module(json, each.app);
+    add_app_compat(json, each.app);
     json.optional("source", each.source).end_object();
   }
   json.end_list();
@@ -424,7 +425,7 @@ Task<HttpResponse> apply(Context& context, const Call& call) {
   if (!request->dry_run) {
     context.fleet.deliver(applied->delivery);
     for (const AppliedApp& each : applied->apps)
-      context.fleet.use_app_module(each.app.app_id, each.app.module);
+      context.fleet.use_app(each.app);
   }
   std::ranges::move(applied->warnings, std::back_inserter(warnings));
 

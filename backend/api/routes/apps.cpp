@@ -18,6 +18,7 @@ void begin_app(base::JsonText& json, const domain::App& app) {
   json.member("trust_self_reported", domain::name_of(app.trust));
   add_app_rings(json, app);
   add_app_module(json, app);
+  add_app_compat(json, app);
   domain::add_instant(json, "created", app.created);
 }
 
@@ -121,7 +122,7 @@ Task<HttpResponse> put(Context& context, const Call& call) {
   const auto put = co_await std::move(writing);
   if (!put) co_return problem_of(put.error(), edit ? kPreconditionFailed : kConflict);
   context.fleet.deliver(put->delivery);
-  context.fleet.use_app_module(put->put.app.app_id, put->put.app.module);
+  context.fleet.use_app(put->put.app);
   co_return app_reply(put->put.is_new ? kCreated : kOk, put->put.app, &put->delivery);
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 CheckedRecipe check(const RecipeToCheck& wanted, const RecipeModules* modules) {
   return wanted.is_single_state ? domain::check_single_state(wanted.content, modules)
-                                : domain::check_recipe(wanted.content, modules);
+                                : domain::check_recipe(wanted.content, modules, wanted.compat_v1);
 }
 
 void refuse(CheckedRecipe& checked, std::string message, recipe::Position position = {}) {
@@ -152,6 +152,13 @@ Result<void> find_modules(store::Store& store, const Scope& scope, const std::st
   auto modules = modules_of_apps(store, apps);
   if (!modules) return std::move(modules).error();
   wanted.of_apps = std::move(*modules);
+  // All of them: what one takes as it is may be a mistake to another.
+  wanted.compat_v1 = !apps.empty();
+  for (const std::string& name : apps) {
+    auto each = store.find_app(name);
+    if (!each && each.error().code() != base::ErrorCode::not_found) return std::move(each).error();
+    wanted.compat_v1 = wanted.compat_v1 && each && each->compat_v1;
+  }
   return {};
 }
 

@@ -21,6 +21,7 @@ struct RecipeToCheck {
   domain::ModuleSource before = {};  // of the revision before, to see whether its tag has moved
   // It was checked with this commit before, and is to be so again; what cannot be checked any more is taken.
   domain::ModuleSource pinned = {};
+  bool compat_v1 = false;  // the apps that it is for take recipes of version 1
 };
 
 struct CheckedContent {

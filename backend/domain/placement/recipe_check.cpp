@@ -106,6 +106,8 @@ void write_control(const recipe::Control& control, const std::vector<recipe::Sta
 }
 
 void write_state(const recipe::State& state, const std::vector<recipe::State>& states, std::string& out) {
+  // As it was written: what is wrong with it, or would keep it from running, must not get lost on the way.
+  if (state.is_unusable) return write_value(state.written, false, out);
   out.append("{\"id\":").append(base::json_quote(state.id));
   out.append(",\"module\":").append(base::json_quote(state.type->name()));
   out.append(",\"parameter\":");
@@ -218,9 +220,8 @@ void check_waits_known(const std::vector<recipe::State>& states, CheckedRecipe& 
                                   .state_id = std::string(state.id)});
 }
 
-CheckedRecipe load_checked(std::string_view content, const states::Registry& registry) {
-  recipe::Inputs check;
-  check.is_check = true;
+CheckedRecipe load_checked(std::string_view content, const states::Registry& registry, bool compat_v1) {
+  const recipe::Inputs check{.is_check = true, .compat_v1 = compat_v1};
   recipe::Loaded loaded = recipe::load_text("", std::string(content), registry, check);
   CheckedRecipe checked;
   checked.problems = std::move(loaded.problems);
@@ -259,7 +260,7 @@ CheckedRecipe load_checked(std::string_view content, const states::Registry& reg
 
 }  // namespace
 
-CheckedRecipe check_recipe(std::string_view content, const RecipeModules* modules) {
+CheckedRecipe check_recipe(std::string_view content, const RecipeModules* modules, bool compat_v1) {
   const KnownStates known = known_states(modules);
   if (!known.problems.empty()) {
     CheckedRecipe refused;
@@ -269,7 +270,7 @@ CheckedRecipe check_recipe(std::string_view content, const RecipeModules* module
   }
   const states::Registry registry({known.native, builtins::builtin_states(), known.entries});
   if (!modules || modules->set) {
-    CheckedRecipe checked = load_checked(content, registry);
+    CheckedRecipe checked = load_checked(content, registry, compat_v1);
     if (modules || !checked.problems.empty())
       checked.foreign =
           foreign_modules(content, states::Registry({states::native_states(), builtins::builtin_states()}));
@@ -278,7 +279,7 @@ CheckedRecipe check_recipe(std::string_view content, const RecipeModules* module
   }
   const UncheckedTypes unchecked(content, registry);
   CheckedRecipe checked = load_checked(
-      content, states::Registry({known.native, builtins::builtin_states(), unchecked.entries()}));
+      content, states::Registry({known.native, builtins::builtin_states(), unchecked.entries()}), compat_v1);
   for (const states::RegistryEntry& each : unchecked.entries())
     checked.foreign.emplace_back(each.type->name());
   warn_of_unchecked(unchecked, modules->why, checked);

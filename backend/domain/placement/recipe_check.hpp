@@ -33,8 +33,10 @@ struct CheckedRecipe {
   std::vector<std::string> foreign;
 };
 
-// Pure; any thread. Takes milliseconds for thousands of states: not for the loop.
-CheckedRecipe check_recipe(std::string_view content, const RecipeModules* modules = nullptr);
+// Pure; any thread. Takes milliseconds for thousands of states: not for the loop. `compat_v1`: a recipe of
+// version 1 is taken as far as it can be; what is wrong with a state is a warning.
+CheckedRecipe check_recipe(std::string_view content, const RecipeModules* modules = nullptr,
+                           bool compat_v1 = false);
 
 // One state ({"module", "parameter", …} with or without id, JSON) as `Run` carries it.
 CheckedRecipe check_single_state(std::string_view state, const RecipeModules* modules = nullptr);

@@ -29,6 +29,26 @@ std::string again(const std::string& states) {
 
 }  // namespace
 
+TEST_CASE("for an app of version 1 a recipe is taken as far as it can be, and sent as it was written") {
+  const std::string content = R"([
+    {"id": "a", "module": "linux.file", "parameter": {"path": "/a", "colour": "red"}},
+    {"id": "b", "module": "unheard.of", "parameter": {"x": [1, null]}, "when": {"moon": "full"}},
+    {"id": "c", "module": "linux.file", "parameter": {"path": "/c", "mode": "999"}, "retries": 500}])";
+  CHECK_FALSE(check_recipe(content).problems.empty());
+  const auto checked = check_recipe(content, nullptr, true);
+  REQUIRE_MESSAGE(checked.problems.empty(), checked.problems[0].message);
+  CHECK(checked.warnings.size() == 6);
+  CHECK(checked.state_count == 3);
+  // What keeps a state from running must not get lost on the way.
+  CHECK(checked.states.find(
+            R"({"id":"b","module":"unheard.of","parameter":{"x":[1,null]},"when":{"moon":"full"}})") !=
+        std::string::npos);
+  CHECK(checked.states.find(R"("retries":500)") != std::string::npos);
+  CHECK(checked.states.find(R"("colour":"red")") != std::string::npos);
+  // Recipes of version 2 are strict all the same.
+  CHECK_FALSE(check_recipe(R"({"version": 2, "states": )" + content + "}", nullptr, true).problems.empty());
+}
+
 TEST_CASE("a YAML recipe is the same on the wire as its twin in JSON") {
   const auto yaml = check_recipe(R"(
 states:

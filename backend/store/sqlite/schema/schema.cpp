@@ -140,7 +140,8 @@ const std::array kSteps{SchemaStep{.sql = kFirst},
                         change_step(),
                         module_step(),
                         variable_step(),
-                        pause_step()};
+                         pause_step(),
+                         compat_step()};
 
 Result<void> run_step(Database& database, const SchemaStep& step) {
   if (auto done = database.execute(std::string(step.sql)); !done) return done;

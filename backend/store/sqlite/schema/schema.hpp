@@ -33,6 +33,7 @@ SchemaStep change_step();         // rollouts of recipes and assignments (schema
 SchemaStep module_step();         // where modules come from (schema_recipes.cpp)
 SchemaStep variable_step();       // variables (schema_variables.cpp)
 SchemaStep pause_step();          // machines that operators have paused (schema_pauses.cpp)
+SchemaStep compat_step();         // apps with recipes of version 1 (schema_recipes.cpp)
 
 // Brings the file to the present version, each step in a transaction. A file of a newer one is refused.
 base::Result<void> migrate(Database& database, std::span<const SchemaStep> steps = schema_steps());

@@ -37,6 +37,11 @@ ALTER TABLE placements ADD COLUMN module_tag TEXT NOT NULL DEFAULT '';
 ALTER TABLE placements ADD COLUMN module_commit TEXT NOT NULL DEFAULT '';
 )sql";
 
+// Whether an app's recipes are of version 1: 'v1', or ''.
+constexpr std::string_view kCompat = R"sql(
+ALTER TABLE apps ADD COLUMN compat TEXT NOT NULL DEFAULT '';
+)sql";
+
 }  // namespace
 
 SchemaStep recipe_size_step() {
@@ -53,6 +58,10 @@ SchemaStep set_step() {
 
 SchemaStep module_step() {
   return {.sql = kModules};
+}
+
+SchemaStep compat_step() {
+  return {.sql = kCompat};
 }
 
 }  // namespace backend::store::sqlite

@@ -20,6 +20,7 @@ domain::App read_app(const Query& row) {
   for (const std::string_view part : base::split_words(row.view(6)))
     app.rings.push_back(static_cast<int>(base::parse_integer(part).value_or(0)));
   app.module = {.repo = row.text(7), .tag = row.text(8), .commit = {}};
+  app.compat_v1 = row.view(9) == "v1";
   return app;
 }
 
@@ -76,7 +77,7 @@ std::string no_recipe(std::string_view name, std::optional<std::int64_t> revisio
 Result<domain::Page<domain::App>> SqliteStore::list_apps(const domain::PageRequest& page) {
   Query rows(database_,
              "SELECT app_id, report, created, edit, agent_version, trust_self_reported, rings, module_repo, "
-             "module_tag FROM apps WHERE "
+             "module_tag, compat FROM apps WHERE "
              "app_id>? ORDER BY app_id LIMIT ?",
              page.after, page_size(page));
   domain::Page<domain::App> found;
@@ -89,7 +90,7 @@ Result<domain::Page<domain::App>> SqliteStore::list_apps(const domain::PageReque
 Result<domain::App> SqliteStore::find_app(std::string_view app_id) {
   Query row(database_,
             "SELECT app_id, report, created, edit, agent_version, trust_self_reported, rings, module_repo, "
-            "module_tag FROM apps WHERE "
+            "module_tag, compat FROM apps WHERE "
             "app_id=?",
             app_id);
   if (auto found = expect_row(row, "there is no app '" + std::string(app_id) + "'"); !found)
@@ -103,11 +104,12 @@ Result<void> SqliteStore::write_app(const domain::App& app, domain::Millis now) 
     rings += (rings.empty() ? "" : " ") + std::to_string(part);
   return write(
       "INSERT INTO apps (app_id, report, agent_version, trust_self_reported, rings, module_repo, module_tag, "
-      "created, edit) VALUES (?,?,?,?,?,?,?,?,1) ON CONFLICT DO UPDATE SET report=excluded.report, "
+      "compat, created, edit) VALUES (?,?,?,?,?,?,?,?,?,1) ON CONFLICT DO UPDATE SET report=excluded.report, "
       "agent_version=excluded.agent_version, trust_self_reported=excluded.trust_self_reported, "
-      "rings=excluded.rings, module_repo=excluded.module_repo, module_tag=excluded.module_tag, edit=edit+1",
+      "rings=excluded.rings, module_repo=excluded.module_repo, module_tag=excluded.module_tag, "
+      "compat=excluded.compat, edit=edit+1",
       app.app_id, app.report, app.agent_version, domain::name_of(app.trust), rings, app.module.repo,
-      app.module.tag, now);
+      app.module.tag, app.compat_v1 ? "v1" : "", now);
 }
 
 Result<void> SqliteStore::insert_revision(const domain::NewRevision& revision, std::int64_t number,
