@@ -63,7 +63,7 @@ bool looks_like_template(std::string_view text) {
   std::size_t end = 0;
   for (std::size_t at = 0; (at = text.find("{{", at)) != std::string_view::npos; at += 2) {
     if (at > 0 && text[at - 1] == '$') continue;
-    if (end < at) end = text.find("}}", at);
+    if (end < at + 2) end = text.find("}}", at + 2);
     if (end == std::string_view::npos) return false;
     const std::string_view inner = base::trim(text.substr(at + 2, end - at - 2));
     if (!inner.empty() && std::ranges::all_of(inner, is_part)) return true;

@@ -129,6 +129,9 @@ TEST_CASE("lint: secrets in plain text, where they stand and under which name, a
         "secret-in-plain-text");
   check("version: 2\nstates:\n- linux.file: { path: /a, content: 'https://ann:" + secret + "@x.y/' }\n",
         "password-in-url");
+  check("version: 2\nstates:\n- each: [{ name: a, password: " + secret +
+            " }]\n  linux.dir: { path: '/${{ item.name }}' }\n",
+        "secret-in-plain-text");
   for (const std::string_view fine : {"\"!\"", "'*'", "\"$6$salt$hash\"", "\"${{ secret('a') }}\""})
     check("version: 2\nstates:\n- linux.user: { username: a, password: " + std::string(fine) + " }\n", "");
   check(

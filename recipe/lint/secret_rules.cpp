@@ -263,8 +263,9 @@ void look_for_plain_secrets(const Written& file, Notes& notes) {
     each_named(*vars, [&](std::string_view name, const Value& value) { check(nullptr, name, value); });
   for (const WrittenState& state : file.states) {
     each_named(state.params, [&](std::string_view name, const Value& value) { check(&state, name, value); });
-    if (const Value* vars = state.entry.find("vars"))
-      each_named(*vars, [&](std::string_view name, const Value& value) { check(&state, name, value); });
+    for (const std::string_view key : {"vars", "each"})
+      if (const Value* given = state.entry.find(key))
+        each_named(*given, [&](std::string_view name, const Value& value) { check(&state, name, value); });
     for (const std::string_view name : {"content", "template"})
       if (const Value* text = state.param(name); text && text->is_text() && has_secret_line(text->text()))
         notes.add(&state, text->offset(), "a line of '" + std::string(name) + "' has a secret in plain text");

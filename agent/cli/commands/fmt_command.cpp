@@ -55,7 +55,7 @@ Outcome format_one(const std::string& path, const Options& options, terminal::Co
   }
   if (is_same) return Outcome::same;
   if (auto replaced = replace_file(path, *text, formatted); !replaced)
-    return fail("left as it is: " + replaced.error().message());
+    return fail(replaced.error().message());
   if (!options.quiet) console.out.line(terminal::printable(path) + ": formatted");
   return Outcome::same;
 }

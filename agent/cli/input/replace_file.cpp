@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "agent/cli/input/recipe_input.hpp"
+#include "base/files/durable_file.hpp"
 #include "base/files/file_read.hpp"
 #include "base/token.hpp"
 #include "base/tree/carry_over.hpp"
@@ -47,22 +48,19 @@ Result<void> fill(int fd, std::string_view text, const struct stat& found, const
   return {};
 }
 
-}  // namespace
-
-Result<void> replace_file(const std::string& path, std::string_view before, std::string_view after) {
-  const auto whole = absolute_path(path);
-  if (!whole) return Result<void>(whole.error());
-  const std::size_t slash = whole->rfind('/');
-  const std::string folder_name = slash == 0 ? "/" : whole->substr(0, slash);
-  const std::string name = whole->substr(slash + 1);
+// All but the last step. `whole`: the path without links.
+Result<void> put_in_place(const std::string& whole, std::string_view before, std::string_view after) {
+  const std::size_t slash = whole.rfind('/');
+  const std::string folder_name = slash == 0 ? "/" : whole.substr(0, slash);
+  const std::string name = whole.substr(slash + 1);
   const UniqueFd folder(::open(folder_name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return base::os_error(errno, folder_name);
   const UniqueFd old(::openat(folder.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat found {};
-  if (!old || ::fstat(old.get(), &found) != 0) return base::os_error(errno, path);
+  if (!old || ::fstat(old.get(), &found) != 0) return base::os_error(errno, whole);
   if (!S_ISREG(found.st_mode)) return Error(ErrorCode::invalid, "it is no regular file");
   if (found.st_nlink != 1) return Error(ErrorCode::invalid, "the file has several names (hard links)");
-  const auto now = base::read_all(old.get(), before.size(), path);
+  const auto now = base::read_all(old.get(), before.size(), whole);
   if (!now || *now != before) return Error(ErrorCode::exists, "somebody has changed it meanwhile");
   const auto carried =
       base::what_carries_over(folder.get(), old.get(), found,
@@ -84,11 +82,19 @@ Result<void> replace_file(const std::string& path, std::string_view before, std:
   if (done && !is_same) done = Error(ErrorCode::exists, "somebody has changed it meanwhile");
   if (done && ::renameat(folder.get(), scratch.c_str(), folder.get(), name.c_str()) != 0)
     done = base::os_error(errno, "replacing it");
-  if (!done) {
-    ::unlinkat(folder.get(), scratch.c_str(), 0);
-    return done;
-  }
-  if (::fsync(folder.get()) != 0) return base::os_error(errno, "syncing " + folder_name);
+  if (!done) ::unlinkat(folder.get(), scratch.c_str(), 0);
+  return done;
+}
+
+}  // namespace
+
+Result<void> replace_file(const std::string& path, std::string_view before, std::string_view after) {
+  const auto whole = absolute_path(path);
+  if (!whole) return Result<void>(whole.error());
+  if (auto done = put_in_place(*whole, before, after); !done)
+    return std::move(done).error().with_context("left as it is");
+  if (auto synced = base::sync_folder_of(*whole); !synced)
+    return std::move(synced).error().with_context("it is written, and may be gone after a power cut");
   return {};
 }
 
