@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/fnv.hpp"
 #include "base/text.hpp"
 
 namespace states::linux_cronjob {
@@ -104,7 +105,26 @@ constinit const CronField kDayOfMonth{.name = "day-of-month", .least = 1, .most 
 constinit const CronField kMonth{.name = "month", .least = 1, .most = 12, .words = kMonths, .first_word = 1};
 constinit const CronField kDayOfWeek{.name = "day-of-week", .least = 0, .most = 7, .words = kDays};
 
+bool is_random(std::string_view text) {
+  return base::equal_ignoring_case(base::trim(text), "random");
+}
+
+int random_value(const CronField& field, std::string_view machine, std::string_view job) {
+  constexpr int kLastDayOfEveryMonth = 28;
+  // Sunday has two numbers.
+  const int most = &field == &kDayOfMonth  ? kLastDayOfEveryMonth
+                   : &field == &kDayOfWeek ? field.most - 1
+                                           : field.most;
+  const std::string_view between("\0", 1);
+  const std::uint64_t hash =
+      base::Fnv1a().add(machine).add(between).add(job).add(between).add(field.name).value();
+  // The low bits of this hash know little of what was added last.
+  return field.least +
+         static_cast<int>((hash ^ hash >> 32) % static_cast<std::uint64_t>(most - field.least + 1));
+}
+
 base::Result<void> check_cron_field(const CronField& field, std::string_view text) {
+  if (is_random(text)) return {};
   return Judge(field, base::trim(text)).list();
 }
 

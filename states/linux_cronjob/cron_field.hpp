@@ -21,8 +21,14 @@ struct CronField {
 
 extern const CronField kMinute, kHour, kDayOfMonth, kMonth, kDayOfWeek;
 
-// Numbers, names, ranges (1-5), steps (*/15, 8-18/2), cron's random choice (0~29), and lists of these. The
-// error says what is wrong, and what may stand there.
+// Numbers, names, ranges (1-5), steps (*/15, 8-18/2), cron's random choice (0~29), and lists of these; or
+// "random" alone, in any case of letters. The error says what is wrong, and what may stand there.
 base::Result<void> check_cron_field(const CronField& field, std::string_view text);
+
+// "random".
+bool is_random(std::string_view text);
+// The value that stands for it: the same whenever this job is on this machine, another one for others. A day
+// of the month is one that every month has.
+int random_value(const CronField& field, std::string_view machine, std::string_view job);
 
 }  // namespace states::linux_cronjob

@@ -1,5 +1,7 @@
 #include "states/linux_cronjob/cron_field.hpp"
 
+#include <set>
+
 #include <doctest/doctest.h>
 
 #include "base/programs/process.hpp"
@@ -24,14 +26,14 @@ const Row kGood[] = {
 };
 // What crontab(1) refuses, too.
 const Row kBad[] = {
-    {kMinute, "60"},   {kMinute, "75"},     {kMinute, "-1"},       {kMinute, "1-60"},
-    {kMinute, "*/0"},  {kMinute, "5/10"},   {kMinute, "1,,2"},     {kMinute, ",1"},
-    {kMinute, "1,"},   {kMinute, "1-"},     {kMinute, "*/"},       {kMinute, "1-5/"},
-    {kMinute, "mon"},  {kMinute, "+1"},     {kMinute, "?"},        {kMinute, "~"},
-    {kHour, "24"},     {kHour, "@daily"},   {kDayOfMonth, "0"},    {kDayOfMonth, "32"},
-    {kMonth, "0"},     {kMonth, "13"},      {kMonth, "january"},   {kMonth, "mon"},
-    {kDayOfWeek, "8"}, {kDayOfWeek, "jan"}, {kDayOfWeek, "mon/2"}, {kDayOfWeek, "sunday"},
-    {kHour, "random"},
+    {kMinute, "60"},     {kMinute, "75"},     {kMinute, "-1"},       {kMinute, "1-60"},
+    {kMinute, "*/0"},    {kMinute, "5/10"},   {kMinute, "1,,2"},     {kMinute, ",1"},
+    {kMinute, "1,"},     {kMinute, "1-"},     {kMinute, "*/"},       {kMinute, "1-5/"},
+    {kMinute, "mon"},    {kMinute, "+1"},     {kMinute, "?"},        {kMinute, "~"},
+    {kHour, "24"},       {kHour, "@daily"},   {kDayOfMonth, "0"},    {kDayOfMonth, "32"},
+    {kMonth, "0"},       {kMonth, "13"},      {kMonth, "january"},   {kMonth, "mon"},
+    {kDayOfWeek, "8"},   {kDayOfWeek, "jan"}, {kDayOfWeek, "mon/2"}, {kDayOfWeek, "sunday"},
+    {kHour, "randomly"}, {kHour, "random,5"},
 };
 // What crontab(1) takes, and cron never runs, or runs at other times than it looks.
 const Row kTraps[] = {
@@ -88,4 +90,27 @@ TEST_SUITE("system") {
     for (const Row& row : kBad)
       CHECK_MESSAGE(!accepts(row), row.field.name << " " << std::string(row.text));
   }
+}
+
+TEST_CASE("random is a value that stays for a job on a machine, and is spread over machines and jobs") {
+  CHECK(check_cron_field(kMinute, "random"));
+  CHECK(check_cron_field(kMinute, " Random "));
+  const CronField* const fields[] = {&kMinute, &kHour, &kDayOfMonth, &kMonth, &kDayOfWeek};
+  for (const CronField* field : fields) {
+    std::set<int> values;
+    for (int machine = 0; machine < 2000; ++machine) {
+      const int value = random_value(*field, "m" + std::to_string(machine), "/usr/bin/backup");
+      CHECK(check_cron_field(*field, std::to_string(value)));
+      values.insert(value);
+    }
+    const std::size_t all = field == &kDayOfMonth  ? 28U
+                            : field == &kDayOfWeek ? 7U
+                                                   : static_cast<std::size_t>(field->most - field->least + 1);
+    CHECK(values.size() == all);
+    CHECK(random_value(*field, "m", "job") == random_value(*field, "m", "job"));
+  }
+  std::set<int> jobs;
+  for (int job = 0; job < 500; ++job)
+    jobs.insert(random_value(kMinute, "m", "job" + std::to_string(job)));
+  CHECK(jobs.size() == 60);
 }

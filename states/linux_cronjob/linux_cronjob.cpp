@@ -26,7 +26,7 @@ struct Params {
 constexpr auto kParams = param_table(
     param<&Params::user>("user", "whose crontab").fallback("root"),
     param<&Params::cmd>("cmd", "commands of one line; one job each, all at the same times").required(),
-    param<&Params::minute>("minute", "0-59, *; lists, ranges and steps of these, as for all times")
+    param<&Params::minute>("minute", "0-59, *; lists, ranges and steps of these; random; as for all times")
         .fallback("*"),
     param<&Params::hour>("hour", "0-23").fallback("*"),
     param<&Params::day_of_month>("day-of-month", "1-31").fallback("*"),
@@ -85,11 +85,34 @@ base::Result<void> Cronjob::check(const Params& params) const {
   return {};
 }
 
-std::string times_of(const Params& params) {
+// What tells machines apart and stays: systemd's id of it, else the host's name.
+std::string machine_name(Context& context) {
+  constexpr std::size_t kLongest = 4096;
+  auto id = context.tree.read("/etc/machine-id", kLongest);
+  if (!id || base::trim(*id).empty()) id = context.tree.read("/etc/hostname", kLongest);
+  return id ? std::string(base::trim(*id)) : std::string();
+}
+
+bool uses_random(const Params& params) {
+  return is_random(params.minute) || is_random(params.hour) || is_random(params.day_of_month) ||
+         is_random(params.month) || is_random(params.day_of_week);
+}
+
+// Of the job with this command.
+std::string times_of(const Params& params, std::string_view command, std::string_view machine) {
+  const std::pair<const CronField&, std::string_view> fields[] = {{kMinute, params.minute},
+                                                                  {kHour, params.hour},
+                                                                  {kDayOfMonth, params.day_of_month},
+                                                                  {kMonth, params.month},
+                                                                  {kDayOfWeek, params.day_of_week}};
   std::string times;
-  for (std::string_view field :
-       {params.minute, params.hour, params.day_of_month, params.month, params.day_of_week})
-    times.append(times.empty() ? "" : " ").append(base::trim(field));
+  for (const auto& [field, text] : fields) {
+    times.append(times.empty() ? "" : " ");
+    if (is_random(text))
+      times.append(std::to_string(random_value(field, machine, command)));
+    else
+      times.append(base::trim(text));
+  }
   std::ranges::transform(times, times.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return times;
@@ -143,8 +166,9 @@ std::variant<std::optional<std::string>, Plan> account_of(std::string_view user,
 }
 
 // Whether a state asks for this job, of whomever.
-bool asks_for(const Params& params, std::string_view times, std::string_view command) {
-  return times_of(params) == times &&
+bool asks_for(const Params& params, std::string_view times, std::string_view command,
+              std::string_view machine) {
+  return times_of(params, command, machine) == times &&
          std::ranges::any_of(params.cmd, [&](std::string_view given) { return one_line(given) == command; });
 }
 
@@ -171,17 +195,23 @@ PlanWith<Steps> Cronjob::plan(const Params& params, Context& context) const {
   if (!present) return Plan::fail(present.error());
 
   Crontab crontab(*present);
-  const std::string times = times_of(params);
+  const bool any_random =
+      uses_random(params) || std::ranges::any_of(context.recipe, [&](const RecipePart& other) {
+        return other.type == this && uses_random(values(*other.params));
+      });
+  const std::string machine = any_random ? machine_name(context) : std::string();
   const auto is_wanted = [&](std::string_view at, std::string_view command) {
-    return asks_for(params, at, command) || std::ranges::any_of(context.recipe, [&](const RecipePart& other) {
+    return asks_for(params, at, command, machine) ||
+           std::ranges::any_of(context.recipe, [&](const RecipePart& other) {
              if (other.type != this) return false;
              const Params& its = values(*other.params);
-             return asks_for(its, at, command) && account_name(its.user, context) == steps.user;
+             return asks_for(its, at, command, machine) && account_name(its.user, context) == steps.user;
            });
   };
   Plan plan;
   for (std::string_view given : params.cmd) {
     const std::string command = one_line(given);
+    const std::string times = times_of(params, command, machine);
     const std::string line = times + " " + command;
     const Crontab::Put put = crontab.put(times, command, is_wanted);
     const std::string shown = context.sensitive ? std::string() : line;

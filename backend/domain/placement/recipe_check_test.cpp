@@ -37,7 +37,7 @@ TEST_CASE("for an app of version 1 a recipe is taken as far as it can be, and se
   CHECK_FALSE(check_recipe(content).problems.empty());
   const auto checked = check_recipe(content, nullptr, true);
   REQUIRE_MESSAGE(checked.problems.empty(), checked.problems[0].message);
-  CHECK(checked.warnings.size() == 6);
+  CHECK(checked.warnings.size() == 5);
   CHECK(checked.state_count == 3);
   // What keeps a state from running must not get lost on the way.
   CHECK(checked.states.find(
