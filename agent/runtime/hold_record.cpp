@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
+#include <system_error>
 
 #include "base/files/file_read.hpp"
 #include "base/text.hpp"
@@ -124,6 +126,8 @@ Hold hold_of_damage(const HoldClock& now, const std::string& why) {
 }
 
 std::vector<Hold> read_holds(const std::string& state_dir, const HoldClock& now) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(state_dir, error)) return {};  // no daemon can have kept one there
   auto text = base::read_file(hold_path(state_dir), kLargestHoldRecord);
   if (!text && text.error().code() == ErrorCode::not_found) return {};
   if (!text) return {hold_of_damage(now, "the record of holds cannot be read")};
