@@ -60,6 +60,6 @@ TEST_CASE("machines that should run rounds and were not heard of are counted by 
   CHECK(health.without_round == std::array<std::uint64_t, 5>{2, 2, 1, 1, 0});
   CHECK(health.paused == 1);
   CHECK(health.excluded == 1);
-  CHECK(health.machines[static_cast<std::size_t>(MachineState::converged)].offline == 6);
+  CHECK(health.machines[static_cast<std::size_t>(MachineState::converged)].offline == 7);
   CHECK(health.machines[static_cast<std::size_t>(MachineState::revoked)].offline == 1);
 }
