@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -40,9 +39,6 @@ constexpr char kGidMap[] = "/proc/self/gid_map";
 }  // namespace
 
 bool enter_user_namespace(int besides) {
-  // A process of which no core may be made (core_dumps.hpp) has its files in /proc as root's. This one is a
-  // copy of it, and becomes another program now.
-  ::prctl(PR_SET_DUMPABLE, 1);
   // There is no way back from a namespace in which we turn out to be nobody: first whether /proc is there and
   // takes it.
   for (const char* file : {kGroupsFile, kUidMap, kGidMap})
