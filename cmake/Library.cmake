@@ -121,6 +121,12 @@ function(opsagent_library name)
     elseif(OPSAGENT_PRECOMPILE)
       set(precompiled precompiled_for_${name}_tests)
       opsagent_precompiled(${precompiled} <doctest/doctest.h> ${ARG_TESTS_ALONE})
+      # By what is in the headers. By what they are preprocessed to, ccache takes those of before when only a comment has changed; and g++,
+      # which compares the whole text, then reads a header of ours twice.
+      if(CCACHE)
+        set_target_properties(${precompiled} PROPERTIES CXX_COMPILER_LAUNCHER
+                                             "${CMAKE_COMMAND};-E;env;CCACHE_DEPEND=1;${CMAKE_CXX_COMPILER_LAUNCHER}")
+      endif()
       target_compile_options(${precompiled} PRIVATE ${OPSAGENT_TEST_OPTIONS})
     endif()
     add_executable(${name}_tests ${test_sources} ${PROJECT_SOURCE_DIR}/tests/doctest_main.cpp)
