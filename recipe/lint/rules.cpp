@@ -103,7 +103,8 @@ constexpr std::array kRules{
     Rule{.name = "world-writable",
          .finds = "a file or folder that every user can write to",
          .reason = "Any user can change it, or replace what is in it.",
-         .fix = "take the write bit of others away (\"0775\"), or make a folder sticky (\"1777\")",
+         .fix = "take the write bit of others away (\"0664\", a folder \"0775\"), or make a folder sticky "
+                "(\"1777\")",
          .look = look_for_world_writable},
 };
 
