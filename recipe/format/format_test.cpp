@@ -372,7 +372,7 @@ TEST_CASE("attack: a bomb of aliases, long lines and deep nesting take no time")
   for (int i = 1; i < 60; ++i)
     bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [*a" + std::to_string(i - 1) + ", *a" +
             std::to_string(i - 1) + "]\n";
-  CHECK(formatted(bomb) == bomb);
+  CHECK(formatted(bomb).starts_with("refused: the aliases stand for more than 64 MiB together"));
   const std::string line = "a: " + std::string(2'000'000, 'x') + "\n";
   CHECK(formatted(line) == line);
   std::string deep = "a: ";
