@@ -25,8 +25,8 @@ struct Event {
   std::string data;  // JSON object
 };
 
-inline constexpr std::string_view kEventTypes[] = {"presence", "recipe", "result", "round",
-                                                   "wait",     "output", "update", "rollout"};
+inline constexpr std::string_view kEventTypes[] = {"presence", "recipe", "result",  "round", "wait",
+                                                   "output",   "update", "rollout", "hold"};
 
 // What a watcher wants to see; empty: everything, but for output, which has to be asked for.
 struct EventFilter {

@@ -158,7 +158,10 @@ int lint_command(const Options& options, terminal::Console& console) {
     console.complain("which recipe? opsagent lint FILE");
     return kFailure;
   }
-  auto reader = RecipeReader::open(options, fetch_lines(options, console), true);
+  // What a run passes over with a warning, in recipes of version 1, is what people ask for here.
+  Options strictly = options;
+  strictly.strict = true;
+  auto reader = RecipeReader::open(strictly, fetch_lines(options, console), true);
   if (!reader) {
     console.complain(reader.error().message());
     return kFailure;

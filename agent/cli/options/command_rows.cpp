@@ -126,8 +126,8 @@ constexpr std::array kCommands{
         .options = "module-dir module-wins " OPSAGENT_REPOSITORY_OPTIONS "state-dir quiet color config",
         .summary = "print the JSON Schema of recipes, for editors",
         .description = "A JSON Schema (draft 2020-12) of whole recipes, with all states that there are, also "
-                       "those of --module-dir or --module-repo. It knows less than 'opsagent validate', and "
-                       "refuses nothing that this accepts.\n\n"
+                       "those of --module-dir or --module-repo. It knows less than 'opsagent validate "
+                       "--strict', and refuses nothing that this accepts.\n\n"
                        "In editors with the YAML language server, the first line of a recipe names it:\n"
                        "# yaml-language-server: $schema=recipe.schema.json",
         .examples = "opsagent schema > recipe.schema.json",
