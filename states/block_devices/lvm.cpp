@@ -32,8 +32,20 @@ base::Result<std::string> run_report(const std::string& command_name, const std:
                                      Context& context) {
   std::string json;
   base::Command command;
-  command.argv = {"lvm",        command_name, "--readonly", "--reportformat", "json", "--units", "b",
-                  "--nosuffix", "-o",         fields};
+  // Read-only it takes no locks, and yet makes their folder, and notes what it has seen of devices.
+  command.argv = {"lvm",
+                  command_name,
+                  "--readonly",
+                  "--nolocking",
+                  "--config",
+                  "devices/hints=none",
+                  "--reportformat",
+                  "json",
+                  "--units",
+                  "b",
+                  "--nosuffix",
+                  "-o",
+                  fields};
   // Its warnings go to the other stream.
   command.on_output = [&](base::Stream stream, std::string_view text) {
     if (stream == base::Stream::out && json.size() < kLargestReport) json += text;
