@@ -58,7 +58,8 @@ std::vector<std::string> words_of(const Run& run) {
 base::Result<std::string> installed_version(const std::string& program, ApplyContext& context) {
   auto completed = context.commands.run({program, "--version"});
   if (!completed) return std::move(completed).error();
-  for (const std::string_view word : base::split_words(base::clean_output(completed->output)))
+  const std::string output = base::clean_output(completed->output);
+  for (const std::string_view word : base::split_words(output))
     if (std::isdigit(static_cast<unsigned char>(word.front())) != 0) return std::string(word);
   return base::Error(base::ErrorCode::io, program + " does not say its version");
 }
