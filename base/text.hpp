@@ -1,6 +1,7 @@
 // Small questions about text that several folders ask.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -19,8 +20,12 @@ std::string_view trim(std::string_view text);
 
 // The pieces between separators; an empty text has no pieces.
 std::vector<std::string_view> split(std::string_view text, char separator);
+template <std::same_as<std::string> Text>
+std::vector<std::string_view> split(Text&& text, char separator) = delete;  // they would be of what is gone
 // The words between runs of blanks, tabs and newlines.
 std::vector<std::string_view> split_words(std::string_view text);
+template <std::same_as<std::string> Text>
+std::vector<std::string_view> split_words(Text&& text) = delete;
 
 std::string join(std::span<const std::string> parts, std::string_view separator);
 
