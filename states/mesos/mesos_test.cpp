@@ -90,9 +90,9 @@ std::string in_own_machine(const std::function<std::string()>& body) {
     for (const std::string folder : {"/etc", "/var/lib"}) {
       const std::string name = folder == "/etc" ? "etc" : "lib";
       fs::create_directories("/mnt/layers/" + name);
-      fs::create_directories("/mnt/work/" + name);
+      fs::create_directories("/mnt/scratch/" + name);
       const std::string options =
-          "lowerdir=" + folder + ",upperdir=/mnt/layers/" + name + ",workdir=/mnt/work/" + name;
+          "lowerdir=" + folder + ",upperdir=/mnt/layers/" + name + ",workdir=/mnt/scratch/" + name;
       if (::mount("overlay", folder.c_str(), "overlay", 0, options.c_str()) != 0) return "no overlay";
     }
     write("/etc/hosts", "127.0.0.1 localhost\n10.0.0.1 one # a master\n");
