@@ -38,6 +38,15 @@ Result<Reply> post(Session& session, const std::string& path, base::JsonText& bo
   return session.api.send({.method = "POST", .path = path, .body = body.end_object().take()});
 }
 
+// With nothing but which machines are meant.
+Result<Reply> post_to_machines(Session& session, const std::string& path) {
+  auto meant = machines_meant(session.options);
+  if (!meant) return std::move(meant).error();
+  base::JsonText body;
+  body.begin_object().member("app_id", meant->app).member("selector", meant->selector);
+  return post(session, path, body);
+}
+
 void show_item(Session& session, const Value& item, const Cell& cell) {
   terminal::Console& console = session.console;
   const std::string text = printable(cell.text);
@@ -91,11 +100,7 @@ Result<int> agent_pause_command(Session& session) {
 }
 
 Result<int> agent_resume_command(Session& session) {
-  auto meant = machines_meant(session.options);
-  if (!meant) return std::move(meant).error();
-  base::JsonText body;
-  body.begin_object().member("app_id", meant->app).member("selector", meant->selector);
-  auto reply = post(session, "/resume", body);
+  auto reply = post_to_machines(session, "/resume");
   if (!reply) return std::move(reply).error();
   const Value& root = reply->document.root();
   const auto items = items_field(root, "items");
@@ -121,11 +126,7 @@ Result<int> agent_resume_command(Session& session) {
 }
 
 Result<int> agent_run_now_command(Session& session) {
-  auto meant = machines_meant(session.options);
-  if (!meant) return std::move(meant).error();
-  base::JsonText body;
-  body.begin_object().member("app_id", meant->app).member("selector", meant->selector);
-  auto reply = post(session, "/run-now", body);
+  auto reply = post_to_machines(session, "/run-now");
   if (!reply) return std::move(reply).error();
   const Value& root = reply->document.root();
   const auto items = items_field(root, "items");
